@@ -21,7 +21,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,7 +78,7 @@ def ask(
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
-        stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+        stdout.print(f"[dim]{plain(HELP)}[/]")
         sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
         if producer is not None:
             producer.flush()
@@ -119,45 +119,37 @@ class Sitting:
         elif line:
             self._answer(line)
         else:
-            stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+            stdout.print(f"[dim]{plain(HELP)}[/]")
 
     def _answer(self, text: str) -> Answer:
-        query = Query(
-            text=text,
-            query_id=new_id(),
-            k=self.who.k,
-            model=self.who.model,
-            agent=self.who.agent,
-            principal=self.who.principal,
-        )
-        self.last = answer = self.searcher.search(query)
+        self.last = answer = self.searcher.search(replace(self.who, text=text, query_id=new_id()))
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
         show(answer, explain=False)
         for result in answer.results:
             if result.asked:
-                stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False)
+                stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]")
         return answer
 
     def _repeat(self) -> None:
-        if self.last is None:
+        if (before := self.last) is None:
             stdout.print("[dim]nothing was asked yet[/]")
-            return
-        before = self.last
-        stdout.print(f"[dim]{plain(moved(before, self._answer(before.query.text)))}[/]", highlight=False)
+        else:
+            stdout.print(f"[dim]{plain(moved(before, self._answer(before.query.text)))}[/]")
 
     def _about(self, what: str, rank: int) -> None:
-        result = None if self.last is None else next((each for each in self.last.results if each.rank == rank), None)
+        results = () if self.last is None else self.last.results
+        result = next((each for each in results if each.rank == rank), None)
         if self.last is None or result is None:
-            shown = 0 if self.last is None else len(self.last.results)
-            wanted = f"one of the {shown} results of the last answer" if shown else "a question first: nothing is shown"
+            many = f"one of the {len(results)} results of the last answer"
+            wanted = many if results else "a question first: nothing is shown"
             stdout.print(f"[yellow]expected {wanted}, found {what}{rank}[/]")
         elif what == "?":
             stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
         elif what == "!":
             whole = "\n".join(map(plain, result.text.splitlines()))
-            stdout.print(Padding(whole, (0, 0, 1, 5)), highlight=False, soft_wrap=False)
+            stdout.print(Padding(whole, (0, 0, 1, 5)), soft_wrap=False)
             self._tell(self.last.query, result, None)
         else:
             self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Query
 from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, measure
@@ -50,7 +50,7 @@ from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.night import night_of, run_visibly
 from pipelines.serving.searching.engines import opened
-from pipelines.serving.study.sessions import scaled_to_days
+from pipelines.serving.study.run import scaled_to_days
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
@@ -93,7 +93,8 @@ def demo(
     report.step("Indexing: chunks, entities, embeddings, FAISS and Lucene, on Ray")
     indexed = reindex.run_visibly(settings, plan_of(settings, corpus.sources))
     report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
-    with _broker(bootstrap) as address:
+    with ExitStack() as stack:
+        address = bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
         systems, learned = _learn(scaled_to_days(streamed, len(lessons)), lessons, held_out)
     judgements = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
@@ -118,22 +119,14 @@ def demo(
     )
 
 
-@contextmanager
-def _broker(bootstrap: str | None) -> Iterator[str]:
-    if bootstrap is not None:
-        yield bootstrap
-        return
-    with EmbeddedBroker() as broker:
-        yield broker.bootstrap
-
-
 def _learn(
     settings: Settings, lessons: Sequence[SyntheticQuestion], held_out: Sequence[SyntheticQuestion]
 ) -> tuple[dict[str, SystemRun], Mapping[str, Any]]:
     systems = {}
     report.step("Asking the held-out questions before anything is learned")
     for name, changes in report.BASELINES.items():
-        with opened(_retrieving(settings, changes)) as searcher:
+        retrieval = settings.retrieval.model_copy(update=dict(changes))
+        with opened(settings.model_copy(update={"retrieval": retrieval})) as searcher:
             systems[name] = _ask(searcher, held_out, settings, name)
     with (
         BackgroundUpdaters(settings) as updaters,
@@ -144,14 +137,10 @@ def _learn(
         systems[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
         before = report.weights_of(searcher)
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
-        standings = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
+        progress = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
         report.weights(before, report.weights_of(searcher))
         systems[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
-    return systems, report.fates(standings)
-
-
-def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
-    return settings.model_copy(update={"retrieval": settings.retrieval.model_copy(update=dict(changes))})
+    return systems, report.fates(progress)
 
 
 def teach(
@@ -171,28 +160,26 @@ def teach(
     Args:
         caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
     """
-    standings: Sequence[PartitionProgress] = ()
+    progress: Sequence[PartitionProgress] = ()
     edges = [0, *refreshes([len(lessons)])]
     for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
-        queries = [_query_of_user(number, lessons[number]) for number in range(first, last)]
+        queries = [
+            replace(_query(lessons[at], PAGE), session_id=SessionId(f"demo-{at}"), principal=f"user-{at}")
+            for at in range(first, last)
+        ]
         for question, answer in zip(lessons[first:last], searcher.search_many(queries), strict=True):
             session, user = str(answer.query.session_id), answer.query.principal
             producer.session(session, "start", principal=user)
             producer.impression(answer)
             log.emit(answer)
-            _react(settings, producer, answer, question)
+            shown, right = [result.content_hash for result in answer.results], {question.content_hash}
+            rng, rules = random.Random(answer.query.query_id), settings.simulation  # noqa: S311  repeatable by the query
+            tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right, rules))
             producer.session(session, "complete", principal=user)
         producer.flush()
-        standings = caught_up()
+        progress = caught_up()
         searcher.refresh()
-    return standings
-
-
-def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, question: SyntheticQuestion) -> None:
-    shown = [result.content_hash for result in answer.results]
-    rng = random.Random(answer.query.query_id)  # noqa: S311  a simulation, repeatable by the query
-    right, rules = {question.content_hash}, settings.simulation
-    tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right, rules))
+    return progress
 
 
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> SystemRun:
@@ -204,11 +191,6 @@ def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: S
         run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}
         qrels[query.query_id] = {question.content_hash: 1}
     return SystemRun(run, measure(run, qrels))
-
-
-def _query_of_user(number: int, question: SyntheticQuestion) -> Query:
-    """What one user asks."""
-    return replace(_query(question, PAGE), session_id=SessionId(f"demo-{number}"), principal=f"user-{number}")
 
 
 def _query(question: SyntheticQuestion, k: int) -> Query:

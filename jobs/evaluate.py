@@ -39,13 +39,13 @@ from pipelines.evaluation.measures.runs import write_run
 from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
-from pipelines.serving.console.terminal import plain, stderr, tell
+from pipelines.serving.console.terminal import stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
+from pipelines.serving.reports.figures import LABELS, mean_cells, titled
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
@@ -152,30 +152,23 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.C
     settings = configured([], [])
     with closing(StoreReplay(settings, times=len(names))) as replay:
         control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, replay))
-    result, moved = comparison.compared(dataset, control, treatment, settings)
-    comparison.show(dataset, control, treatment, result, moved, settings=settings.evaluation)
-    times = None if treatment.settings is None else _timed(dataset, treatment.settings)
-    return comparison.described(dataset, control, treatment, result, moved, times=times)
-
-
-def _timed(dataset: Dataset, settings: Settings) -> Measurement:
-    """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
-    return _measure(replace(dataset, queries=dataset.queries[:_TIMED]), settings)
+    result = comparison.compared(dataset, control, treatment, settings)
+    comparison.show(result, interval=settings.evaluation.interval)
+    # The first queries asked one by one, as users ask them: whoever asks in batches knows no times.
+    first = replace(dataset, queries=dataset.queries[:_TIMED])
+    times = None if treatment.settings is None else _measure(first, treatment.settings)
+    return comparison.as_json(result, times)
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
-    stored = _stored(dataset, settings)
+    stored = indexed(dataset, settings)
     result = ablation.ablated(dataset, stored, document_id(dataset))
     ablation.show(dataset, stored, result)
     return ablation.as_json(dataset, result)
 
 
 def _measure(dataset: Dataset, settings: Settings) -> Measurement:
-    return run(dataset, _stored(dataset, settings), progress=_shown)
-
-
-def _stored(dataset: Dataset, settings: Settings) -> Settings:
-    return indexed(dataset, settings, before=lambda: connect(settings.cluster))
+    return run(dataset, indexed(dataset, settings), progress=_shown)
 
 
 def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:
@@ -210,9 +203,9 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     """The measurement, for people."""
     how = f"{summary['fusion']} over {', '.join(summary['channels'])}"
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
-    shown = Table("measure", "mean", "interval", box=None, title=plain(title), title_justify="left")
+    shown = titled(title, "measure", "mean", "interval")
     for name, value in measurement.estimates.items():
-        shown.add_row(comparison.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+        shown.add_row(LABELS[name], *mean_cells(value))
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")
     for channel, worth in measurement.channels.items():
         shown.add_row(f"found by {channel}", f"{worth.shown:.1%}", f"{worth.exclusive:.1%} by it alone")
@@ -222,8 +215,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
 
 
 def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
-    judged = list(queries)
-    return track(judged, description="asking", console=stderr, transient=True)
+    return track(list(queries), description="asking", console=stderr, transient=True)
 
 
 main = partial(_job.run, evaluate)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +29,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.indexes.manifest import Manifest
+from pipelines.ingestion.pipeline import Watch
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
@@ -65,11 +65,11 @@ def reindex(
     keep_record(settings, plan, outcome)
     if manifest := _manifest(plan, outcome):
         stderr.print(in_force(manifest, outcome.by_domain), soft_wrap=True)
-    stderr.print(headline(outcome), soft_wrap=True, highlight=False)
+    stderr.print(headline(outcome), soft_wrap=True)
     stderr.print(report(outcome))
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
-        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True, highlight=False)
+        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
     _job.emit(asdict(outcome), as_json=as_json)
 
 
@@ -83,7 +83,8 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
         stderr.print("starting: joining or starting the cluster")
         connect(settings.cluster)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
-            return run(plan, watch=_shown(live) if stderr.is_terminal else _logged())
+            shown: Watch = lambda progress: live.update(line(progress), refresh=True)  # noqa: E731
+            return run(plan, watch=shown if stderr.is_terminal else _logged())
 
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
@@ -106,18 +107,14 @@ def _manifest(plan: IndexPlan, outcome: IndexOutcome) -> Manifest | None:
     return next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
 
 
-def _shown(live: Live) -> Callable[[IndexProgress], None]:
-    return lambda progress: live.update(line(progress), refresh=True)
-
-
-def _logged() -> Callable[[IndexProgress], None]:
+def _logged() -> Watch:
     """Where there is no terminal, a line at every new phase and every few seconds."""
     last: dict[str, float] = {}
 
     def watch(progress: IndexProgress) -> None:
         if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
             last[progress.phase] = progress.now
-            stderr.print(line(progress), highlight=False, soft_wrap=True)
+            stderr.print(line(progress), soft_wrap=True)
 
     return watch
 

@@ -32,8 +32,14 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.retrieval.answer.snippet import snippet
-from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
+from pipelines.retrieval.answer.trace import (
+    answer_as_json,
+    context_lines,
+    explained,
+    gap_line,
+    snippet,
+    understanding_line,
+)
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.console.options import CommonOptions, job_command
@@ -129,49 +135,47 @@ def search(
 
 def show(answer: Answer, *, explain: bool) -> None:
     """Print an answer for people."""
-    out = stdout
-    out.print(f"[bold]{plain(answer.query.text)}[/]")
+    stdout.print(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
-        out.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]", highlight=False)
+        stdout.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]")
     for channel, reason in answer.failed_channels.items():
         stderr.print(f"[yellow]without {channel}: {plain(reason)}[/]")
     if answer.truncated:
         stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
-        out.print("[dim]nothing found[/]")
+        stdout.print("[dim]nothing found[/]")
     if answer.gap is not None:
-        out.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+        stdout.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
     if answer.uncalibrated and explain:
-        out.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
+        stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, explain=explain)
     how = (
         f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
     )
-    out.print(f"[dim]{plain(how)}[/]\n")
+    stdout.print(f"[dim]{plain(how)}[/]\n")
 
 
 def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
-    out = stdout
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = "" if result.probability is None else _chance(result)
-    out.print(
+    stdout.print(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
     )
     shown = Padding(plain(snippet(result.text, query)), (0, 0, 0, 5))
-    out.print(shown, style="dim", highlight=False, soft_wrap=False)
+    stdout.print(shown, style="dim", soft_wrap=False)
     for uri in result.uris[1:]:
-        out.print(f"     [dim]also {plain(uri)}[/]", highlight=False)
+        stdout.print(f"     [dim]also {plain(uri)}[/]")
     for uri in result.alike:
-        out.print(f"     [dim]much the same {plain(uri)}[/]", highlight=False)
+        stdout.print(f"     [dim]much the same {plain(uri)}[/]")
     if result.context is not None:
         lines = "\n".join(map(plain, context_lines(result.context)))
-        out.print(Padding(lines, (0, 0, 0, 5)), style="dim", highlight=False)
+        stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")
     if explain:
-        out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+        stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
 
 
 def _chance(result: RankedResult) -> str:
@@ -230,7 +234,7 @@ def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
     for each in _read(path):
         if isinstance(each, SourceError):
             refused.append(str(each))
-            stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True, highlight=False)
+            stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True)
         else:
             wanted.append(each)
     if refused and not wanted:

@@ -67,13 +67,9 @@ def update(
     settings = options.settings(bootstrap=bootstrap)
     root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
     keep_settings(settings)
-    follower = ChampionFollower(
-        Catalog(root),
-        _Registry(settings),
-        every_s=FOLLOW_EVERY_S,
-        clock=system_clock,
-    )
-    started, paces, connection = time.monotonic(), Paces(), ConnectionLog(settings)
+    follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=FOLLOW_EVERY_S, clock=system_clock)
+    started, started_ms = time.monotonic(), round(system_clock() * MS)
+    paces, connection = Paces(), ConnectionLog(settings)
 
     def show(progress: Sequence[PartitionProgress]) -> None:
         connection.tell(progress)
@@ -81,24 +77,24 @@ def update(
         write_metrics(root, progress, now=system_clock(), paces=paces.of(progress, at=time.monotonic()))
 
     with Live(console=stderr, auto_refresh=False, transient=True) as live:
-        standings = run(
+        final = run(
             settings,
             local=local,
             until_caught_up=until_caught_up,
             stop=_stopped_by_signals(),
             on_progress=show,
             on_tick=follower.tick if not until_caught_up else lambda: None,
-            acceptance=_acceptance() if accept_loss else None,
+            acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
         )
     follower.close(settings.tracking.http_timeout_s)
-    stderr.print(_table(standings))
+    stderr.print(_table(final))
     seconds = time.monotonic() - started
     flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
         stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}
-    _job.emit(summary(standings) | facts, as_json=as_json)
-    require_balance(standings)
+    _job.emit(summary(final) | facts, as_json=as_json)
+    require_balance(final)
 
 
 class ConnectionLog:
@@ -123,10 +119,6 @@ class ConnectionLog:
         self._silent = bool(waiting)
 
 
-def _acceptance() -> Acceptance:
-    return Acceptance(f"{login()}@{socket.gethostname()}", round(system_clock() * MS))
-
-
 class _Registry:
     """The registry, reached for at the first look: importing MLflow takes longer than catching up often does."""
 
@@ -140,9 +132,9 @@ class _Registry:
         return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 
 
-def _table(standings: Sequence[PartitionProgress]) -> Table:
+def _table(progress: Sequence[PartitionProgress]) -> Table:
     table = Table("partition", *_SHOWN.values(), "lag", title="feedback", box=None)
-    for partition in standings:
+    for partition in progress:
         counts = [f"{getattr(partition.report, name):,}" for name in _SHOWN]
         table.add_row(str(partition.report.partition), *counts, "?" if partition.lag is None else f"{partition.lag:,}")
     return table

@@ -30,32 +30,23 @@ class Command(NamedTuple):
     summary: str
 
 
+_SERVING = "pipelines.serving.commands"
+
 COMMANDS: Mapping[str, Command] = {
     "index": Command("jobs.reindex:reindex", "Index sources and make the result live."),
     "search": Command("jobs.search:search", "Search what is live in the store."),
     "ask": Command("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
-    "status": Command(
-        "pipelines.serving.commands.status:status", "What is live in a store, and what became of feedback."
-    ),
+    "status": Command(f"{_SERVING}.status:status", "What is live in a store, and what became of feedback."),
     "generations": Command(
-        "pipelines.serving.commands.generations:generations",
-        "Immutable, complete sets of indexes; exactly one is live.",
+        f"{_SERVING}.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),
-    "learned": Command(
-        "pipelines.serving.commands.learned:learned", "What was learned: versions, beliefs, and how they changed."
-    ),
-    "feedback": Command("pipelines.serving.commands.feedback_status:feedback", "What became of feedback."),
-    "sessions": Command(
-        "pipelines.serving.commands.sessions:sessions", "Sessions that learn alone until they complete."
-    ),
-    "queries": Command(
-        "pipelines.serving.commands.queries:queries", "What was asked and answered, from the query log."
-    ),
-    "dlq": Command("pipelines.serving.commands.dlq:dlq", "Records that could not become events."),
-    "ubi": Command(
-        "pipelines.serving.commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."
-    ),
-    "attribute": Command("pipelines.serving.commands.attribution:attribute", "Print the `attribution` of an event."),
+    "learned": Command(f"{_SERVING}.learned:learned", "What was learned: versions, beliefs, and how they changed."),
+    "feedback": Command(f"{_SERVING}.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command(f"{_SERVING}.sessions:sessions", "Sessions that learn alone until they complete."),
+    "queries": Command(f"{_SERVING}.queries:queries", "What was asked and answered, from the query log."),
+    "dlq": Command(f"{_SERVING}.dlq:dlq", "Records that could not become events."),
+    "ubi": Command(f"{_SERVING}.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
+    "attribute": Command(f"{_SERVING}.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 

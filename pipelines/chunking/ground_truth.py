@@ -21,7 +21,6 @@ from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import Block, Heading
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import decoded, encoded
-from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 from pipelines.domain.ids import ChunkId, ContentHash
 
@@ -33,7 +32,7 @@ _DOCSTRING_WORDS = 6
 _HEADING_WORDS = 3  # also the words that a verbatim copy is looked up by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SyntheticQuestion:
     """A question whose answer is known from where it was taken.
 
@@ -78,18 +77,13 @@ def masked(
     chunks, _ = chunk_or_fallback(remaining, sizes, count_tokens)
     flat = _flat(text)
     kind = "heading" if document.content_type is ContentType.MARKDOWN else "docstring"
-    questions = [
-        SyntheticQuestion(
-            text=mask.question,
-            uri=document.uri,
-            chunk_id=chunk.chunk_id,
-            content_hash=chunk.content_hash,
-            kind=kind,
-            place=place,
-        )
-        for mask, place in zip(masks, places, strict=True)
-        if mask.question not in flat and (chunk := _holding(chunks, place)) is not None
-    ]
+    questions = []
+    for mask, place in zip(masks, places, strict=True):
+        chunk = next((chunk for chunk in chunks if chunk.start_byte <= place < chunk.end_byte), None)
+        if mask.question not in flat and chunk is not None:
+            questions.append(
+                SyntheticQuestion(mask.question, document.uri, chunk.chunk_id, chunk.content_hash, kind, place)
+            )
     return remaining, questions
 
 
@@ -99,19 +93,10 @@ def masked_corpus(
     """Every document masked, and the questions that have one answer: asked once, verbatim in no document."""
     pairs = [masked(document, sizes_of(document), count_tokens) for document in documents]
     remaining = [document for document, _ in pairs]
-    questions = [question for _, found in pairs for question in found]
+    questions = [question for _, asked in pairs for question in asked]
     times = Counter(question.text for question in questions)
     verbatim = _verbatim(times, remaining)
-    return remaining, [
-        question for question in questions if times[question.text] == 1 and question.text not in verbatim
-    ]
-
-
-def synthetic_questions(
-    documents: Iterable[Document], sizes_of: Callable[[Document], ChunkSizes], count_tokens: TokenCounter
-) -> list[SyntheticQuestion]:
-    """Questions of a corpus, to be asked on an index of its masked documents; see `masked_corpus`."""
-    return masked_corpus(documents, sizes_of, count_tokens)[1]
+    return remaining, [each for each in questions if times[each.text] == 1 and each.text not in verbatim]
 
 
 def _masks(document: Document) -> list[_Mask]:
@@ -174,20 +159,16 @@ def _heading_mask(block: Block, heading: Heading, ordinal: int, source: bytes) -
 def _without(text: str, masks: Sequence[_Mask]) -> tuple[str, list[int]]:
     """The text with every mask applied, and where each stands in it."""
     source = encoded(text)
-    kept: list[bytes] = []
+    parts: list[bytes] = []
     places: list[int] = []
     done = length = 0
     for mask in masks:
         before = source[done : mask.start]
-        kept += [before, mask.replacement]
+        parts += [before, mask.replacement]
         places.append(length + len(before))
         length += len(before) + len(mask.replacement)
         done = mask.end
-    return decoded(b"".join([*kept, source[done:]])), places
-
-
-def _holding(chunks: Sequence[Chunk], place: int) -> Chunk | None:
-    return next((chunk for chunk in chunks if chunk.start_byte <= place < chunk.end_byte), None)
+    return decoded(b"".join([*parts, source[done:]])), places
 
 
 def _flat(text: str) -> str:
@@ -199,11 +180,11 @@ def _verbatim(questions: Iterable[str], documents: Iterable[Document]) -> set[st
     by_start: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
     for question in questions:
         by_start[tuple(_WORD.findall(question)[:_HEADING_WORDS])].append(question)
-    found: set[str] = set()
+    verbatim: set[str] = set()
     for document in documents:
         words = _WORD.findall(document.text)
         starts = set(zip(words, words[1:], words[2:], strict=False)) & by_start.keys()
         if starts:
             flat = _flat(document.text)
-            found.update(question for start in starts for question in by_start[start] if question in flat)
-    return found
+            verbatim.update(question for start in starts for question in by_start[start] if question in flat)
+    return verbatim

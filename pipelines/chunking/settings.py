@@ -51,6 +51,7 @@ class ChunkingSettings(BaseModel):
         record_max_tokens: A record stays whole up to this.
         overlap_tokens: What neighbouring windows of running text share, by domain.
         policy: How sizes are chosen from beliefs.
+        seed: Of the draws of `thompson`.
         prose: What stays together in documents with headings.
         conversation: What ends a topic of a conversation.
         configuration: What stays together in configuration files.
@@ -62,6 +63,7 @@ class ChunkingSettings(BaseModel):
     record_max_tokens: Annotated[int, Field(gt=0)]
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
     policy: SizePolicy
+    seed: int
     trailing_context: bool
     prose: ProseSettings
     conversation: ConversationSettings

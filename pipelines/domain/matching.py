@@ -53,14 +53,14 @@ def best_match(matches: Iterable[Match | None]) -> Match:
         >>> best_match([Match(meaning=0.2, words=0.5, near=0.4), Match(meaning=0.3, near=0.3)])
         Match(meaning=0.3, words=None, near=0.4)
     """
-    known = [Match() if match is None else match for match in matches]
+    present = [Match() if match is None else match for match in matches]
     return Match(
-        meaning=_best([match.meaning for match in known]),
-        words=_best([match.words for match in known]),
-        near=_best([match.near for match in known]),
+        meaning=_best([match.meaning for match in present]),
+        words=_best([match.words for match in present]),
+        near=_best([match.near for match in present]),
     )
 
 
 def _best(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return max(known) if known and len(known) == len(values) else None
+    present = [value for value in values if value is not None]
+    return max(present) if present and len(present) == len(values) else None

@@ -37,16 +37,16 @@ class SessionMemory:
             raise ValueError(f"expected a window of at least 1 query, got {window}")
         return replace(self, shift=(*self.shift, shift)[-window:], queries=(*self.queries, embedding)[-window:])
 
-    def given(self, content_hashes: Iterable[str], *, kept: int) -> SessionMemory:
-        """After results were given; the newest `kept` >= 0 of all are remembered.
+    def given(self, content_hashes: Iterable[str], *, limit: int) -> SessionMemory:
+        """After results were given; the newest `limit` >= 0 of all are remembered.
 
         Examples:
-            >>> SessionMemory().given(["a", "b"], kept=3).given(["c", "a"], kept=3).shown
+            >>> SessionMemory().given(["a", "b"], limit=3).given(["c", "a"], limit=3).shown
             ('b', 'c', 'a')
         """
         again = dict.fromkeys(content_hashes)
         everything = [*(each for each in self.shown if each not in again), *again]
-        return replace(self, shown=tuple(everything[max(0, len(everything) - kept) :]))
+        return replace(self, shown=tuple(everything[max(0, len(everything) - limit) :]))
 
     def drawn(self) -> SessionMemory:
         """After one more draw of weights."""
@@ -64,12 +64,12 @@ class SessionMemory:
             CorruptionError: It wrote something else.
         """
         try:
-            found = json.loads(text)
+            stored = json.loads(text)
             memory = cls(
-                draws=int(found["draws"]),
-                shift=tuple(float(value) for value in found["shift"]),
-                queries=tuple(tuple(float(value) for value in query) for query in found["queries"]),
-                shown=tuple(str(value) for value in found.get("shown", ())),  # memories of older sessions hold none
+                draws=int(stored["draws"]),
+                shift=tuple(float(value) for value in stored["shift"]),
+                queries=tuple(tuple(float(value) for value in query) for query in stored["queries"]),
+                shown=tuple(str(value) for value in stored.get("shown", ())),  # memories of older sessions hold none
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptionError(f"expected a session's memory, found: {error}; start the session anew") from error

@@ -137,6 +137,8 @@ def _moved(records: Sequence[Record], base: int) -> Sequence[Record]:
 
 _log = logging.getLogger(__name__)
 
+_REFETCHES = 2  # of offsets that the log skips, before they count as a hole
+
 
 class Continuation(NamedTuple):
     """What of a delivery continues the log.
@@ -159,9 +161,8 @@ Skipped = Callable[[int, int, int], int]
 class Positions:
     """Next offsets by partition, and the holes under suspicion; kept in memory, since the state has the offsets."""
 
-    def __init__(self, offsets: Mapping[int, int], *, hole_refetches: int) -> None:
+    def __init__(self, offsets: Mapping[int, int]) -> None:
         self._next = dict(offsets)
-        self._refetches = hole_refetches
         self._suspected: dict[int, tuple[tuple[int, int], int]] = {}
 
     def __getitem__(self, partition: int) -> int:
@@ -173,7 +174,7 @@ class Positions:
         Examples:
             >>> from pipelines.runtime.kafka.log import Record
             >>> delivered = [Record(0, offset, 0, None, b"") for offset in (4, 5, 8)]
-            >>> positions = Positions({0: 5}, hole_refetches=1)
+            >>> positions = Positions({0: 5})
             >>> continued = positions.continuation(0, delivered, lambda partition, first, behind: 0)
             >>> [record.offset for record in continued.records], continued.read_again
             ([5], 6)
@@ -205,7 +206,7 @@ class Positions:
         gap = (first, behind)
         suspected, asked = self._suspected.get(partition, (gap, 0))
         asked = asked if suspected == gap else 0
-        if asked < self._refetches:
+        if asked < _REFETCHES:
             self._suspected[partition] = (gap, asked + 1)
             return False
         self._suspected.pop(partition, None)

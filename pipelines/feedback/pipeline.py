@@ -13,6 +13,9 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import LogFacts, Record
 
+POLL_TIMEOUT_S = 0.2
+"""How long a poll waits for the first record."""
+
 
 def advance(
     source: FeedbackSource,
@@ -36,7 +39,7 @@ def advance(
     Returns:
         How many records the log delivered.
     """
-    batches = source.poll(rules.poll_records, rules.poll_timeout_s)
+    batches = source.poll(rules.poll_records, POLL_TIMEOUT_S)
     if not batches and not _passed(source, states, positions):
         return 0
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -14,6 +14,7 @@ from pipelines.runtime.storage.locks import Patience
 MS = 1_000
 DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
+_STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its partition helps nobody
 
 
 class CreditSettings(BaseModel):
@@ -50,40 +51,15 @@ class TriggerSettings(BaseModel):
     Attributes:
         beyond_rank: Results at this rank or better are found well enough.
         terms: Words of one selection at most.
-        shortest, longest: Characters of a word.
-        stop: Words that say nothing about what is looked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     beyond_rank: int = Field(ge=0)
     terms: int = Field(ge=0, le=8)
-    shortest: int = Field(ge=1)
-    longest: int = Field(ge=1, le=40)
-    stop: tuple[str, ...]
-
-    @cached_property
-    def stop_words(self) -> frozenset[str]:
-        """`stop`, to look up."""
-        return frozenset(self.stop)
 
 
-class MixSettings(BaseModel):
-    """What each view weighs in one method of attribution, and how far to rely on the method (FBK-9)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    counterfactual: float = Field(ge=0.0)
-    attention: float = Field(ge=0.0)
-    semantic: float = Field(ge=0.0)
-    confidence: float = Field(ge=0.0, le=1.0)
-
-    @model_validator(mode="after")
-    def _weights_are_shares(self) -> Self:
-        total = self.counterfactual + self.attention + self.semantic
-        if not math.isclose(total, 1.0, abs_tol=1e-9):
-            raise ValueError(f"feedback.attribution: expected the weights of a method to sum to 1, found {total}")
-        return self
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class AttributionSettings(BaseModel):
@@ -91,28 +67,28 @@ class AttributionSettings(BaseModel):
 
     Attributes:
         encoder: Whether producers load the encoder to compare responses with contents.
-        sentences: How many sentences of a response are looked at.
-        mixes: By method, those that compare something.
-        equal_confidence: How far to rely on equal shares, which compare nothing.
+        mixes: Weights of the counterfactual, the attention and the semantic view, by method; they sum to 1.
+        confidence: How far to rely on a method; on equal shares, too, which compare nothing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     encoder: bool
-    sentences: int = Field(gt=0)
-    mixes: Mapping[str, MixSettings]
-    equal_confidence: float = Field(ge=0.0, le=1.0)
+    mixes: Mapping[str, tuple[Share, Share, Share]]
+    confidence: Mapping[str, Share]
 
     @model_validator(mode="after")
     def _covers_every_method(self) -> Self:
-        if self.mixes.keys() != _COMPARING:
-            raise ValueError(f"feedback.attribution.mixes: expected {sorted(_COMPARING)}, found {sorted(self.mixes)}")
+        if self.mixes.keys() != _COMPARING or self.confidence.keys() != {*_COMPARING, "equal"}:
+            raise ValueError(
+                f"expected a mix of {sorted(_COMPARING)} each, and how far to rely on these and on equal; found "
+                f"{sorted(self.mixes)} and {sorted(self.confidence)}"
+            )
+        if wrong := [name for name, weights in self.mixes.items() if not math.isclose(sum(weights), 1.0, abs_tol=1e-9)]:
+            raise ValueError(
+                f"feedback.attribution: expected the weights of a method to sum to 1, found others: {wrong}"
+            )
         return self
-
-    def confidence(self, method: str) -> float:
-        """How far to rely on a method by name; equal shares are the one without a mix."""
-        mix = self.mixes.get(method)
-        return self.equal_confidence if mix is None else mix.confidence
 
 
 class TimeSettings(BaseModel):
@@ -120,15 +96,13 @@ class TimeSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    earliest_ms: int = Field(ge=0)
-    latest_ms: int
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     clock_alone_records: int = Field(gt=0)
     window_s: float = Field(gt=0.0)
     session_idle_s: float = Field(gt=0.0)
     session_suspended_s: float = Field(gt=0.0)
-    session_kept_s: float = Field(gt=0.0)
+    session_remembered_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -156,9 +130,9 @@ class TimeSettings(BaseModel):
         return round(self.session_suspended_s * MS)
 
     @cached_property
-    def session_kept_ms(self) -> int:
-        """`session_kept_s` in milliseconds."""
-        return round(self.session_kept_s * MS)
+    def session_remembered_ms(self) -> int:
+        """`session_remembered_s` in milliseconds."""
+        return round(self.session_remembered_s * MS)
 
 
 class LimitSettings(BaseModel):
@@ -173,18 +147,13 @@ class LimitSettings(BaseModel):
 
     event_bytes: int = Field(gt=0)
     dead_letter_bytes: int = Field(gt=0)
-    detail_characters: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
     event_id_records: int = Field(gt=0)
     impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
     principals: int = Field(gt=0)
-    models: int = Field(gt=0)
-    agents: int = Field(gt=0)
-    intents: int = Field(gt=0)
-    lessons: int = Field(gt=0)
-    sources: int = Field(gt=0)
+    names: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
     session_part: float = Field(gt=0.0)
 
@@ -200,15 +169,17 @@ class LimitSettings(BaseModel):
 
 
 class UbiSettings(BaseModel):
-    """What actions of OpenSearch User Behavior Insights mean.
+    """What actions of OpenSearch User Behavior Insights mean, by their `action_name`.
 
     Attributes:
-        actions: By `action_name`: "selection", or a verdict from −1 to 1 on the object.
+        selections: The object was chosen.
+        verdicts: From −1 to 1, on the object.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
+    selections: tuple[str, ...]
+    verdicts: Mapping[str, Annotated[float, Field(ge=-1.0, le=1.0)]]
 
 
 class SessionMergeSettings(BaseModel):
@@ -218,18 +189,7 @@ class SessionMergeSettings(BaseModel):
 
     margin: float = Field(gt=0.0, lt=1.0)
     strength: float = Field(gt=0.0)
-    reported: int = Field(gt=0)
-    alike_sessions: int = Field(gt=0)
-
-
-class SourceSettings(BaseModel):
-    """From when on the silence, or the noise, of a source means something (FBK-12)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    impressions: int = Field(gt=0)
-    verdicts: int = Field(gt=0)
-    rate_factor: float = Field(gt=1.0)
+    variance_sessions: int = Field(gt=0)
 
 
 class FeedbackSettings(BaseModel):
@@ -243,32 +203,21 @@ class FeedbackSettings(BaseModel):
     replication: int | None = Field(gt=0)
     updaters: int = Field(gt=0)
     poll_records: int = Field(gt=0)
-    poll_timeout_s: float = Field(gt=0.0)
     publish_every_s: float = Field(gt=0.0)
-    publish_behind_s: float = Field(ge=0.0)
-    collect_every_s: float = Field(gt=0.0)
-    tick_every_s: float = Field(gt=0.0)
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
-    stopped_timeout_s: float = Field(gt=0.0)
-    watch_every_s: float = Field(gt=0.0)
     open_transaction_s: float = Field(ge=0.0)
-    hole_refetches: int = Field(ge=0)
-    checkpoint_every_s: float = Field(gt=0.0)
     checkpoint_records: int = Field(gt=0)
-    checkpoints: int = Field(gt=0)
-    damaged_states: int = Field(gt=0)
     credit: CreditSettings
     triggers: TriggerSettings
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
-    sources: SourceSettings
     ubi: UbiSettings
     merge: SessionMergeSettings
 
     @property
     def patience(self) -> Patience:
         """With others that hold a partition's files."""
-        return Patience(min(self.stopped_timeout_s, self.lock_timeout_s), self.lock_timeout_s)
+        return Patience(min(_STOPPED_S, self.lock_timeout_s), self.lock_timeout_s)

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.chunking.units.sizes import SizesInForce
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import ConfigurationError, SourceError
+from pipelines.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from pipelines.domain.ids import GenerationId
-from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.models import Model, find_model
 from pipelines.embedding.settings import EmbeddingSettings
@@ -22,25 +22,23 @@ from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
 from pipelines.indexes.settings import IndexSettings
-from pipelines.ingestion.report import LEFT_OUT
-from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.report import LEFT_OUT, IndexProgress
+from pipelines.ingestion.settings import IngestSettings, PoolSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
-from pipelines.ingestion.sources.items import escaped
-from pipelines.ingestion.sources.parquet import told_apart
-from pipelines.ingestion.sources.sources import FileItem, SourceItem, SourceListing, list_source
+from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
+from pipelines.ingestion.sources.sources import SourceListing, list_source
+from pipelines.ingestion.sources.stored import list_stored, stored_tables
 from pipelines.ingestion.sources.tree import LeftOut
-from pipelines.ingestion.stages.embed import ENCODER, Embed
-from pipelines.ingestion.stages.find_entities import EXTRACTOR, FindEntities
-from pipelines.ingestion.stages.mention_cache import MentionCache
-from pipelines.ingestion.stages.parts import Written
-from pipelines.ingestion.stages.pools import sized
+from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from pipelines.ingestion.stages.unchanged import FoundAgain, KnownDocuments, cutting_code
-from pipelines.ingestion.stages.worker import Chained, Step
-from pipelines.ingestion.units import Unit, grouped
+from pipelines.ingestion.stages.reuse import DocumentKeys, EquivalentKeys, cutting_code
+from pipelines.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from pipelines.learning.priors import Priors
 from pipelines.runtime.ray.stages import Stage
-from pipelines.runtime.storage.sqlite import blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
+
+_THREADS = 1  # of each extractor and encoder: more actors scale better than more threads
+_CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +78,9 @@ class IndexPlan:
         return self.store / "cache" / "entities.sqlite"
 
     @property
-    def found_again(self) -> FoundAgain:
-        """Under which keys the live content was found once more."""
-        return FoundAgain(self.store / "cache" / "found-again")
+    def equivalent_keys(self) -> EquivalentKeys:
+        """Further keys of the live documents."""
+        return EquivalentKeys(self.store / "cache" / "found-again")
 
 
 def items_of(plan: IndexPlan) -> SourceListing:
@@ -105,10 +103,37 @@ def items_of(plan: IndexPlan) -> SourceListing:
 
 def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
     """Items in units; the first one also counts what was left out."""
-    units = list(grouped(listing.items, plan.ingest.unit_documents, plan.ingest.unit_bytes))
+    units = list(grouped(listing.items, plan.ingest.unit_documents))
     if not listing.left_out:
         return units
     return [replace(units[0], counts=_by_reason(listing.left_out, LEFT_OUT)), *units[1:]]
+
+
+def stored_items(plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path) -> SourceListing:
+    """The documents of the live generation, of whatever format.
+
+    Args:
+        scratch: An empty folder.
+
+    Raises:
+        NothingPublishedError: There is no live generation.
+    """
+    if generation is None:
+        raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
+    catalog.verify(generation)
+    tables = stored_tables(catalog.folder_of(generation), scratch, plan.index.merge)
+    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents))
+
+
+def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
+    """Check that there is something to publish.
+
+    Raises:
+        SourceError: No item became a document.
+    """
+    if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
+        sources = [str(source) for source in plan.sources]
+        raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
 
 
 def _by_reason(left_out: Mapping[LeftOut, int], prefix: str = "") -> dict[str, int]:
@@ -141,52 +166,78 @@ def models_of(plan: IndexPlan) -> list[Model]:
     return models
 
 
-def reading_of(plan: IndexPlan, models: Sequence[Model], sizes: SizesInForce, known: KnownDocuments) -> ReadRules:
+def reading_of(plan: IndexPlan, models: Sequence[Model], sizes: SizesInForce, live: DocumentKeys) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
-        json.dumps(_found_with(plan), sort_keys=True),
+        json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
-    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
+    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
 
 
 def stages_of(plan: IndexPlan, models: Sequence[Model], reading: ReadRules, parts: Path, *, cpus: int) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=len(models))
-    threads = {"threads": plan.ingest.pools.threads}
-    extraction = plan.extraction.model_copy(update=threads)
-    checkpoint = identify(extraction) if extraction.enabled else ""
-    finding = (extraction, plan.mentions, plan.extractor, checkpoint)
-    each = zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True)
-    embed = [
-        (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
-        for settings, model, made_with in each
-    ]
-    entities: list[tuple[Step, int]] = [((FindEntities, finding), pools.extractors)] if extraction.enabled else []
-    return _joined(
-        [
-            ((ReadAndChunk, (reading,)), pools.readers),
-            *entities,
-            *(((Embed, one), pools.encoders) for one in embed[:-1]),
-            ((Written, (Embed, embed[-1], parts)), pools.encoders),
-        ],
-        pools.cpus_each,
-    )
+    threads = {"threads": _THREADS}
+    steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
+    if plan.extraction.enabled:
+        extraction = plan.extraction.model_copy(update=threads)
+        finding = (extraction, plan.mentions, plan.extractor, identify(extraction))
+        steps.append(((FindEntities, finding), pools.extractors))
+    for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
+        embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
+        steps.append(((Embed, embedding), pools.encoders))
+    last, actors = steps.pop()
+    return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Actors per stage and the logical CPUs that each of them holds.
+
+    Attributes:
+        readers: 0 where the actors of the next stage read, too.
+    """
+
+    readers: int
+    extractors: int
+    encoders: int
+    cpus_each: float
+
+
+def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+    """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
+
+    There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are as
+    many extractors, and half as many encoders beside them. Readers are few, and where their share of the CPUs is none
+    that is whole, those that find entities or embed read for themselves: a process of its own would cost more. The
+    CPUs that all actors hold together stay below the cluster's, whatever the numbers: so every actor starts, and the
+    stream cannot get stuck.
+
+    Examples:
+        >>> sized(PoolSettings(readers=0, encoders=0, few=0), cpus=2, extraction=False)
+        Pools(readers=0, extractors=0, encoders=2, cpus_each=0.6666666666666666)
+    """
+    readers = settings.readers or int(cpus * _CHUNKING_SHARE)
+    extractors = cpus if extraction else 0
+    encoders = settings.encoders or max(1, (cpus // 2 if extraction else cpus) // models)
+    actors = readers + extractors + encoders * models
+    return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
 
 
 def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
     """A stage for each step with actors of its own, which take the steps without any before it along."""
     stages: list[Stage] = []
-    waiting: list[Step] = []
+    pending: list[Step] = []
     for step, actors in steps:
-        waiting.append(step)
+        pending.append(step)
         if actors:
-            worker, arguments = waiting[0] if len(waiting) == 1 else (Chained, tuple(waiting))
+            worker, arguments = pending[0] if len(pending) == 1 else (Chained, tuple(pending))
             stages.append(Stage(worker, arguments, actors, cpus))
-            waiting = []
+            pending = []
     return stages
 
 
@@ -206,13 +257,13 @@ def facts_of(
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
         PRECISIONS: precisions_of(plan.embedding),
         INSTRUCTIONS: sorted(instructions),
-        "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan)},
         "sources": [escaped(str(source)) for source in plan.sources],
         SIZING: snapshots(sizes),
     }
 
 
-def _found_with(plan: IndexPlan) -> dict[str, object]:
+def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """What decides the mentions of a text besides itself; nothing where none are looked for.
 
     Raises:
@@ -220,16 +271,17 @@ def _found_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
-    return {**found_with, "checkpoint": identify(plan.extraction)}
+    settings = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    return {**settings, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:
     """Empty the caches of a store, so that everything is computed again."""
-    for cache in (VectorCache(plan.vectors), MentionCache(plan.mentions)):
+    for path in (plan.vectors, plan.mentions):
+        cache = BlobCache(path)
         cache.clear()
         cache.close()
-    plan.found_again.forget()
+    plan.equivalent_keys.path.unlink(missing_ok=True)
 
 
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
@@ -238,17 +290,17 @@ def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:
-    told = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
-    told["precision"] = settings.precision
+    facts = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
+    facts["precision"] = settings.precision
     if settings.precision == "int8":
-        told["revision"] = INT8_REVISION
+        facts["revision"] = INT8_REVISION
     else:
-        told["length_step"] = settings.length_step
+        facts["length_step"] = settings.length_step
     if settings.strategy == "levels":
-        told["level_tokens"] = settings.level_tokens
+        facts["level_tokens"] = settings.level_tokens
     if settings.tokens.enabled:
-        told["tokens"] = settings.tokens.model_dump(mode="json")
-    return blob_key(model.identity, json.dumps(told, sort_keys=True))
+        facts["tokens"] = settings.tokens.model_dump(mode="json")
+    return blob_key(model.identity, json.dumps(facts, sort_keys=True))
 
 
 def _distinct(items: Sequence[SourceItem]) -> list[SourceItem]:
@@ -260,4 +312,4 @@ def _distinct(items: Sequence[SourceItem]) -> list[SourceItem]:
                 f"expected every file under a URI of its own, found {item.uri!r} in {roots[item.uri]} and in "
                 f"{item.root}: rename one of the folders, or index their common parent"
             )
-    return told_apart(list(dict.fromkeys(items)))
+    return with_distinct_names(list(dict.fromkeys(items)))

@@ -1,4 +1,4 @@
-"""What MLflow keeps of a run of ingestion: what went in, what came out, and how fast."""
+"""A run of ingestion in MLflow: what went in, what came out, and how fast."""
 
 from __future__ import annotations
 
@@ -13,25 +13,13 @@ from pipelines.ingestion.sources.items import escaped
 from pipelines.runtime.mlflow.tracking import Tracking
 
 EXPERIMENT = "indexing"
-_COUNTS = (
-    "documents",
-    "chunks",
-    "entities",
-    "unchanged",
-    "embedded",
-    "embedding_cache_hits",
-    "extracted",
-    "entity_cache_hits",
-    "skipped",
-    "seconds",
-)
 _RATES = ("documents", "chunks", "entities", "embedded")
 _GROUPS = ("rejected", "left_out", "by_type", "by_domain", "by_language")
 _SECTIONS = ("ingest", "chunking", "extraction", "embedding", "index")
 
 
 def record(tracking: Tracking, plan: IndexPlan, outcome: IndexOutcome, manifest: Manifest, *, now: float) -> None:
-    """Keep a run in the experiment `indexing`, named by its generation.
+    """Record a run in the experiment `indexing`, named by its generation.
 
     Args:
         now: Seconds since the epoch.
@@ -47,15 +35,15 @@ def record(tracking: Tracking, plan: IndexPlan, outcome: IndexOutcome, manifest:
 
 
 def parameters_of(plan: IndexPlan) -> dict[str, object]:
-    """Everything a run was told, with dotted names."""
+    """Everything that a run was asked for, with dotted names."""
     sections = {name: getattr(plan, name).model_dump(mode="json") for name in _SECTIONS}
-    told = {
+    arguments = {
         "sources": [escaped(str(source)) for source in plan.sources],
         "domain": plan.domain,
         "full": plan.full,
         "fingerprint": plan.fingerprint,
     }
-    return {**told, **dict(_flat(sections, ""))}
+    return {**arguments, **dict(_flat(sections, ""))}
 
 
 def metrics_of(outcome: IndexOutcome, manifest: Manifest) -> dict[str, float]:
@@ -63,12 +51,13 @@ def metrics_of(outcome: IndexOutcome, manifest: Manifest) -> dict[str, float]:
 
     Rates are over the whole run, building and publishing included.
     """
-    counts = {name: float(getattr(outcome, name)) for name in _COUNTS}
+    facts = asdict(outcome)
+    counts = {name: float(value) for name, value in facts.items() if type(value) in {int, float}}
     rates = {f"{name}_per_second": counts[name] / max(outcome.seconds, 1e-9) for name in _RATES}
     groups = {
         f"{group.removeprefix('by_')}.{_plain(name)}": float(count)
         for group in _GROUPS
-        for name, count in getattr(outcome, group).items()
+        for name, count in facts[group].items()
     }
     recalls = {f"recall.{_plain(encoder)}": facts.recall for encoder, facts in manifest.dense.items()}
     return {**counts, **rates, **groups, **recalls}

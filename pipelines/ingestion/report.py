@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.merge import MergedTables
+from pipelines.runtime.clock import Clock
 
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
@@ -123,6 +124,31 @@ class IndexProgress:
         return self.pace * (self.total - self.done if self.work is None else self.work)
 
 
+class ProgressReporter:
+    """Keeps the progress of a run, and reports it after every step."""
+
+    def __init__(self, watch: Callable[[IndexProgress], None], clock: Clock) -> None:
+        self._watch = watch
+        self._clock = clock
+        self.progress = IndexProgress("listing sources", 0, clock(), clock())
+
+    def begin(self, total: int) -> None:
+        """Say how many units there are."""
+        self.progress = replace(self.progress, total=total)
+
+    def enter(self, phase: str, *, work: float | None = None) -> None:
+        """Report the start of a phase."""
+        self._report(self.progress.entering(phase, self._clock(), work=work))
+
+    def add(self, counts: Mapping[str, int], *, work: float, units: int = 1) -> None:
+        """Report units that are done."""
+        self._report(self.progress.after(counts, self._clock(), units=units, work=work))
+
+    def _report(self, progress: IndexProgress) -> None:
+        self.progress = progress
+        self._watch(progress)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOutcome:
     """What a run did.
@@ -176,10 +202,7 @@ def outcome_of(
     Args:
         extraction: Whether entities were wanted.
     """
-    counted = {name: progress.counts.get(name, 0) for name in _COUNTED}
-    spared = ("embedding_cache_hits", "entity_cache_hits") if extraction else ("embedding_cache_hits",)
-    hits = {name: counted[name] + merged.unchanged_contents for name in spared}
-    rejected = merged.summaries["rejected"]
+    counts, rejected = Counter(dict(progress.counts)), merged.summaries["rejected"]
     return IndexOutcome(
         generation=generation,
         content_hash=content_hash,
@@ -188,6 +211,10 @@ def outcome_of(
         chunks=merged.counts["chunks"],
         entities=merged.counts["mentions"],
         unchanged=merged.unchanged,
+        embedded=counts["embedded"],
+        embedding_cache_hits=counts["embedding_cache_hits"] + merged.unchanged_contents,
+        extracted=counts["extracted"],
+        entity_cache_hits=counts["entity_cache_hits"] + (merged.unchanged_contents if extraction else 0),
         rejected=rejected,
         skipped=sum(count for reason, count in rejected.items() if reason not in NOTES),
         by_type=merged.summaries["by_type"],
@@ -195,8 +222,4 @@ def outcome_of(
         by_language=merged.summaries["by_language"],
         seconds=progress.seconds,
         left_out=progress.left_out,
-        **{**counted, **hits},
     )
-
-
-_COUNTED = ("embedded", "embedding_cache_hits", "extracted", "entity_cache_hits")

@@ -14,8 +14,8 @@ from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce, TopicRules
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import pairs_of
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.sizes import SizeChoice, last_day, read_sizing
 from pipelines.learning.priors import DomainSizes, Priors
-from pipelines.learning.sizing import SizeChoice, last_day, read_sizing
 
 PRIORS_ALONE = "priors"
 """What a snapshot names where no learned version is live."""
@@ -23,9 +23,8 @@ PRIORS_ALONE = "priors"
 SIZING = "sizing"
 """The manifest's fact that holds the sizes in force, by domain."""
 
-_SEED = 20240  # of the draws: the same evidence gives the same sizes
 _STEP = 0.1  # sizes move from their priors by tenths: a corpus is cut anew over dozens of outcomes, not over one
-_RANGE = 4.0  # at most to four times their prior, or to a quarter: a bound on what odd feedback can do
+RANGE = 4.0  # at most to four times their prior, or to a quarter: a bound on what odd feedback can do
 
 Snapshots = Mapping[str, Sequence[str]]
 """Sizing snapshots by domain, as a manifest keeps them."""
@@ -41,8 +40,8 @@ def sizes_in_force(
 ) -> SizesInForce:
     """The sizes of every domain, chosen from what is believed of them.
 
-    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
-    the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
+    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence and seed always
+    give the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
 
     Args:
         learned: The live version, which evidence is read on top of.
@@ -53,7 +52,7 @@ def sizes_in_force(
     for place, domain in enumerate(Domain):
         belief = beliefs[domain]
         # A stream of its own for every domain: evidence about one moves no draw of another.
-        rng = np.random.default_rng([_SEED, place])
+        rng = np.random.default_rng([settings.seed, place])
         choice = belief.expected if settings.policy is SizePolicy.MEAN else belief.sampled(rng)
         sizes = _sizes(settings, priors.sizing.domains[domain], domain, choice)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
@@ -103,7 +102,7 @@ def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choic
 
 def _moved(prior: float, believed: float) -> int:
     """The whole number of tokens that is nearest to a belief on the grid around its prior."""
-    furthest = math.log(_RANGE)
+    furthest = math.log(RANGE)
     moved = min(max(math.log(max(believed, np.finfo(np.float64).tiny) / prior), -furthest), furthest)
     steps = round(moved / math.log1p(_STEP))
     return max(1, round(prior * (1.0 + _STEP) ** steps))

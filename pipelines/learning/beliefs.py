@@ -13,8 +13,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.families.decay import freshness, freshness_of_ages
 from pipelines.learning.observe.examination import Examination, read_examination
+from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.pooling.agreement import Agreement, read_agreement
@@ -25,7 +25,6 @@ from pipelines.learning.pooling.weights import believed_weights, sampled_shares,
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
-from pipelines.learning.sizing import SizingBeliefs, read_sizing
 from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
@@ -66,7 +65,7 @@ class Beliefs:
         self.examination = examination
         self.sizing = sizing
         self.triggers = triggers
-        self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
+        self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
@@ -95,12 +94,12 @@ class Beliefs:
             ValueError: No signal is active.
         """
         key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active))
-        known = self._known.get(key)
-        if known is None:
+        beliefs = self._weights.get(key)
+        if beliefs is None:
             posterior = self._agreement.posterior(*key[:2])
-            known = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
-            self._known[key] = known
-        return known
+            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
+            self._weights[key] = beliefs
+        return beliefs
 
     def sampled_weights(
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
@@ -112,13 +111,13 @@ class Beliefs:
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
         key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
-        known = self._drawn.get(key)
-        if known is None:
+        draws = self._drawn.get(key)
+        if draws is None:
             posterior = self._agreement.posterior(*key[:2])
             seed = [self._priors.interval.seed, list(Domain).index(scope.domain)]  # domains are drawn independently
-            known = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
-            self._drawn[key] = known
-        return known
+            draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
+            self._drawn[key] = draws
+        return draws
 
     def usage(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used.
@@ -156,20 +155,12 @@ class Beliefs:
         """Belief that an item of that age still holds, in (0, 1]; `unknown_age` of the priors where age is None."""
         if age_hours is None:
             return self._priors.decay.unknown_age
-        decay = self.reported.decay(domain)
-        # Without evidence the mean has a closed form, which spares an integral per candidate.
-        if decay.observations == 0.0:
-            return freshness(self._priors.decay.domains[domain], age_hours)
-        return decay.freshness(age_hours)
+        return self.reported.decay(domain).freshness(age_hours)
 
     def freshness_many(self, domain: Domain, ages_hours: Floats) -> Floats:
         """`freshness` of ages (n,), where NaN stands for an unknown age."""
-        decay = self.reported.decay(domain)
-        if decay.observations == 0.0:
-            known = freshness_of_ages(self._priors.decay.domains[domain], ages_hours)
-        else:
-            known = decay.freshness_of_ages(ages_hours)
-        return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, known)
+        believed = self.reported.decay(domain).freshness_of_ages(ages_hours)
+        return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, believed)
 
 
 def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:

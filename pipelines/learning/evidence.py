@@ -126,10 +126,10 @@ class Evidence:
             if kind not in (_PARAMETER, _USAGE):
                 raise StoreError(f"evidence table: expected kind {_PARAMETER!r} or {_USAGE!r}, found {kind!r}")
         counts: dict[EvidenceKey, int] = {}
-        told = table.filter(pc.field("kind") == _PARAMETER)
-        for *key, micro in zip(*(told[name].to_pylist() for name in (*EvidenceKey._fields, "micro")), strict=True):
-            known = EvidenceKey(*key)
-            counts[known] = counts.get(known, 0) + micro
+        rows = table.filter(pc.field("kind") == _PARAMETER)
+        for *key, micro in zip(*(rows[name].to_pylist() for name in (*EvidenceKey._fields, "micro")), strict=True):
+            evidence_key = EvidenceKey(*key)
+            counts[evidence_key] = counts.get(evidence_key, 0) + micro
         return cls(counts, Uses.of_table(table.filter(pc.field("kind") == _USAGE)))
 
     def digest(self) -> str:
@@ -162,8 +162,8 @@ def table_of(counts: Sequence[tuple[Any, ...]], usage: Sequence[tuple[Any, ...]]
         counts: Fields of `EvidenceKey`, and the mass.
         usage: Fields of `UsageKey`, and the mass.
     """
-    told = ((_PARAMETER, EvidenceKey._fields, counts), (_USAGE, UsageKey._fields, usage))
-    return pa.concat_tables([_part(*each) for each in told]).combine_chunks()
+    parts = ((_PARAMETER, EvidenceKey._fields, counts), (_USAGE, UsageKey._fields, usage))
+    return pa.concat_tables([_part(*each) for each in parts]).combine_chunks()
 
 
 def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
@@ -203,9 +203,9 @@ def day_of(timestamp: float) -> int:
 
 
 def _canonical(masses: Mapping[_Key, int]) -> dict[_Key, int]:
-    kept = {key: micro for key, micro in masses.items() if micro}
-    within_int64(kept)
-    return kept
+    nonzero = {key: micro for key, micro in masses.items() if micro}
+    within_int64(nonzero)
+    return nonzero
 
 
 def _added(left: Mapping[_Key, int], right: Mapping[_Key, int], sign: int) -> dict[_Key, int]:

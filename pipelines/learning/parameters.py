@@ -1,21 +1,43 @@
-"""Names that evidence of outcomes is kept under (LRN-1, LRN-4)."""
+"""Names that evidence is kept under (LRN-1, LRN-4).
+
+| parameter                | bin                                | one unit is                                      |
+| ------------------------ | ---------------------------------- | ------------------------------------------------ |
+| `signal.<s>.good`, …     | `for`, `against`                   | an outcome that signal s agreed with, or not     |
+| `product.<s>.<t>.good`, … | `for`, `against`                  | an outcome of a result, times s · t or the rest  |
+| `relevance`              | `07/20.good`, `07/20.bad`          | an outcome of a result with a score in that bin  |
+| `decay`                  | `22/4.accurate`, `22/4.inaccurate` | a document of that bin of age (LRN-6)            |
+| `threshold`              | `14/20.good`, `14/20.bad`          | a decision of that bin of confidence (LRN-7)     |
+| `quality`                | `7/64.n`, `.sum`, `.squares`       | a turn of that bin; its quality; squared (LRN-8) |
+| `trust.<source>`         | `verified`, `refuted`              | a verification of a source of that type (LRN-10) |
+| `lesson.<id>`            | `success`, `failure`, …            | an outcome of that lesson (LRN-4)                |
+
+Bins name the width they were made with, so that a later change of it leaves older evidence readable.
+"""
 
 from __future__ import annotations
 
-from pipelines.domain.ranking import Signal
+from collections import defaultdict
+from collections.abc import Mapping
+
+from pipelines.domain.ranking import ANY, Scope, Signal
+from pipelines.learning.evidence import Evidence, EvidenceKey
 
 SIGNAL = "signal"
-"""What the parameters of agreement begin with."""
 RELEVANCE = "relevance"
-"""The parameter that calibration is fitted on: mass per bin of the score, by outcome."""
+DECAY, THRESHOLD, QUALITY, TRUST, LESSON = "decay", "threshold", "quality", "trust", "lesson"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+ACCURATE, INACCURATE = "accurate", "inaccurate"
+GOOD, BAD = "good", "bad"
+VERIFIED, REFUTED = "verified", "refuted"
+SUCCESS, CONFIRMATION, FAILURE, CONTRADICTION = "success", "confirmation", "failure", "contradiction"
+RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
+
 PRODUCT = "product."
 """What comes before the parameter of how two signals occur together: mass per pair, by domain alone (LRN-4)."""
 SURPLUS = "surplus."
 """What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
-RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 
 SIGNALS = tuple(Signal)
 ALONE = len(SIGNALS)
@@ -23,10 +45,13 @@ ALONE = len(SIGNALS)
 PAIRS = tuple((i, j) for i in range(len(SIGNALS)) for j in (*range(i, len(SIGNALS)), ALONE))
 """Every pair of signals once, each with itself, and each alone."""
 
+Masses = Mapping[str, int]
+"""Micro-units by bin, of one parameter."""
+
 
 def signal_parameter(signal: Signal, *, good: bool) -> str:
     """The parameter that a signal's agreement with outcomes of one kind is kept under."""
-    return f"{SIGNAL}.{signal.value}.{'good' if good else 'bad'}"
+    return f"{SIGNAL}.{signal.value}.{GOOD if good else BAD}"
 
 
 def product_parameter(first: int, second: int, *, good: bool) -> str:
@@ -37,14 +62,35 @@ def product_parameter(first: int, second: int, *, good: bool) -> str:
         ('product.vector.vector.good', 'product.vector.bad')
     """
     names = [SIGNALS[place].value for place in (first, second) if place != ALONE]
-    return f"{PRODUCT}{'.'.join(names)}.{'good' if good else 'bad'}"
+    return f"{PRODUCT}{'.'.join(names)}.{GOOD if good else BAD}"
 
 
 def relevance_bin(index: int, bins: int, *, good: bool) -> str:
-    """The bin for scores in [index / bins, (index + 1) / bins); it names `bins`, so a later change leaves it readable.
+    """The bin for scores in [index / bins, (index + 1) / bins).
 
     Examples:
         >>> relevance_bin(7, 20, good=False)
         '07/20.bad'
     """
-    return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
+    return f"{index:02d}/{bins}.{GOOD if good else BAD}"
+
+
+def by_bin(masses: Masses, kinds: tuple[str, ...]) -> list[tuple[int, int, list[int]]]:
+    """Masses of bins "index/width.kind": index, width and the mass of each kind, in order.
+
+    Examples:
+        >>> by_bin({"14/20.good": 3, "14/20.bad": 1, "2/20.bad": 5}, (GOOD, BAD))
+        [(2, 20, [0, 5]), (14, 20, [3, 1])]
+    """
+    rows: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0] * len(kinds))
+    for bin_, micro in masses.items():
+        place, _, kind = bin_.rpartition(".")
+        index, _, width = place.partition("/")
+        rows[int(index), int(width)][kinds.index(kind)] += micro
+    return [(*place, values) for place, values in sorted(rows.items())]
+
+
+def reported_evidence(day: int, scope: Scope, parameter: str, masses: Masses) -> Evidence:
+    """What was reported outright about one parameter, as evidence."""
+    at = (day, scope.domain.value, scope.model, scope.agent, ANY, parameter)
+    return Evidence({EvidenceKey(*at, bin_): micro for bin_, micro in masses.items()})

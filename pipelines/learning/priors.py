@@ -1,4 +1,4 @@
-"""What is believed before any evidence: the typed form of `conf/priors.yaml` (LRN-12)."""
+"""What is believed before any evidence: the typed form of `conf/priors.yaml`, which explains each value (LRN-12)."""
 
 from __future__ import annotations
 
@@ -31,37 +31,18 @@ class WeightMethod(StrEnum):
 
 
 class SpreadPrior(_Section):
-    """How signals vary among outcomes of one kind, before evidence says how.
-
-    Attributes:
-        variance: Of every signal; they are expected to vary independently.
-        strength: What that is worth, in observations.
-        apart: What "independently" is worth, in observations.
-        least: Variance in [0, 1] that no combination of signals is taken to fall below.
-        caution: Variance of what chance finds, in units of that of independent outcomes, where questions differ.
-        alike: Correlation of outcomes under one question, which makes it more where the same is asked again.
-    """
+    """How signals vary among outcomes of one kind, before evidence says how."""
 
     variance: Positive
     strength: Positive
     apart: Positive
     least: Positive
     caution: Positive
-    alike: Share
+    question_correlation: Share
 
 
 class AgreementPrior(_Section):
-    """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14).
-
-    Attributes:
-        log_odds_per_weight: Log-odds of agreement per unit of weight: the prior mean is sigmoid(scale · weight), so
-            that log-odds of beliefs, normalised, give the stated weights back.
-        global_strength: Pseudo-observations behind the prior of all domains together, per kind of outcome.
-        variance_factor: By how much a domain's prior variance exceeds that of `pooling` κ.
-        weights: Stated weight >= 0 by domain and signal; shares of one another, they need not sum to 1.
-            A signal that is not named weighs 0.
-        weighing: Whether weights are log-odds, or log-odds of which is taken out what signals have in common.
-    """
+    """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
     weighing: WeightMethod
     spread: SpreadPrior
@@ -107,11 +88,7 @@ class DecayPrior(_Section):
 
 
 class UsagePrior(_Section):
-    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6).
-
-    Attributes:
-        principal_cap: Observations that one principal's outcomes of one content count at most (LRN-3, FBK-11).
-    """
+    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
 
     positive: Positive
     negative: Positive
@@ -120,14 +97,7 @@ class UsagePrior(_Section):
 
 
 class TriggerPrior(_Section):
-    """How learned triggers come and go (RET-17).
-
-    Attributes:
-        per_item: Triggers of one content at most, the strongest.
-        lasts_days: Days after its last selection that a trigger is forgotten.
-        trial_days: Days from its first selection on that it is told and has no effect.
-        least: Principals that must have said so.
-    """
+    """How learned triggers come and go (RET-17)."""
 
     per_item: Annotated[int, Field(ge=0)]
     lasts_days: Annotated[int, Field(ge=0)]
@@ -143,15 +113,7 @@ class RecencyPrior(_Section):
 
 
 class PoolingPrior(_Section):
-    """How far children follow their parent before and while their differences are estimated (LRN-5).
-
-    Attributes:
-        initial: Median of the prior of κ, in pseudo-observations.
-        minimum, maximum: Bounds of κ.
-        ratio: By what factor κ typically changes from one level to the next.
-        points: Of κ between its bounds, over which beliefs are averaged.
-        weakest: Least κ of a prior whose variance a factor multiplies.
-    """
+    """How far children follow their parent before and while their differences are estimated (LRN-5)."""
 
     initial: Positive
     minimum: Positive
@@ -168,11 +130,7 @@ class PoolingPrior(_Section):
 
 
 class DomainSizes(_Section):
-    """Sizes of one domain, in tokens: means of Gamma priors, and the hard limit, which is not learned.
-
-    Attributes:
-        overflow: Pseudo-observations > 0 of each strategy.
-    """
+    """Sizes of one domain, in tokens: means of Gamma priors, and the hard limit, which is not learned."""
 
     max: Annotated[int, Field(gt=0)]
     target: Positive
@@ -190,14 +148,7 @@ class DomainSizes(_Section):
 
 
 class SizingPrior(_Section):
-    """How large chunks are cut (ING-11) and what outcomes of chunks say about it (LRN-9).
-
-    Attributes:
-        rate: Rate of each Gamma per token, so that a mean of m tokens is worth m · rate observations.
-        unused_weight: What an unused chunk counts, in useful ones.
-        raise_minimum: An unused chunk below the minimum in force speaks for a minimum this many times larger.
-        global_strength: Observations behind "all domains keep to their priors".
-    """
+    """How large chunks are cut (ING-11) and what outcomes of chunks say about it (LRN-9)."""
 
     rate: Positive
     unused_weight: Share
@@ -220,14 +171,7 @@ class SizingPrior(_Section):
 
 
 class RobustnessPrior(_Section):
-    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
-
-    Attributes:
-        daily_cap: At most so many count of one day.
-        effective_cap: At most so many stand against the prior.
-        outlier_z: A day further from the others than so many standard deviations counts less.
-        outlier_evidence: Observations on other days from which on that is judged.
-    """
+    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
 
     daily_cap: Positive
     effective_cap: Positive
@@ -242,13 +186,7 @@ class ConfidencePrior(_Section):
 
 
 class TrustPrior(_Section):
-    """Factor on the trust level of a source, until verifications say more (LRN-10).
-
-    Attributes:
-        multiplier: Without any verification.
-        verified, refuted: Beta over the share of verifications that a source passes; its mean makes `multiplier`.
-        highest: The multiplier of a source that is never refuted is at most this.
-    """
+    """Factor on the trust level of a source, until verifications say more (LRN-10)."""
 
     multiplier: Annotated[float, Field(ge=0.0)]
     verified: Positive
@@ -257,17 +195,7 @@ class TrustPrior(_Section):
 
 
 class ExaminationPrior(_Section):
-    """How often each rank is looked at, relative to the first (FBK-10).
-
-    Attributes:
-        exponent: θ of rank k is expected at k^(−exponent).
-        exponent_spread: Standard deviation of that exponent, over domains.
-        deviation: Standard deviation of ln θ of one rank from such a power.
-        level_precision: Precision of the logarithm of how attractive results are, around 0.
-        ranks: Ranks told apart; deeper ones count as the last.
-        knots: Scores, evenly apart, between which attractiveness is interpolated.
-        lead_knots: Leads over the best of the others, closer together at 0, between which it is interpolated.
-    """
+    """How often each rank is looked at, relative to the first (FBK-10)."""
 
     exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
     exponent_spread: Positive
@@ -283,17 +211,7 @@ class ExaminationPrior(_Section):
 
 
 class VerdictPrior(_Section):
-    """How verdicts on results come about (RET-15).
-
-    Attributes:
-        mistaken: Share of verdicts that say the opposite of what is so; it stands.
-        selection: What is added to the log-odds of a good result at the first rank where nobody asked, until enough
-            were asked.
-        selection_spread: Standard deviation of that, over collections.
-        reading: What is added further down, times the logarithm of the rank.
-        reading_spread: Standard deviation of that.
-        stands_for: Results >= 1 that a verdict which was asked for stands for at most: 1 / chance, clipped.
-    """
+    """How verdicts on results come about (RET-15)."""
 
     mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
     selection: Annotated[float, Field(allow_inf_nan=False)]
@@ -311,15 +229,7 @@ class LessonPrior(_Section):
 
 
 class ThresholdPrior(_Section):
-    """From which confidence on to act (LRN-7).
-
-    Attributes:
-        a, b: Beta over the threshold.
-        slope_shape, slope_rate: Gamma over the log-odds of a good decision per unit of confidence.
-        cost_false_positive, cost_false_negative: Of acting on a bad decision, and of leaving a good one.
-        offset_share: How much of an agent's own difference from its domain is followed.
-        lowest, highest: Bounds of any threshold.
-    """
+    """From which confidence on to act (LRN-7)."""
 
     a: Positive
     b: Positive
@@ -333,19 +243,7 @@ class ThresholdPrior(_Section):
 
 
 class QualityPrior(_Section):
-    """Quality of a model over the turns of a conversation (LRN-8).
-
-    Attributes:
-        start, per_turn: Expected quality is start + per_turn · turn.
-        amplitude, length: Of the Matérn kernel: how far, and over how many turns, reality departs from that.
-        noise: Standard deviation of one observed quality around its turn's expectation.
-        noise_strength: What that is worth, in observations.
-        offset: Standard deviation of agents around their model.
-        turns: Turns that are kept one by one; later ones share bins.
-        told_turns: Turns at which quality is told to people.
-        hand_off: Where quality is expected to fall below this, another model should take over.
-        horizon: How many turns ahead that is looked for.
-    """
+    """Quality of a model over the turns of a conversation (LRN-8)."""
 
     start: Share
     per_turn: float
@@ -355,7 +253,7 @@ class QualityPrior(_Section):
     noise_strength: Positive
     offset: Positive
     turns: Annotated[int, Field(ge=1)]
-    told_turns: tuple[Annotated[int, Field(ge=1)], ...]
+    reported_turns: tuple[Annotated[int, Field(ge=1)], ...]
     hand_off: Share
     horizon: Annotated[int, Field(ge=1)]
 

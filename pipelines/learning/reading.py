@@ -88,9 +88,9 @@ class _Reader:
 
     def weights(self, scope: Scope) -> Iterator[Reading]:
         for signal, belief in self._beliefs.weights(scope, tuple(Signal)).items():
-            settled = confidence(belief.n_effective, halfway=self._halfway)
             bounds = belief.mean, belief.low, belief.high
-            yield Reading("weight", path_of(scope), signal.value, *bounds, belief.n_effective, settled, belief.level)
+            behind = self._behind(belief.n_effective)
+            yield Reading("weight", path_of(scope), signal.value, *bounds, *behind, belief.level)
 
     def intents(self) -> Iterator[Reading]:
         for domain, intent in self._beliefs.intents():
@@ -98,15 +98,17 @@ class _Reader:
                 belief = self._beliefs.intent_factor(domain, intent, signal)
                 if belief is not None:
                     bounds = belief.mean, *belief.interval(self._level)
-                    known = belief.observations, belief.confidence(self._halfway), "intent"
-                    yield Reading("intent", path_of(Scope(domain, intent=intent)), f"odds of {signal}", *bounds, *known)
+                    behind = *self._behind(belief.observations), "intent"
+                    yield Reading(
+                        "intent", path_of(Scope(domain, intent=intent)), f"odds of {signal}", *bounds, *behind
+                    )
 
     def decay(self) -> Iterator[Reading]:
         for domain in Domain:
             belief = self._beliefs.reported.decay(domain)
             low, median, high = belief.half_life(self._level)
-            known = belief.observations, belief.confidence(self._halfway)
-            yield Reading("decay", domain.value, "half-life in hours", median, low, high, *known, DOMAIN)
+            behind = self._behind(belief.observations)
+            yield Reading("decay", domain.value, "half-life in hours", median, low, high, *behind, DOMAIN)
 
     def thresholds(self) -> Iterator[Reading]:
         reported = self._beliefs.reported
@@ -114,24 +116,24 @@ class _Reader:
             for agent in (ANY, *reported.agents_of(domain)):
                 belief = reported.threshold(domain, agent)
                 scope = domain.value if agent == ANY else f"{domain.value}/{ANY}/{agent}"
-                known = belief.observations, belief.confidence(self._halfway)
+                behind = self._behind(belief.observations)
                 level = DOMAIN if agent == ANY else "agent"
-                yield Reading("threshold", scope, "τ*", belief.mean, *belief.interval(self._level), *known, level)
+                yield Reading("threshold", scope, "τ*", belief.mean, *belief.interval(self._level), *behind, level)
                 acting = reported.acting_threshold(Scope(domain, agent=agent))
-                yield Reading("threshold", scope, "acts from", acting, None, None, *known, level)
+                yield Reading("threshold", scope, "acts from", acting, None, None, *behind, level)
 
     def quality(self) -> Iterator[Reading]:
         reported, prior = self._beliefs.reported, self._priors.quality
-        turns = np.array(prior.told_turns, dtype=np.float64)
+        turns = np.array(prior.reported_turns, dtype=np.float64)
         for model, agent in reported.judged_models():
             belief = reported.quality(model, agent)
             scope = model if agent == ANY else f"{model}/{agent}"
-            known = belief.observations, belief.confidence(self._halfway), "model" if agent == ANY else "agent"
+            behind = *self._behind(belief.observations), "model" if agent == ANY else "agent"
             means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
-            for turn, mean, low, high in zip(prior.told_turns, means, lows, highs, strict=True):
-                yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *known)
+            for turn, mean, low, high in zip(prior.reported_turns, means, lows, highs, strict=True):
+                yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *behind)
             leave = belief.hand_off(prior.hand_off, horizon=prior.horizon)
-            yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *known)
+            yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *behind)
 
     def trust(self) -> Iterator[Reading]:
         reported = self._beliefs.reported
@@ -140,8 +142,8 @@ class _Reader:
             belief, level = reported.trust(source, model), "source" if model == ANY else "model"
             yield self._beta("trust", scope, "share that holds", belief, level)
             factor = reported.trust_multiplier(source, model)
-            known = belief.observations, belief.confidence(self._halfway)
-            yield Reading("trust", scope, "multiplier", factor, None, None, *known, level)
+            behind = self._behind(belief.observations)
+            yield Reading("trust", scope, "multiplier", factor, None, None, *behind, level)
 
     def lessons(self) -> Iterator[Reading]:
         for lesson in self._beliefs.reported.tried_lessons():
@@ -150,26 +152,28 @@ class _Reader:
     def sizes(self) -> Iterator[Reading]:
         for domain, sizing in self._beliefs.sizing.items():
             for name, belief in sizing.sizes.items():
-                settled = confidence(sizing.n_effective[name], halfway=self._halfway)
                 bounds = belief.mean, *belief.interval(self._level)
-                known = sizing.n_effective[name], settled, DOMAIN
-                yield Reading("size", domain.value, f"{name} in tokens", *bounds, *known)
+                behind = self._behind(sizing.n_effective[name])
+                yield Reading("size", domain.value, f"{name} in tokens", *bounds, *behind, DOMAIN)
             shares = zip(Overflow, sizing.overflow.mean, sizing.overflow.interval(self._level), strict=True)
-            n = sizing.n_effective["overflow"]
+            behind = self._behind(sizing.n_effective["overflow"])
             for strategy, mean, (low, high) in shares:
-                known = n, confidence(n, halfway=self._halfway), DOMAIN
-                yield Reading("size", domain.value, f"{strategy.value} on overflow", mean, low, high, *known)
+                yield Reading("size", domain.value, f"{strategy.value} on overflow", mean, low, high, *behind, DOMAIN)
 
     def examination(self) -> Iterator[Reading]:
         for domain, belief in self._beliefs.examination.items():
             for rank in range(2, self._priors.examination.ranks + 1):
                 bounds = belief.probability(rank), *belief.interval(rank, self._level)
-                known = belief.observations(rank), belief.confidence(rank, self._halfway)
-                yield Reading("examination", domain.value, f"rank {rank}", *bounds, *known, DOMAIN)
+                behind = self._behind(belief.observations(rank))
+                yield Reading("examination", domain.value, f"rank {rank}", *bounds, *behind, DOMAIN)
+
+    def _behind(self, observations: float) -> tuple[float, float]:
+        """So many observations, and how settled they make a belief."""
+        return observations, confidence(observations, halfway=self._halfway)
 
     def _beta(self, family: str, scope: str, parameter: str, belief: Beta, level: str = "") -> Reading:
-        known = belief.observations, belief.confidence(self._halfway)
-        return Reading(family, scope, parameter, belief.mean, *belief.interval(self._level), *known, level)
+        behind = self._behind(belief.observations)
+        return Reading(family, scope, parameter, belief.mean, *belief.interval(self._level), *behind, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +208,8 @@ def moves(before: Iterable[Reading], after: Iterable[Reading]) -> list[BeliefCha
     """Beliefs that differ, the most surprising first."""
     old, new = ({reading.key: reading for reading in readings} for readings in (before, after))
     keys = sorted(old.keys() | new.keys())
-    found = [BeliefChange(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
-    return sorted(found, key=lambda move: (-move.surprise, move.key))
+    changes = [BeliefChange(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
+    return sorted(changes, key=lambda move: (-move.surprise, move.key))
 
 
 def _mean(readings: Mapping[tuple[str, str, str], Reading], key: tuple[str, str, str]) -> tuple[bool, float | None]:

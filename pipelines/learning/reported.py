@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +13,22 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.families.beta import Beta
-from pipelines.learning.families.gaussian_process import Quality, QualityEvidence
+from pipelines.learning.families.gaussian_process import Quality
 from pipelines.learning.families.survival import Survival
-from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
-from pipelines.learning.observe.reports import (
+from pipelines.learning.families.threshold import Threshold
+from pipelines.learning.parameters import (
+    CONFIRMATION,
+    CONTRADICTION,
     DECAY,
+    FAILURE,
     LESSON,
     QUALITY,
+    REFUTED,
+    SUCCESS,
     THRESHOLD,
     TRUST,
+    VERIFIED,
     Masses,
-    decisions_in,
-    lesson_in,
-    quality_in,
-    survival_in,
-    trust_in,
 )
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.priors import Priors
@@ -45,25 +47,24 @@ class Reported:
         self._priors = priors
         gathered = _gathered(evidence, Discount(today, priors.recency.project_half_life_days))
         self._decay, self._decisions, self._turns, self._trust, self._lessons = (gathered[name] for name in _PLACES)
-        self._known_decay: dict[Domain, Survival] = {}
+        self._survival: dict[Domain, Survival] = {}
         self._pooled_trust: _PooledTrust | None = None
 
     def decay(self, domain: Domain) -> Survival:
         """The decay rate of a domain."""
-        known = self._known_decay.get(domain)
-        if known is None:
+        belief = self._survival.get(domain)
+        if belief is None:
             prior = self._priors.decay.domains[domain]
-            seen = survival_in(self._decay.get((domain.value,), {}))
-            known = self._known_decay[domain] = Survival(prior.shape, prior.rate_hours).given(seen)
-        return known
+            masses = self._decay.get((domain.value,), {})
+            belief = self._survival[domain] = Survival(prior.shape, prior.rate_hours).given(masses)
+        return belief
 
     def threshold(self, domain: Domain, agent: str = ANY) -> Threshold:
         """The threshold of a domain from all of its decisions, or of one agent from its own alone."""
         prior = Threshold(self._priors.thresholds)
         if agent != ANY:
-            return prior.given(decisions_in(self._decisions.get((domain.value, agent), {})))
-        own = (decisions_in(masses) for (of, _), masses in sorted(self._decisions.items()) if of == domain.value)
-        return prior.given(sum(own, ThresholdEvidence()))
+            return prior.given(self._decisions.get((domain.value, agent), {}))
+        return prior.given(_summed(masses for (of, _), masses in self._decisions.items() if of == domain.value))
 
     def acting_threshold(self, scope: Scope) -> float:
         """The confidence from which on an agent should act: its domain's, and part of its own offset."""
@@ -72,10 +73,9 @@ class Reported:
 
     def quality(self, model: str, agent: str = ANY) -> Quality:
         """Quality of a model by turn, as all its agents showed it; shifted for one of them."""
-        turns = self._priors.quality.turns
-        by_agent = {who: quality_in(m, turns=turns) for (of, who), m in sorted(self._turns.items()) if of == model}
-        belief = Quality(self._priors.quality).given(sum(by_agent.values(), QualityEvidence()))
-        return belief if agent == ANY else belief.with_offset(by_agent.get(agent, QualityEvidence()))
+        by_agent = {who: masses for (of, who), masses in self._turns.items() if of == model}
+        belief = Quality(self._priors.quality).given(_summed(by_agent.values()))
+        return belief if agent == ANY else belief.with_offset(by_agent.get(agent, {}))
 
     def agents_of(self, domain: Domain) -> list[str]:
         """Agents whose decisions in that domain were reviewed."""
@@ -95,8 +95,9 @@ class Reported:
 
     def lesson(self, lesson: str) -> Beta:
         """The share of a lesson's outcomes that are good."""
-        prior = self._priors.lessons
-        return Beta(prior.success, prior.failure).given(lesson_in(self._lessons.get((lesson,), {})))
+        prior, masses = self._priors.lessons, self._lessons.get((lesson,), {})
+        sides = (_balance(masses, *side) for side in ((SUCCESS, CONFIRMATION), (FAILURE, CONTRADICTION)))
+        return Beta(prior.success, prior.failure).given(*sides)
 
     def trust(self, source: str, model: str = ANY) -> Beta:
         """The share of verifications that a type of source passes, where one model uses it, or wherever."""
@@ -158,9 +159,22 @@ def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:
 
 def _column(gathered: Gathered, leaves: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
     """Observations for and against at each leaf, float64 (n, 1) each."""
-    seen = [trust_in(gathered.get(leaf, {})) for leaf in leaves]
-    pairs = np.array([(each.hits, each.misses) for each in seen], dtype=np.float64).reshape(-1, 2) / MICRO
+    masses = [gathered.get(leaf, {}) for leaf in leaves]
+    sides = [(_balance(each, VERIFIED), _balance(each, REFUTED)) for each in masses]
+    pairs = np.array(sides, dtype=np.float64).reshape(-1, 2) / MICRO
     return pairs[:, :1], pairs[:, 1:]
+
+
+def _balance(masses: Masses, *bins: str) -> int:
+    """What some bins hold together; a negative balance of one counts as none."""
+    return sum(max(masses.get(bin_, 0), 0) for bin_ in bins)
+
+
+def _summed(parts: Iterable[Masses]) -> Masses:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return total
 
 
 _PLACES: Mapping[str, Callable[[EvidenceKey], tuple[str, ...]]] = {
@@ -174,10 +188,10 @@ _PLACES: Mapping[str, Callable[[EvidenceKey], tuple[str, ...]]] = {
 
 
 def _gathered(evidence: Evidence, discount: Discount) -> dict[str, dict[tuple[str, ...], dict[str, int]]]:
-    found: dict[str, dict[tuple[str, ...], dict[str, int]]] = {family: {} for family in _PLACES}
+    gathered: dict[str, dict[tuple[str, ...], dict[str, int]]] = {family: {} for family in _PLACES}
     for key, micro in evidence.counts.items():
         family = key.parameter.partition(".")[0]
-        if family in found:
-            masses = found[family].setdefault(_PLACES[family](key), {})
+        if family in gathered:
+            masses = gathered[family].setdefault(_PLACES[family](key), {})
             masses[key.bin] = masses.get(key.bin, 0) + discount(micro, key.day)
-    return found
+    return gathered

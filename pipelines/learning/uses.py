@@ -89,9 +89,9 @@ class Uses(Mapping[UsageKey, int]):
             return cls(_SCHEMA.empty_table())
         day, *texts = zip(*masses, strict=True)
         words = [pa.array(column, pa.string()).dictionary_encode() for column in texts]
-        found = cls(_table(pa.array(day, pa.int32()), words, pa.array(masses.values(), pa.int64())))
-        found._masses = dict(masses)
-        return found
+        uses = cls(_table(pa.array(day, pa.int32()), words, pa.array(masses.values(), pa.int64())))
+        uses._masses = dict(masses)
+        return uses
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Uses:
@@ -128,9 +128,9 @@ class Uses(Mapping[UsageKey, int]):
             {"day": whole["day"], **{name: each.indices for name, each in columns.items()}, "micro": whole["micro"]}
         )
         sums = coded.group_by(["day", *_TEXTS], use_threads=False).aggregate([("micro", "sum")])
-        kept = sums.filter(pc.field("micro_sum") != 0).combine_chunks()
-        words = [pa.DictionaryArray.from_arrays(_one(kept[name]), each.dictionary) for name, each in columns.items()]
-        return cls(_table(_one(kept["day"]), words, _one(kept["micro_sum"])))
+        nonzero = sums.filter(pc.field("micro_sum") != 0).combine_chunks()
+        words = [pa.DictionaryArray.from_arrays(_one(nonzero[name]), each.dictionary) for name, each in columns.items()]
+        return cls(_table(_one(nonzero["day"]), words, _one(nonzero["micro_sum"])))
 
     def columns(self) -> UseColumns:
         """All rows, for who reads them together."""
@@ -196,8 +196,8 @@ def _turned(table: pa.Table) -> pa.Table:
 
 
 def _whole(numbers: Any) -> Ints:
-    found: Ints = numbers.to_numpy().astype(np.int64)
-    return found
+    whole: Ints = numbers.to_numpy().astype(np.int64)
+    return whole
 
 
 def _one(column: Any) -> Any:

@@ -32,8 +32,8 @@ class Groups:
         """Lines by whose they are, ascending, (n,).
 
         Examples:
-            >>> found = Groups.of(np.array([0, 0, 3]))
-            >>> found.owners.tolist(), found.starts.tolist(), found.counts.tolist()
+            >>> groups = Groups.of(np.array([0, 0, 3]))
+            >>> groups.owners.tolist(), groups.starts.tolist(), groups.counts.tolist()
             ([0, 3], [0, 2], [2, 1])
         """
         if not len(owner):
@@ -98,11 +98,11 @@ def exact_sums(amounts: Floats) -> Floats:
         >>> exact_sums(np.array([[1e16, 1.0, -1e16], [0.1, 0.2, float("nan")]])).tolist()
         [1.0, 0.30000000000000004]
     """
-    told = np.where(np.isnan(amounts), 0.0, amounts)
-    wide = np.add.reduce(told, axis=1, dtype=_WIDE)
-    slack = told.shape[1] * _ERROR * np.add.reduce(np.abs(told), axis=1)  # twice what all its roundings come to
+    values = np.where(np.isnan(amounts), 0.0, amounts)
+    wide = np.add.reduce(values, axis=1, dtype=_WIDE)
+    slack = values.shape[1] * _ERROR * np.add.reduce(np.abs(values), axis=1)  # twice what all its roundings come to
     # Rounding keeps order: where both ends of what the sum may be become one number, so does the sum.
     rounded: Floats = (wide - slack).astype(np.float64)
     for line in (rounded != (wide + slack).astype(np.float64)).nonzero()[0].tolist():
-        rounded[line] = math.fsum(told[line].tolist())
+        rounded[line] = math.fsum(values[line].tolist())
     return rounded

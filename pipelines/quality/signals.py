@@ -131,14 +131,14 @@ def precedent(believed: ArrayLike) -> Floats:
     return _shares(believed)
 
 
-def dampened(usage: Floats, kept: float) -> Floats:
+def dampened(usage: Floats, share: float) -> Floats:
     """A usage of which only a share of what sets it apart from neutral, 0.5, still counts.
 
     Examples:
         >>> dampened(np.array([0.75]), 0.5).tolist(), dampened(np.array([0.75]), 1.0).tolist()
         ([0.625], [0.75])
     """
-    return usage if kept == 1.0 else _NEUTRAL + kept * (usage - _NEUTRAL)
+    return usage if share == 1.0 else _NEUTRAL + share * (usage - _NEUTRAL)
 
 
 _NEUTRAL = 0.5  # between good and bad

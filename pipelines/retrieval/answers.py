@@ -9,23 +9,27 @@ import numpy as np
 
 from pipelines.domain.ranking import Answer, Channel, Placed, Placings, RankedResult
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.answer.assembly import Verdict, results
-from pipelines.retrieval.answer.confidence import propensities, rank_confidence, scored
-from pipelines.retrieval.answer.explain import explain_candidates
-from pipelines.retrieval.answer.matching import asking, chance, doubtful, gap_in, uncalibrated
+from pipelines.retrieval.answer.confidence import (
+    asking,
+    chance,
+    doubtful,
+    gap_in,
+    propensities,
+    rank_confidence,
+    scored,
+    uncalibrated,
+)
+from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
 from pipelines.retrieval.channels.run import (
     Ranked,
 )
 from pipelines.retrieval.channels.second_pass import query_vector
-from pipelines.retrieval.context.assemble import MOST, with_contexts
-from pipelines.retrieval.context.read import neighbours_in
+from pipelines.retrieval.context import MOST, neighbours_in, with_contexts
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.query.understanding.shift import remembered
-from pipelines.retrieval.ranking.merging import head
-from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.ranking_context import RankingContext
-from pipelines.retrieval.rerank.explored import Choice
-from pipelines.retrieval.resources import Resources, Stopwatch
+from pipelines.retrieval.query.understanding import remembered
+from pipelines.retrieval.ranking.table import Candidates, head
+from pipelines.retrieval.rerank.diversity import Choice
+from pipelines.retrieval.search import RankingContext, Resources, Stopwatch
 
 SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""
@@ -142,4 +146,4 @@ def _remembered(
     if plan.query.memory is None:
         return None
     asked = remembered(query_vector(rankings), plan.query.memory, resources.settings.understanding.shift)
-    return asked.given((result.content_hash for result in shown), kept=SHOWN_REMEMBERED)
+    return asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)

@@ -13,25 +13,18 @@ from typing import TypeVar
 import numpy as np
 
 from pipelines.domain.ranking import Answer, Placings, Query
-from pipelines.retrieval.answer.assembly import score_and_cut
 from pipelines.retrieval.answers import RankedBatch, answers, placings
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
 )
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.ranking.aggregation import UNITS
-from pipelines.retrieval.ranking.fusion import FUSIONS
-from pipelines.retrieval.ranking.merging import merge
-from pipelines.retrieval.ranking.quality import with_propagated
-from pipelines.retrieval.ranking.signals import with_pseudo_relevance, with_similarity
-from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.ranking.weights import Weighing
-from pipelines.retrieval.ranking_context import RankingContext, ranking_contexts
+from pipelines.retrieval.ranking.final_score import UNITS, score_and_cut
+from pipelines.retrieval.ranking.fusion import FUSIONS, Weighing
+from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
+from pipelines.retrieval.ranking.table import Candidates, merge
 from pipelines.retrieval.rerank.best import reranked
-from pipelines.retrieval.rerank.diversity import diverse, vectors_of
-from pipelines.retrieval.rerank.explored import Choice, contending
-from pipelines.retrieval.resources import Resources, Stopwatch
-from pipelines.retrieval.search import one_ahead, search
+from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of
+from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
 
 T = TypeVar("T")
 

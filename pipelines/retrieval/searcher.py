@@ -15,7 +15,7 @@ from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.facts import read_facts
+from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock

@@ -39,12 +39,6 @@ class KafkaSettings(BaseModel):
     request_timeout_ms: int = Field(gt=0)
     delivery_timeout_ms: int = Field(gt=0)
     send_block_ms: int = Field(gt=0)
-    wait_bytes: int = Field(ge=0)
-    linger_ms: int = Field(ge=0)
-    batch_bytes: int = Field(gt=0)
-    fetch_bytes: int = Field(gt=0)
-    fetch_wait_ms: int = Field(gt=0)
-    fetch_pause_ms: int = Field(ge=0)
     idempotent: bool
 
     @model_validator(mode="after")

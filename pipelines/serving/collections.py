@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
@@ -15,7 +14,7 @@ from pipelines.evaluation.measures.measuring import Measurement, as_query, measu
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.corpus import corpus_name
-from pipelines.ingestion.stages.unchanged import cutting_code
+from pipelines.ingestion.stages.reuse import cutting_code
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.files import sha256_of, write_atomically
@@ -40,32 +39,22 @@ def measuring(settings: Settings) -> Settings:
     )
 
 
-def indexed(
-    dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER, before: Callable[[], None] = lambda: None
-) -> Settings:
+def indexed(dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER) -> Settings:
     """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
 
     After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
-
-    Args:
-        before: Called before anything is indexed, and only then.
     """
     root = root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     cut_with = root / _CUT_WITH
-    if Catalog(root).pointer().generation is None or not _says(cut_with, cutting_code()):
+    code = cutting_code().encode()
+    if Catalog(root).pointer().generation is None or not cut_with.is_file() or cut_with.read_bytes() != code:
         stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
-        before()
-        plan = plan_of(stored, [dataset.corpus])
-        outcome = index(plan, watch=_tell, executor=executor)
-        stderr.print(headline(outcome))
-        write_atomically(cut_with, cutting_code().encode())
+        if executor is ON_CLUSTER:
+            connect(settings.cluster)
+        stderr.print(headline(index(plan_of(stored, [dataset.corpus]), watch=_show, executor=executor)))
+        write_atomically(cut_with, code)
     return stored
-
-
-def _says(path: Path, wanted: str) -> bool:
-    """Whether a file holds a text, and nothing else."""
-    return path.is_file() and path.read_bytes() == wanted.encode()
 
 
 def root_of(dataset: Dataset, settings: Settings) -> Path:
@@ -81,13 +70,8 @@ def run(
 ) -> Measurement:
     """Ask every query of the data set of its indexed corpus."""
     with opened(settings) as searcher:
-        return measure_searcher(
-            searcher,
-            dataset,
-            settings.evaluation,
-            document_id=document_id(dataset),
-            progress=progress,
-        )
+        uri_to_id = document_id(dataset)
+        return measure_searcher(searcher, dataset, settings.evaluation, document_id=uri_to_id, progress=progress)
 
 
 def document_id(dataset: Dataset) -> Callable[[str], str]:
@@ -98,7 +82,7 @@ def document_id(dataset: Dataset) -> Callable[[str], str]:
 
 def runs_of(dataset: Dataset, configured: Sequence[Settings], replay: StoreReplay) -> list[Run]:
     """What is returned for every query of the data set under each configuration, all of them asked together."""
-    stored = [indexed(dataset, each, before=partial(connect, each.cluster)) for each in configured]
+    stored = [indexed(dataset, each) for each in configured]
     queries = [[as_query(query, each.evaluation) for query in dataset.queries] for each in stored]
     same = all(some == queries[0] for some in queries)
     rankings_by_side = (
@@ -126,5 +110,5 @@ def _key(corpus: Path, settings: Settings) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _tell(progress: IndexProgress) -> None:
-    stderr.print(line(progress), highlight=False, soft_wrap=True)
+def _show(progress: IndexProgress) -> None:
+    stderr.print(line(progress), soft_wrap=True)

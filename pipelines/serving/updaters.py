@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pipelines.catalog.catalog import Catalog
@@ -38,13 +38,12 @@ def run(
         impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
         acceptance: By whom records are given up that the log has lost by now.
     """
-    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
         feedback=settings.feedback,
         bins=bins_of(settings.learning, settings.priors.quality),
-        unreachable_s=patience,
+        unreachable_s=settings.feedback.unreachable_s if until_caught_up or impatient else None,
     )
     return run_updaters(
         task,
@@ -59,7 +58,18 @@ def run(
 
 def summary(progress: Sequence[PartitionProgress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
-    partitions = [_row(each) for each in progress]
+    partitions: list[dict[str, Any]] = [
+        {
+            "partition": each.report.partition,
+            "next_offset": each.report.next_offset,
+            "lag": each.lag,
+            "open_transaction_s": each.open_transaction_s,
+            "epoch": each.report.epoch,
+            **each.report.counts,
+            "dead_letters": dict(each.report.reasons),
+        }
+        for each in progress
+    ]
     totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in progress), "partitions": partitions}
 
@@ -76,19 +86,6 @@ def require_balance(progress: Sequence[PartitionProgress]) -> None:
             "the store is damaged; bring back a copy of it, or delete updaters/<partition> to replay what the topic "
             "still holds"
         )
-
-
-def _row(progress: PartitionProgress) -> dict[str, Any]:
-    report = progress.report
-    return {
-        "partition": report.partition,
-        "next_offset": report.next_offset,
-        "lag": progress.lag,
-        "open_transaction_s": progress.open_transaction_s,
-        "epoch": report.epoch,
-        **report.counts,
-        "dead_letters": dict(report.reasons),
-    }
 
 
 class BackgroundUpdaters:
@@ -115,9 +112,7 @@ class BackgroundUpdaters:
         self._await_rounds(1)
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 
@@ -182,14 +177,9 @@ def apart(settings: Settings) -> Iterator[Settings]:
     own = beside.stage()
     try:
         generation = Catalog(root).pointer().generation
-        shutil.copytree(
-            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
-        )
+        place = Path("generations") / str(generation)
+        shutil.copytree(root / place, own / place, copy_function=os.link)
         shutil.copy(root / "current.json", own / "current.json")
         yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
     finally:
         beside.release(own)
-
-
-def _linked(source: str, target: str) -> None:
-    Path(target).hardlink_to(source)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipelines.chunking.config.yaml_entries import yaml_entries
+from pipelines.chunking.config.yaml import yaml_entries
 from pipelines.domain.documents import Domain
 from pipelines.ingestion.git.ignore import IgnoreRules
 from pipelines.ingestion.sources.content_types import kind_of

@@ -15,6 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from pipelines.feedback.run.actors import Task, open_updater
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.log import FETCH_BYTES
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
@@ -114,7 +115,7 @@ def bare_rate(settings: Settings) -> Rate:
         group_id=None,
         enable_auto_commit=False,
         max_poll_records=settings.feedback.poll_records,
-        max_partition_fetch_bytes=settings.kafka.fetch_bytes,
+        max_partition_fetch_bytes=FETCH_BYTES,
     )
     places = [TopicPartition(settings.feedback.topic, one) for one in range(settings.feedback.partitions)]
     consumer.assign(places)

@@ -49,7 +49,7 @@ def half_way() -> Path:
 def steps(updater: Updater, log: FakeLog, upto: int) -> None:
     while updater.step(0.0):
         pass
-    write_checkpoint(updater._states[0], keep=2)
+    write_checkpoint(updater._states[0])
     updater._states[0]._connection.execute("pragma wal_checkpoint(truncate)")  # so that the main file holds rows, too
     log.partitions[0] = RECORDS[:upto]
     while updater.step(0.1):

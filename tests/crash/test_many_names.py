@@ -29,7 +29,7 @@ def test_which_names_share_one_is_the_logs_to_say(tmp_path: Path) -> None:
     for each in found:
         each.pop("peak_mb")
     assert found[0] == found[1]
-    assert found[0]["overflow"] == dict.fromkeys(("agent", "model"), 4000 - 1334 - RULES.limits.agents)
+    assert found[0]["overflow"] == dict.fromkeys(("agent", "model"), 4000 - 1334 - RULES.limits.names)
 
 
 @pytest.mark.slow
@@ -41,5 +41,5 @@ def test_a_million_names_of_each_kind_fit_into_a_gibibyte(tmp_path: Path) -> Non
     sys.stderr.write(f"a million names: {found}\n")
     assert found["peak_mb"] <= GIBIBYTE_MB
     assert (found["applied"], found["balanced"], found["open"]) == (1_500_000, True, 500_000)
-    assert found["overflow"]["agent"] == found["overflow"]["model"] == 1_000_000 - RULES.limits.agents
+    assert found["overflow"]["agent"] == found["overflow"]["model"] == 1_000_000 - RULES.limits.names
     assert found["overflow"]["principal"] == 1_500_000 - 3 * RULES.limits.principals // 2

@@ -19,7 +19,7 @@ from pipelines.runtime.storage.locks import Patience, holders_of, locked
 from tests.support.feedback_events import BINS, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
-SETTINGS = rules(stopped_timeout_s=0.5, lock_timeout_s=3_600.0)
+SETTINGS = rules(lock_timeout_s=3_600.0)
 IN_A_TRANSACTION = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)

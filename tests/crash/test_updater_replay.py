@@ -12,6 +12,7 @@ from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.state import PartitionState
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
@@ -86,7 +87,7 @@ def test_a_death_inside_the_commit_leaves_nothing_of_the_batch(tmp_path: Path, s
     arrivals = arrived(batch, max_bytes=RULES.limits.event_bytes)
     with pytest.raises(Killed):
         die_inside_the_commit(state, source.facts(), arrivals)
-    assert (state.report().consumed, state.report().next_offset, state.evidence().is_empty) == (0, 0, True)
+    assert (state.report().consumed, state.report().next_offset, state.read(evidence_in).is_empty) == (0, 0, True)
     state.close()
     consume(tmp_path)
     require_the_same_bits(tmp_path)

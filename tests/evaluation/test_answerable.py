@@ -19,7 +19,6 @@ from jobs import evaluate
 from pipelines.domain.matching import best_match
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from pipelines.learning.calibration.matching import Answering, answering_from
-from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.study.bench import Bench
 from pipelines.settings import load_settings
 
@@ -84,7 +83,7 @@ def answered(data_root: Path) -> Mapping[Pair, Asked]:
 
 def asked_of(own: Dataset, sets: Mapping[str, Dataset]) -> dict[str, Asked]:
     settings = evaluate.measuring(load_settings())
-    bench = Bench(evaluate.indexed(own, settings, before=lambda: connect(settings.cluster)), own)
+    bench = Bench(evaluate.indexed(own, settings), own)
     rules = settings.consolidation.calibration
     near = answering_from(bench.probed(), bound=rules.answering_bound, confidence=rules.answering_confidence)
     assert near is not None

@@ -15,7 +15,6 @@ from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -69,7 +68,7 @@ class Measured:
         self, folder: Path, split: str, settings: Settings = SETTINGS, configurations: Iterable[str] = CONFIGURATIONS
     ) -> Row:
         dataset = read_dataset(folder, split)
-        stored = evaluate.indexed(dataset, settings, before=lambda: connect(settings.cluster))
+        stored = evaluate.indexed(dataset, settings)
         row = {}
         for label in configurations:
             channels, fusion = CONFIGURATIONS[label]

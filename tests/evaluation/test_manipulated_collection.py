@@ -21,7 +21,6 @@ from pipelines.evaluation.measures.measuring import measure_searcher
 from pipelines.feedback.events.producer import impression_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned
@@ -41,7 +40,7 @@ def test_a_flood_costs_others_next_to_nothing_on_scifact(data_root: Path, tmp_pa
     """FBK-11: 10,000 praises of what is wrong, on the pages that others ask for next, cost at most 0.01 nDCG@10."""
     folder = data_root / "scifact"
     lessons, asked = some_of(read_dataset(folder, "train"), LESSONS), some_of(read_dataset(folder, "test"), ASKED)
-    stored = evaluate.indexed(lessons, SETTINGS, before=lambda: connect(SETTINGS.cluster))
+    stored = evaluate.indexed(lessons, SETTINGS)
     learner = Learner(stored, Catalog(Path(stored.storage.root)), now=NOON / 1000)
     with Searcher(learner, load_encoder(stored.embedding), stored.retrieval, clock=lambda: NOON / 1000) as searcher:
 

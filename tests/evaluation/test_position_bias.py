@@ -20,13 +20,12 @@ from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.compare import Difference, compare
 from pipelines.evaluation.measures.measuring import measure_searcher
 from pipelines.feedback.events.producer import impression_of
-from pipelines.feedback.fold.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import SECONDS_PER_DAY
 from pipelines.learning.observe.tallies import Tally
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import Settings, load_settings
 from tests.support.learner import Learner
 
@@ -66,7 +65,8 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
             for rank in clicks(rng, answer, dataset.qrels[answer.query.query_id], corpus_name(dataset.corpus)):
                 of = answer.results[rank - 1].content_hash
                 click = Selection(**stamp, query_id=answer.query.query_id, content_hash=of, rank=rank)
-                tally_credits(tally, credits_of(click, shown, chosen=chosen, rules=rules), shown, day=DAY, bins=bins)
+                credited = credits_of(click, shown, chosen=chosen, rules=rules)
+                note_credits(tally, credited, under(shown, bins=bins), shown.results, day=DAY, surplus=False)
                 tally_click(tally, click, shown, rules.credit, day=DAY)
                 chosen.append(chosen_rank(click, shown))
         learner.evidence = learner.evidence + tally.freeze()
@@ -90,7 +90,7 @@ def held_out(
 def stored(data_root: Path) -> Settings:
     """Settings of a store in which CoSQA is indexed."""
     dataset = read_dataset(data_root / "cosqa", "dev")
-    return evaluate.indexed(dataset, SETTINGS, before=lambda: connect(SETTINGS.cluster))
+    return evaluate.indexed(dataset, SETTINGS)
 
 
 def weighed_and_not(stored: Settings, folder: Path, test: str) -> tuple[Difference, Beliefs]:

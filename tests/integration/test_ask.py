@@ -82,10 +82,10 @@ def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
         with sitting(settings) as sat:
             sat.listen([QUESTION, "!2", "+2", "-1"])
         values = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 4))
-        shown, *said = (decode(value, max_bytes=settings.feedback.limits.event_bytes) for value in values)
+        shown, *printed = (decode(value, max_bytes=settings.feedback.limits.event_bytes) for value in values)
     assert isinstance(shown, Impression)
     first, second = (result.content_hash for result in shown.results[:2])
-    opened_, praised, blamed = said
+    opened_, praised, blamed = printed
     assert isinstance(opened_, Selection)
     assert isinstance(praised, Explicit)
     assert isinstance(blamed, Explicit)
@@ -102,29 +102,29 @@ def test_verdicts_change_what_the_same_question_finds(root: str, capsys: pytest.
     with broker_for(root) as (_, settings), sitting(settings) as sat:
         sat.listen([QUESTION, "="])
         assert "nothing has changed" in capsys.readouterr().out
-        first, second = found(sat)[:2]
+        first, second = results_of_one_query(sat)[:2]
         for principal in PEOPLE:
             lead = lead_of(first, second, sat)
             with sitting(settings, principal) as other:
                 other.listen([QUESTION])
                 other.listen([f"+{rank_of(second, other)}", f"-{rank_of(first, other)}"])
-            said = learned_and_asked_again(sat, capsys)
+            printed = learned_and_asked_again(sat, capsys)
             assert lead_of(first, second, sat) < lead
             if lead_of(first, second, sat) < 0:
                 break
-            assert said.startswith("the same order; scores: 1 ")
-        assert found(sat)[0].content_hash == second.content_hash
-        assert said.startswith("moved: ")
-        assert f"{second.uris[0]} 2 → 1" in said
+            assert printed.startswith("the same order; scores: 1 ")
+        assert results_of_one_query(sat)[0].content_hash == second.content_hash
+        assert printed.startswith("moved: ")
+        assert f"{second.uris[0]} 2 → 1" in printed
 
 
 def rank_of(result: RankedResult, sat: ask.Sitting) -> int:
-    return next(each.rank for each in found(sat) if each.content_hash == result.content_hash)
+    return next(each.rank for each in results_of_one_query(sat) if each.content_hash == result.content_hash)
 
 
 def lead_of(first: RankedResult, second: RankedResult, sat: ask.Sitting) -> float:
     """By how much the score of one result is above another's, in the last answer."""
-    scores = {each.content_hash: each.score for each in found(sat)}
+    scores = {each.content_hash: each.score for each in results_of_one_query(sat)}
     return scores[first.content_hash] - scores[second.content_hash]
 
 
@@ -136,7 +136,7 @@ def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]
     return capsys.readouterr().out.splitlines()[-1]
 
 
-def found(sat: ask.Sitting) -> Sequence[RankedResult]:
+def results_of_one_query(sat: ask.Sitting) -> Sequence[RankedResult]:
     assert sat.last is not None
     return sat.last.results
 
@@ -193,11 +193,11 @@ def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys
         sat.listen([QUESTION, "+1"])
         os.kill(broker.pid, signal.SIGKILL)
         sat.listen(["+2", "locks and transactions"])
-        said = capsys.readouterr()
-    assert "told: 1 good" in said.out
-    assert "told: 2 good" not in said.out
-    assert "Locks are released" in said.out
-    assert settings.kafka.bootstrap in said.err
+        printed = capsys.readouterr()
+    assert "told: 1 good" in printed.out
+    assert "told: 2 good" not in printed.out
+    assert "Locks are released" in printed.out
+    assert settings.kafka.bootstrap in printed.err
 
 
 def test_a_person_types_until_there_is_no_more(root: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,10 +42,10 @@ def store(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[dict[str, Any], str]:
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[dict[str, Any], str]:
     assert evaluate.main([*map(str, arguments), "--json"]) == 0
-    said = capsys.readouterr().out
-    return json.loads(said.splitlines()[-1]), said
+    printed = capsys.readouterr().out
+    return json.loads(printed.splitlines()[-1]), printed
 
 
 def test_configurations_and_run_files_compare_in_any_combination(
@@ -53,19 +53,19 @@ def test_configurations_and_run_files_compare_in_any_combination(
 ) -> None:
     """EVA-1, EVA-7, EVA-10: contract keys of B, paired differences, strength, halves, and how far rankings moved."""
     common = ["--dataset", dataset, "--store", store]
-    told(capsys, *common, "--fusion", "rrf", "--run-file", tmp_path / "rrf.run")
+    evaluated(capsys, *common, "--fusion", "rrf", "--run-file", tmp_path / "rrf.run")
     (tmp_path / "rrf.yaml").write_text("retrieval: {fusion: rrf}\n")
-    found, said = told(capsys, *common, "--compare", tmp_path / "rrf.run", "retrieval.channels=[lexical]")
-    assert found.keys() >= CONTRACT | {"p50_ms", "p95_ms", "differences", "strength", "halves", "unjudged", "shadow"}
-    assert found["strength"] == "directional"
-    change = found["differences"]["ndcg_at_10"]
-    assert change["change"] == pytest.approx(found["ndcg_at_10"] - found["control"]["ndcg_at_10"])
+    summary, printed = evaluated(capsys, *common, "--compare", tmp_path / "rrf.run", "retrieval.channels=[lexical]")
+    assert summary.keys() >= CONTRACT | {"p50_ms", "p95_ms", "differences", "strength", "halves", "unjudged", "shadow"}
+    assert summary["strength"] == "directional"
+    change = summary["differences"]["ndcg_at_10"]
+    assert change["change"] == pytest.approx(summary["ndcg_at_10"] - summary["control"]["ndcg_at_10"])
     assert change["interval"][0] <= change["change"] <= change["interval"][1]
-    assert all(word in said for word in ("directional evidence", "held-out half", "unjudged", "rankings moved"))
-    same, _ = told(capsys, *common, "--compare", tmp_path / "rrf.yaml", tmp_path / "rrf.run")
+    assert all(word in printed for word in ("directional evidence", "held-out half", "unjudged", "rankings moved"))
+    same, _ = evaluated(capsys, *common, "--compare", tmp_path / "rrf.yaml", tmp_path / "rrf.run")
     assert same["differences"]["ndcg_at_10"]["better"] == same["differences"]["ndcg_at_10"]["worse"] == 0
     assert (same["shadow"]["kendall_tau"], same["p50_ms"]) == (1.0, None)
-    base, _ = told(capsys, *common, "--compare", "base", "base", "--limit", "5")
+    base, _ = evaluated(capsys, *common, "--compare", "base", "base", "--limit", "5")
     assert (base["queries"], base["strength"]) == (5, "anecdotal")
     assert 0.0 < base["p50_ms"] <= base["p95_ms"]
 
@@ -103,20 +103,20 @@ def test_the_halves_of_a_data_set_share_no_query(
 ) -> None:
     """EVA-10: settings are chosen on one and measured on the other."""
     common = ["--dataset", dataset, "--store", store]
-    counts = [told(capsys, *common, "--half", half)[0]["queries"] for half in ("tuned", "held-out")]
+    counts = [evaluated(capsys, *common, "--half", half)[0]["queries"] for half in ("tuned", "held-out")]
     assert sum(counts) == 36
     assert min(counts) > 5
 
 
 def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """EVA-9: one table, effects with intervals, found from the settings."""
-    found, said = told(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
-    effects = {row["feature"]: row for row in found["features"]}
+    summary, printed = evaluated(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
+    effects = {row["feature"]: row for row in summary["features"]}
     weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE, Signal.FRESHNESS)
     assert {f"signal {signal.value}" for signal in weighed} | {"channel dense", "mpab_factor"} <= effects.keys()
     assert "channel dense_3" not in effects  # no such encoder: nothing of it took part
     # Nothing was used and nothing is dated here, so these tell nothing apart.
     assert effects["signal usage"]["verdict"] == "no effect"
     assert all(row["interval"][0] <= row["change"] <= row["interval"][1] for row in effects.values())
-    assert "with everything on" in said
+    assert "with everything on" in printed
     assert "learned weights (priors alone)" not in effects

@@ -41,9 +41,9 @@ def settings_of(place: Place, store: Path, limit: str) -> Settings:
 
 
 def caught_up(settings: Settings) -> PartitionReport:
-    (standing,) = run(settings, local=True, until_caught_up=True)
-    assert standing.report.balanced
-    return standing.report
+    (progress,) = run(settings, local=True, until_caught_up=True)
+    assert progress.report.balanced
+    return progress.report
 
 
 def test_dead_letters_are_listed_with_their_reasons(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_what_can_be_read_by_now_is_sent_again_and_counts_once(
     assert json.loads(capsys.readouterr().out)["sent"] == 0
     for _ in range(2):
         assert main(command) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert (told["sent"], told["left_by_reason"]) == (1, {"undecodable": 2})
+        counts = json.loads(capsys.readouterr().out)
+        assert (counts["sent"], counts["left_by_reason"]) == (1, {"undecodable": 2})
     report = caught_up(settings_of(place, store, WIDE))
     assert (report.applied, report.duplicate, report.dead_lettered) == (2, 1, 3)

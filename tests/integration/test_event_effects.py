@@ -18,7 +18,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.retrieval.ranking.quality import Moment, with_quality
+from pipelines.retrieval.ranking.signals import Moment, with_quality
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings

@@ -56,7 +56,7 @@ def committed(top: Path, *paths: str) -> Path:
 
 
 def listing_of(root: Path) -> TreeListing:
-    return listed(root, skipped=[".git"], max_depth=50)
+    return listed(root, skipped=[".git"])
 
 
 def names_in(root: Path) -> set[str]:

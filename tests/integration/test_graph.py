@@ -78,9 +78,9 @@ def test_imports_base_types_and_prose_resolve_too(generation: Generation) -> Non
     """ING-14: imports, extends and references, each of its kind."""
     edges = generation.graph.table("edges").to_pylist()
     assert {row["kind"] for row in edges} >= {"calls", "extends", "imports", "references", "mentions", "defines"}
-    worker = contents_of(generation, "pipelines/ingestion/stages/worker.py", "UnitWorker")[0]
+    worker = contents_of(generation, "pipelines/ingestion/units.py", "UnitWorker")[0]
     heirs = generation.graph.neighbours(worker, [EdgeKind.EXTENDS], Direction.IN)
-    assert ("pipelines/ingestion/stages/embed.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
+    assert ("pipelines/ingestion/stages/models.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
     guide = contents_of(generation, "pipelines/guide.md", None)[0]
     (plan,) = symbols_of(
         generation, [near.content for near in generation.graph.neighbours(guide, [EdgeKind.REFERENCES])]

@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.updater import Updater
+from pipelines.feedback.store.tables import dead_letters_in, evidence_in
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, NOON, explicit, impression, one_of_each, rules
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -85,8 +86,8 @@ def test_ten_thousand_hostile_messages_cost_nothing(tmp_path: Path) -> None:
     while updater.step(0.0):
         pass
     state = updater._states[0]
-    report, evidence = state.report(), state.evidence()
-    letters = state.dead_letters(from_offset=0, at_most=20_000)
+    report, evidence = state.report(), state.read(evidence_in)
+    letters = state.read(dead_letters_in, 0, 20_000)
     updater.close()
     assert report.balanced
     assert (report.consumed, report.dead_lettered) == (len(values), 10_000)
@@ -111,7 +112,7 @@ def test_no_record_time_moves_an_honest_event(tmp_path: Path, time: int) -> None
     updater = Updater.open(FakeSource(FakeLog.of(lain)), tmp_path, [0], SETTINGS, BINS)
     while updater.step(0.0):
         pass
-    evidence = updater._states[0].evidence()
+    evidence = updater._states[0].read(evidence_in)
     report = updater._states[0].report()
     updater.close()
     assert report.applied == 2

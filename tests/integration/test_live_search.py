@@ -18,7 +18,7 @@ from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Channel, Scope, Signal
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
+from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, explicit, impression, shown

@@ -159,7 +159,7 @@ def test_a_flood_costs_others_next_to_nothing(tmp_path: Path, alone: bool) -> No
 
 def test_names_beyond_the_limit_share_one(tmp_path: Path) -> None:
     """FBK-8: the first ones in the log's order are told apart, wherever batches begin."""
-    settings = {"limits__principals": 2, "limits__models": 1, "limits__agents": 1}
+    settings = {"limits__principals": 2, "limits__names": 1}
     events = [
         event
         for name in ("ada", "bob", "cyd", "dan", "ada")

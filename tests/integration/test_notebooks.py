@@ -15,17 +15,10 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.beta import BetaEvidence
-from pipelines.learning.families.gaussian_process import QualityEvidence
-from pipelines.learning.families.survival import SurvivalEvidence
-from pipelines.learning.families.threshold import ThresholdEvidence
-from pipelines.learning.observe.reports import (
-    accuracy_evidence,
-    lesson_evidence,
-    quality_evidence,
-    review_evidence,
-    trust_evidence,
-)
+from pipelines.learning.families.gaussian_process import quality_masses
+from pipelines.learning.families.survival import survival_masses
+from pipelines.learning.families.threshold import threshold_masses
+from pipelines.learning.parameters import reported_evidence
 from pipelines.serving.night import night_of
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
@@ -82,11 +75,11 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
     """LRN-4 to LRN-10, OPS-8: each with mean, interval, draws, confidence and a picture."""
     code = Scope(Domain.CODE, "m", "a")
     reported = (
-        accuracy_evidence(DAY, code, SurvivalEvidence.of(48.0, accurate=False, per_doubling=4)),
-        review_evidence(DAY, code, ThresholdEvidence.of(0.7, good=True, bins=20)),
-        quality_evidence(DAY, code, QualityEvidence.of(3, 0.9, turns=64), turns=64),
-        trust_evidence(DAY, code, "paper", BetaEvidence.of(1.0)),
-        lesson_evidence(DAY, code, "use-the-lock", "success", MICRO),
+        reported_evidence(DAY, code, "decay", survival_masses(48.0, accurate=False, per_doubling=4)),
+        reported_evidence(DAY, code, "threshold", threshold_masses(0.7, good=True, bins=20)),
+        reported_evidence(DAY, code, "quality", quality_masses(3, 0.9, turns=64)),
+        reported_evidence(DAY, code, "trust.paper", {"verified": MICRO}),
+        reported_evidence(DAY, code, "lesson.use-the-lock", {"success": MICRO}),
     )
     asked = outcome_evidence(
         day=DAY,

@@ -36,12 +36,12 @@ def test_a_query_is_listed_shown_and_explained(logged, tmp_path: Path, capsys: p
     assert weft(tmp_path, "list") == 0
     assert "red apple" in capsys.readouterr().out
     assert weft(tmp_path, "show", "q-1") == 0
-    said = capsys.readouterr().out
-    assert all(word in said for word in ("red apple", "milliseconds", "lexical", "a.md", "cross validation", "adds"))
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in ("red apple", "milliseconds", "lexical", "a.md", "cross validation", "adds"))
     assert weft(tmp_path, "show", "q-1", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [result["content_hash"] for result in found["results"]] == [each.content_hash for each in logged.results]
-    best = found["results"][0]
+    documents = json.loads(capsys.readouterr().out)
+    assert [result["content_hash"] for result in documents["results"]] == [each.content_hash for each in logged.results]
+    best = documents["results"][0]
     assert sum(part["amount"] for part in best["contributions"]) == pytest.approx(best["score"])
 
 
@@ -63,10 +63,10 @@ def test_feedback_is_collected_from_the_topic(logged, tmp_path: Path, capsys: py
         producer.selection(logged.query, logged.results[0].content_hash, 1)
         producer.explicit(logged.query, 1.0, content_hash=logged.results[0].content_hash)
         producer.close()
-        found = []
+        documents = []
         for _ in range(2):
             assert weft(tmp_path, "collect", "--bootstrap", broker.bootstrap) == 0
-            found.append(json.loads(capsys.readouterr().out))
-    assert found == [{"outcomes": 2, "records": 3}, {"outcomes": 0, "records": 0}]
+            documents.append(json.loads(capsys.readouterr().out))
+    assert documents == [{"outcomes": 2, "records": 3}, {"outcomes": 0, "records": 0}]
     assert weft(tmp_path, "list", "--json") == 0
     assert json.loads(capsys.readouterr().out)["outcomes"] == {"explicit": 1, "selection": 1}

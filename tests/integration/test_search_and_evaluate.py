@@ -56,8 +56,8 @@ def stored(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def last_line(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-    return found
+    summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return summary
 
 
 def test_a_data_set_is_measured_by_one_command(
@@ -187,12 +187,12 @@ def test_a_line_that_is_no_query_is_told_and_the_others_are_answered(
     lines = ['{"_id": "q1", "text": "yellow fruit"}', '{"_id": "q2", "text": [1]}', '{"_id": "q3", "text": "locks"}']
     path.write_text("\n".join(lines))
     assert search.main(["--queries", str(path), "--store", stored.storage.root, "--json"]) == 0
-    said = capsys.readouterr()
-    summary = json.loads(said.out.splitlines()[-1])
+    printed = capsys.readouterr()
+    summary = json.loads(printed.out.splitlines()[-1])
     assert [answer["query_id"] for answer in summary["answers"]] == ["q1", "q3"]
     reason = f"{path}:2: expected texts for _id and text, found 'q2' and [1]"
     assert summary["refused"] == [reason]
-    assert said.err.splitlines() == [
+    assert printed.err.splitlines() == [
         reason,
         "1 of 3 queries were not answered: mend their lines and ask these again",
     ]
@@ -211,14 +211,14 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
         unsayable = ["yellow fruit", "--store", stored.storage.root, "--session", "s" * 129]
         assert search.main([*unsayable, "--bootstrap", broker.bootstrap]) == 1
         assert "1 of 1 answers are not in the feedback topic" in capsys.readouterr().err
-    told = decode(value, max_bytes=settings.feedback.limits.event_bytes)
-    assert isinstance(told, Impression)
-    assert (told.query_id, told.session_id, told.principal) == (answer["query_id"], "s-9", "ada")
-    assert [one.content_hash for one in told.results] == [one["content_hash"] for one in answer["results"]]
+    event = decode(value, max_bytes=settings.feedback.limits.event_bytes)
+    assert isinstance(event, Impression)
+    assert (event.query_id, event.session_id, event.principal) == (answer["query_id"], "s-9", "ada")
+    assert [one.content_hash for one in event.results] == [one["content_hash"] for one in answer["results"]]
     assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 1
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert [one["content_hash"] for one in json.loads(said.out)["results"]] == [
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert [one["content_hash"] for one in json.loads(printed.out)["results"]] == [
         one["content_hash"] for one in answer["results"]
     ]
 

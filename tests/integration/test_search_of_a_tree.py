@@ -177,7 +177,7 @@ def test_nothing_that_is_asked_raises_or_loses_a_channel(
     searcher: Searcher, text: str, adaptive: bool, repeats: Repeats
 ) -> None:
     """RET-21: whatever the text; no channel fails, and every score is a number that its parts sum to."""
-    memory = SessionMemory().given(["ab" * 32], kept=5)
+    memory = SessionMemory().given(["ab" * 32], limit=5)
     answer = searcher.search(asked(text, adaptive=adaptive, context=True, repeats=repeats, memory=memory))
     assert answer.failed_channels == {}
     for result in answer.results:

@@ -169,7 +169,7 @@ def test_a_query_with_a_wrong_filter_is_named_and_the_pool_goes_on(pool: Searche
 def test_an_empty_store_says_so_before_anything_is_started(tmp_path: Path) -> None:
     """ARC-2: as one process does."""
     settings = load_settings(assignments=[f"storage.root={tmp_path}"], environment={})
-    with SearcherPool(settings) as pool, pytest.raises(NothingPublishedError):
+    with SearcherPool(settings, processes=2) as pool, pytest.raises(NothingPublishedError):
         pool.search_many(numbered(["fruit"]))
     assert pool._actors is None
 

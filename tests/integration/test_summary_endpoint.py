@@ -14,7 +14,7 @@ import pytest
 from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.settings import SummarySettings
-from pipelines.ingestion.stages.summarise import FAILED, WRITTEN, Summariser
+from pipelines.ingestion.stages.summarise import FAILED, MOST_FAILURES, WRITTEN, Summariser
 from pipelines.settings import load_settings
 
 TEXT = " ".join(f"Sentence number {number} says little of note." for number in range(60))
@@ -101,11 +101,13 @@ def test_declared_and_needless_summaries_are_not_asked_for(endpoint: Endpoint) -
 def test_a_failure_leaves_an_extract_and_is_counted(endpoint: Endpoint, status: int, answer: bytes) -> None:
     """ING-18: and after a few in a row nobody asks any more."""
     endpoint.status, endpoint.answer = status, answer
-    asking = Summariser(settings(endpoint.url, "ingest.summary.failures_allowed=2"), words)
+    asking = Summariser(settings(endpoint.url), words)
     extract = summary_of(a_document(), [], limit=50, count_tokens=words)
-    assert [asking.summed_up(a_document(), []).summary for _ in range(4)] == [extract] * 4
-    assert dict(asking.counts) == {FAILED: 4}
-    assert len(endpoint.asked) == 2
+    assert [asking.summed_up(a_document(), []).summary for _ in range(MOST_FAILURES + 2)] == [extract] * (
+        MOST_FAILURES + 2
+    )
+    assert dict(asking.counts) == {FAILED: MOST_FAILURES + 2}
+    assert len(endpoint.asked) == MOST_FAILURES
 
 
 def test_an_endpoint_that_hangs_or_is_not_there_holds_nothing_up(endpoint: Endpoint) -> None:

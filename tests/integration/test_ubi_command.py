@@ -37,9 +37,9 @@ def test_documents_are_sent_and_learned_from_once(tmp_path: Path, capsys: pytest
     files = written(tmp_path)
     expected = {"events": {"impression": 1, "selection": 1}, "refused": {"not_an_object": 1, "unmapped_action": 1}}
     assert main(["ubi", *files, "--dry-run"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out) == {"sent": 0, **expected}
-    assert [line.split(": ")[:2] for line in told.err.splitlines()] == [
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"sent": 0, **expected}
+    assert [line.split(": ")[:2] for line in printed.err.splitlines()] == [
         [f"{files[0]}:3", "not_an_object"],
         [f"{files[1]}:2", "unmapped_action"],
     ]
@@ -94,9 +94,9 @@ def test_times_in_other_units_are_understood_in_the_dry_run(tmp_path: Path, caps
     documents = [{**query, "query_id": f"q{number}", "timestamp": each} for number, each in enumerate(times)]
     path.write_text("".join(json.dumps(each) + "\n" for each in documents))
     assert main(["ubi", str(path), "--dry-run"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out) == {"sent": 0, "events": {"impression": 5}, "refused": {"no_time": 2}}
-    assert [line.rpartition(" found ")[2] for line in told.err.splitlines()] == ["42", "None"]
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"sent": 0, "events": {"impression": 5}, "refused": {"no_time": 2}}
+    assert [line.rpartition(" found ")[2] for line in printed.err.splitlines()] == ["42", "None"]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

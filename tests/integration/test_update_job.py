@@ -148,7 +148,7 @@ def test_a_stopped_job_says_where_it_stands(place: Place, tmp_path: Path) -> Non
 def test_a_flagged_source_is_named_whatever_it_is_called(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """FBK-12, OPS-11: agents choose their names; one that is markup neither ends the job nor steers a terminal."""
     settings, agent = settings_for(broker, tmp_path), "[/b] \x1b]0;owned\x07"
-    now, most = round(time.time() * 1000), settings.feedback.sources.impressions
+    now, most = round(time.time() * 1000), 100
     shown = [impression(f"q{n}", event_id=f"e{n}", agent=agent, ts=now) for n in range(most)]
     fill(settings, [(event.session_id.encode(), encode(event)) for event in shown])
     run = ran(broker, tmp_path, "--until-caught-up", "--local", "--json")

@@ -16,10 +16,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import StoreId
+from pipelines.ingestion.git.safe_files import VANISHED
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome
-from pipelines.ingestion.sources.contained import VANISHED
 from pipelines.ingestion.stages.visibility import require_same_view
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write

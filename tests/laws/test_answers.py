@@ -7,13 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.assembly import results, score_and_cut
-from pipelines.retrieval.answer.explain import explain_candidates
-from pipelines.retrieval.ranking.aggregation import BONUS, UNITS
-from pipelines.retrieval.ranking.fusion import FUSIONS
-from pipelines.retrieval.ranking.quality import Moment
-from pipelines.retrieval.ranking.signals import active_signals, with_similarity
-from pipelines.retrieval.ranking.weights import Weighing, believed_weights
+from pipelines.retrieval.answer.explain import explain_candidates, results
+from pipelines.retrieval.ranking.final_score import BONUS, UNITS, score_and_cut
+from pipelines.retrieval.ranking.fusion import FUSIONS, Weighing, believed_weights
+from pipelines.retrieval.ranking.signals import Moment, active_signals, with_similarity
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.candidate_tables import a_hit, a_table
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_query, settings

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.chunking.chunker import chunk_document, chunkers_with
 from pipelines.chunking.config.entries import Entry
-from pipelines.chunking.config.yaml_entries import yaml_entries
+from pipelines.chunking.config.yaml import yaml_entries
 from pipelines.chunking.conversation.dialogue import Line, Turn, places, written
 from pipelines.chunking.conversation.exchanges import exchanges
 from pipelines.chunking.units.sizes import ChunkSizes, TopicRules

@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.explain import Candidate
 from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.rerank.diversity import diverse
-from pipelines.retrieval.rerank.explored import Choice, contending
+from pipelines.retrieval.rerank.diversity import Choice, contending, diverse
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import settings

@@ -10,7 +10,7 @@ from pipelines.domain.ranking import Query, Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.confidence import Scored, rank_confidence
-from pipelines.retrieval.ranking.weights import believed_draws
+from pipelines.retrieval.ranking.fusion import believed_draws
 from pipelines.settings import load_settings
 from tests.support.nights import a_day
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher

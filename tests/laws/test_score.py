@@ -13,7 +13,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.quality.signals import lexical, vector
 from pipelines.retrieval.answer.explain import explain_candidates
-from pipelines.retrieval.ranking.weights import SignalWeight, weighed
+from pipelines.retrieval.ranking.fusion import SignalWeight, weighed
 from pipelines.settings import load_settings
 from tests.support.candidate_tables import a_hit, a_table
 

@@ -29,7 +29,7 @@ ATTENTION = [0.5, 0.3, 0.0, 0.2]
 @pytest.mark.parametrize("signal", [1.0, 0.8, -0.4])
 def test_all_three_views_together(signal: float) -> None:
     """FBK-9: .5 cf + .3 attention · signal + .2 semantic · signal, where cf is what the outcome's support loses."""
-    sentences = sentences_of(RESPONSE, most=RULES.sentences)
+    sentences = sentences_of(RESPONSE)
     assert len(sentences) == 3
     tfidf = TfidfVectorizer().fit(CONTENTS)
     support, semantic = (

@@ -174,7 +174,8 @@ def test_repetition_is_the_same_in_whatever_order_it_was_told() -> None:
     ]
     ways = (said, said[::-1], sorted(said))
     read = {
-        read_repetition(Evidence(usage=dict(each)), Discount(DAY, 30.0), alike=0.1, principal_cap=1.0) for each in ways
+        read_repetition(Evidence(usage=dict(each)), Discount(DAY, 30.0), correlation=0.1, principal_cap=1.0)
+        for each in ways
     }
     assert len(read) == 1
 

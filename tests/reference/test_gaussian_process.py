@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from pipelines.learning.families.gaussian_process import Quality, QualityEvidence, matern52, turn_bin, turn_of
+from pipelines.learning.families.gaussian_process import Quality, matern52, quality_masses, turn_bin, turn_of
 from pipelines.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.quality
@@ -18,11 +20,11 @@ def kernel() -> object:
     return ConstantKernel(PRIOR.amplitude**2) * Matern(length_scale=PRIOR.length, nu=2.5)
 
 
-def evidence(turns: np.ndarray, qualities: np.ndarray) -> QualityEvidence:
-    parts = [QualityEvidence.of(int(t), float(q), turns=PRIOR.turns) for t, q in zip(turns, qualities, strict=True)]
+def evidence(turns: np.ndarray, qualities: np.ndarray) -> Counter[str]:
+    parts = [quality_masses(int(t), float(q), turns=PRIOR.turns) for t, q in zip(turns, qualities, strict=True)]
     while len(parts) > 1:  # in pairs, which spares copying a growing sum over and over
-        parts = [sum(parts[place : place + 2], QualityEvidence()) for place in range(0, len(parts), 2)]
-    return sum(parts, QualityEvidence())
+        parts = [sum(parts[place : place + 2], Counter()) for place in range(0, len(parts), 2)]
+    return sum(parts, Counter())
 
 
 def conversations(seed: int, count: int, truth, *, last: int = 64) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +121,7 @@ def test_an_agent_is_shifted_by_what_its_own_turns_say() -> None:
     shift = residual.sum() / belief.noise / precision
     assert agent.predict(AHEAD)[0] - belief.predict(AHEAD)[0] == pytest.approx(shift, abs=1e-6)
     assert -0.13 < shift < -0.07
-    unseen = belief.with_offset(QualityEvidence())
+    unseen = belief.with_offset(Counter())
     assert unseen.predict(AHEAD)[0].tolist() == belief.predict(AHEAD)[0].tolist()
     assert unseen.predict(AHEAD)[1] == pytest.approx(np.sqrt(belief.predict(AHEAD)[1] ** 2 + PRIOR.offset**2))
 

@@ -14,7 +14,7 @@ from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.pooling.agreement import read_agreement
 from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
-from pipelines.learning.pooling.sessions import SessionEvidence, from_plain, moments_among, said_by, to_plain
+from pipelines.learning.pooling.sessions import SessionEvidence, from_plain, moments_among, observed_by, to_plain
 from pipelines.learning.pooling.shrinkage import Moments, moments_of
 from pipelines.settings import load_settings
 
@@ -51,9 +51,9 @@ class Population:
         """What the sessions under way believe."""
         hits, misses = self.completed
         parent = np.repeat(np.arange(AGENTS), COMPLETED)
-        alike = moments_of(parent, AGENTS, prior_mean=np.zeros_like(hits), hits=hits, misses=misses)
+        moments = moments_of(parent, AGENTS, prior_mean=np.zeros_like(hits), hits=hits, misses=misses)
         here = Level(np.arange(AGENTS), self.hits, self.n - self.hits)
-        return pool_below(self.agents(), here, POOLING, found=alike.correlation())
+        return pool_below(self.agents(), here, POOLING, correlation=moments.correlation())
 
 
 @pytest.mark.parametrize("sessions_kappa", [5.0, 30.0, 150.0], ids="sessions that differ by kappa {}".format)
@@ -101,24 +101,24 @@ def test_a_session_stands_below_its_agent_as_an_agent_below_its_model() -> None:
     """LRN-5: what is read is the mean of Beta(κ·m + hits, κ·(1 − m) + misses) over κ, m its agent's mean."""
     base = Evidence.sum(_said(10.0 * rate, 10.0 * (1.0 - rate), agent=name) for name, rate in (("a", 0.8), ("b", 0.4)))
     overlay = _said(2.0, 6.0)
-    alike = moments_among(said_by(_said(*each)) for each in ((9.0, 1.0), (2.0, 8.0), (5.0, 5.0), (7.0, 3.0)))
+    moments = moments_among(observed_by(_said(*each)) for each in ((9.0, 1.0), (2.0, 8.0), (5.0, 5.0), (7.0, 3.0)))
     scope, column = Scope(Domain.CODE, "m", "a"), COLUMNS["signal.usage.good"]
-    agreement = read_agreement(PRIORS, base + overlay, DAY, SessionEvidence(overlay, alike))
+    agreement = read_agreement(PRIORS, base + overlay, DAY, SessionEvidence(overlay, moments))
     shared = read_agreement(PRIORS, base + overlay, DAY)
     ours = agreement.posterior(agreement.node(scope))
     agent = shared.posterior(shared.node(scope))
     place = SIGNALS.index(Signal.USAGE)
-    believed = _kappas(shared._tree.levels[3].strength, column, alike, shared._tree.columns)
+    believed = _kappas(shared._tree.levels[3].strength, column, moments, shared._tree.columns)
     prior = agent.a[place, 0] / (agent.a[place, 0] + agent.b[place, 0])
     expected = sum(weight * (kappa * prior + 2.0) / (kappa + 8.0) for kappa, weight in believed.items())
     assert math.isclose(ours.a[place, 0] / (ours.a[place, 0] + ours.b[place, 0]), expected, rel_tol=1e-9)
 
 
-def _kappas(above, column: int, alike: Moments, columns: np.ndarray) -> dict[float, float]:
+def _kappas(above, column: int, moments: Moments, columns: np.ndarray) -> dict[float, float]:
     """Probability of each κ of sessions, loop by loop: moved from the level above, times a scaled χ²."""
     at = columns.tolist().index(column)
-    rho = alike.beyond[column] / alike.at_most[column]
-    freedom, chance = alike.freedom[column], alike.freedom[column] / alike.weight[column]
+    rho = moments.beyond[column] / moments.at_most[column]
+    freedom, chance = moments.freedom[column], moments.freedom[column] / moments.weight[column]
     kappas, weight = above.kappas.tolist(), {}
     stated = {kappa: kappa * POOLING.initial / (kappa + POOLING.initial) ** 2 for kappa in kappas}
     prior = dict.fromkeys(kappas, 0.0)
@@ -138,7 +138,7 @@ def test_how_much_sessions_differ_is_found_from_those_that_completed() -> None:
     rng = np.random.default_rng(3)
     rates = {name: rng.beta(12.0 * mean, 12.0 * (1 - mean), 600) for name, mean in (("a", 0.7), ("b", 0.4))}
     hits = {name: rng.binomial(25, rate) for name, rate in rates.items()}
-    sessions = [said_by(_said(h, 25 - h, agent=name)) for name, many in hits.items() for h in many.tolist()]
+    sessions = [observed_by(_said(h, 25 - h, agent=name)) for name, many in hits.items() for h in many.tolist()]
     halves = moments_among(sessions[::2]), moments_among(sessions[1::2])
     found = (halves[0] + halves[1]).correlation()
     column = COLUMNS["signal.usage.good"]

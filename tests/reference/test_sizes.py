@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.learning.families.dirichlet import Dirichlet, DirichletEvidence
-from pipelines.learning.families.gamma import Gamma, GammaEvidence
+from pipelines.domain.sizing import MadeBy
+from pipelines.learning.evidence import MICRO
+from pipelines.learning.families.gamma import Dirichlet, Gamma
+from pipelines.learning.observe.sizes import size_masses
 
 
 @pytest.mark.parametrize("sizes", [[120.0], [40.0, 90.0, 500.0], list(np.linspace(60.0, 900.0, 40))], ids=len)
 def test_the_posterior_of_a_size_is_prior_times_inverse_gamma_likelihood(sizes: list[float]) -> None:
     """LRN-9: p(x | θ) = θ/x² · e^(−θ/x), integrated numerically."""
-    evidence = sum((GammaEvidence.of(size) for size in sizes), GammaEvidence())
-    belief = Gamma(30.0, 0.1).given(evidence)
+    belief = Gamma(30.0, 0.1).given(len(sizes), math.fsum(1.0 / size for size in sizes))
     prior = stats.gamma(30.0, scale=10.0)
 
     def density(theta: float) -> float:
@@ -32,22 +33,22 @@ def test_the_posterior_of_a_size_is_prior_times_inverse_gamma_likelihood(sizes: 
 
 
 def test_the_evidence_of_a_size_gives_its_statistics_back() -> None:
-    """LRN-1: Σw, Σw/x, Σw·ln x, to the rounding of micro-units; the geometric mean from the third."""
+    """LRN-1: Σw, Σw·1000/x, Σw·ln x, to the rounding of micro-units."""
     rng = np.random.default_rng(1)
-    sizes, weights = rng.uniform(5.0, 8000.0, 500), rng.uniform(0.05, 1.0, 500)
-    total = GammaEvidence()
-    for size, weight in zip(sizes, weights, strict=True):
-        total += GammaEvidence.of(size, weight)
-    assert total.observations == pytest.approx(weights.sum(), rel=1e-5)
-    assert total.inverses == pytest.approx((weights / sizes).sum(), rel=1e-5)
-    assert total.typical == pytest.approx(math.exp((weights * np.log(sizes)).sum() / weights.sum()), rel=1e-5)
+    sizes, weights = rng.integers(5, 8000, 500), rng.uniform(0.05, 1.0, 500)
+    made = [MadeBy(tokens=int(size)) for size in sizes]
+    masses = [size_masses(each, good=True, weight=float(weight)) for each, weight in zip(made, weights, strict=True)]
+    expected = {"weight": weights, "inverse": weights * 1000 / sizes, "log": weights * np.log(sizes)}
+    for statistic, values in expected.items():
+        total = sum(each["size.target.good", statistic] for each in masses) / MICRO
+        assert total == pytest.approx(values.sum(), rel=1e-5)
 
 
 @pytest.mark.parametrize(("shape", "rate"), [(30.0, 0.1), (0.1, 0.1), (5.0, 0.05)])
 def test_a_gamma_belief_is_scipys(shape: float, rate: float) -> None:
-    """LRN-9: mean, variance, interval, draws."""
+    """LRN-9: mean, interval, draws."""
     belief, reference = Gamma(shape, rate), stats.gamma(shape, scale=1.0 / rate)
-    assert (belief.mean, belief.variance) == pytest.approx((reference.mean(), reference.var()))
+    assert belief.mean == pytest.approx(reference.mean())
     assert belief.interval(0.9) == pytest.approx(reference.interval(0.9))
     rng = np.random.default_rng(2)
     draws = [belief.sample(rng) for _ in range(5000)]
@@ -56,10 +57,9 @@ def test_a_gamma_belief_is_scipys(shape: float, rate: float) -> None:
 
 @pytest.mark.parametrize("alpha", [(3.0, 1.0, 1.0), (0.4, 7.0, 2.0)])
 def test_a_dirichlet_belief_is_scipys(alpha: tuple[float, ...]) -> None:
-    """LRN-1: means, variances, marginal intervals and draws."""
+    """LRN-1: means, marginal intervals and draws."""
     belief, reference = Dirichlet(alpha), stats.dirichlet(alpha)
     assert belief.mean == pytest.approx(reference.mean())
-    assert belief.variance == pytest.approx(reference.var())
     rng = np.random.default_rng(3)
     draws = np.array([belief.sample(rng) for _ in range(5000)])
     assert draws.sum(axis=1) == pytest.approx(np.ones(5000))
@@ -70,12 +70,5 @@ def test_a_dirichlet_belief_is_scipys(alpha: tuple[float, ...]) -> None:
 
 
 def test_counts_add_to_a_dirichlet() -> None:
-    """LRN-1: α + n, and the evidence of a history is the sum of its parts."""
-    history = [0, 2, 2, 1, 2]
-    total = DirichletEvidence((0, 0, 0))
-    for category in history:
-        total += DirichletEvidence.of(category, 3)
-    assert Dirichlet((1.0, 1.0, 1.0)).given(total).alpha == (2.0, 2.0, 4.0)
-    assert Dirichlet((1.0, 1.0, 1.0)).given(total, recency=0.5).alpha == (1.5, 1.5, 2.5)
-    with pytest.raises(ValueError, match="3 categories"):
-        DirichletEvidence.of(3, 3)
+    """LRN-1: α + n."""
+    assert Dirichlet((1.0, 1.0, 1.0)).given((1.0, 1.0, 3.0)).alpha == (2.0, 2.0, 4.0)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.learning.families.survival import Survival, SurvivalEvidence
+from pipelines.learning.families.beta import confidence
+from pipelines.learning.families.survival import Survival, survival_masses
 
 PRIOR = Survival(2.0, 200.0)
 AGES = (1.0, 30.0, 200.0, 5000.0)
 
 
-def seen(rng: np.random.Generator, rate: float, documents: int, *, per_doubling: int = 4) -> SurvivalEvidence:
+def seen(rng: np.random.Generator, rate: float, documents: int, *, per_doubling: int = 4) -> Counter[str]:
     """Documents of all ages around the lifetime, each accurate with probability e^(−λ·age)."""
-    evidence = SurvivalEvidence()
+    evidence: Counter[str] = Counter()
     for age in rng.exponential(1.0 / rate, documents):
         accurate = rng.random() < math.exp(-rate * age)
-        evidence += SurvivalEvidence.of(float(age), accurate=accurate, per_doubling=per_doubling)
+        evidence += survival_masses(float(age), accurate=accurate, per_doubling=per_doubling)
     return evidence
 
 
@@ -102,8 +104,8 @@ def test_draws_are_those_of_the_posterior() -> None:
 @pytest.mark.parametrize("accurate", [True, False])
 def test_one_sided_evidence_moves_the_rate_its_way_and_stays_proper(accurate: bool) -> None:
     """LRN-6: a million documents that all agree."""
-    evidence = SurvivalEvidence.of(100.0, accurate=accurate, per_doubling=4, weight=1e6)
+    evidence = survival_masses(100.0, accurate=accurate, per_doubling=4, weight=1e6)
     belief = PRIOR.given(evidence)
     assert (belief.mean < PRIOR.mean) == accurate
     assert 0.0 < belief.freshness(100.0) < 1.0
-    assert belief.confidence(10.0) > 0.99
+    assert confidence(belief.observations, halfway=10.0) > 0.99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.families.threshold import Threshold, threshold_masses
 from pipelines.learning.priors import ThresholdPrior
 from pipelines.settings import load_settings
 
@@ -27,8 +28,8 @@ def decisions(seed: int, count: int, *, centre: float, slope: float) -> tuple[np
 
 def taught(prior: ThresholdPrior, confidences: np.ndarray, good: np.ndarray) -> Threshold:
     of = zip(confidences, good, strict=True)
-    seen = (ThresholdEvidence.of(float(confidence), good=bool(outcome), bins=BINS) for confidence, outcome in of)
-    return Threshold(prior).given(sum(seen, ThresholdEvidence()))
+    seen = (threshold_masses(float(confidence), good=bool(outcome), bins=BINS) for confidence, outcome in of)
+    return Threshold(prior).given(sum(seen, Counter()))
 
 
 def test_without_evidence_it_is_the_prior() -> None:

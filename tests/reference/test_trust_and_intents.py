@@ -12,8 +12,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.families.beta import Beta, BetaEvidence
-from pipelines.learning.observe.reports import trust_evidence
+from pipelines.learning.families.beta import Beta, confidence
+from pipelines.learning.parameters import reported_evidence
 from pipelines.learning.pooling.hierarchy import Level, Pooled
 from pipelines.learning.pooling.intents import IntentFactor
 from pipelines.settings import load_settings
@@ -30,7 +30,7 @@ def read(evidence: Evidence) -> Beliefs:
 @pytest.mark.parametrize(("hits", "misses"), [(0.0, 0.0), (3.0, 1.0), (0.5, 40.0), (120.0, 80.0)])
 def test_a_rate_is_prior_times_likelihood(hits: float, misses: float) -> None:
     """LRN-4: moments against quadrature of p^(a−1+hits)·(1 − p)^(b−1+misses), quantiles and draws against scipy's."""
-    belief = Beta(2.0, 3.0).given(BetaEvidence(round(hits * MICRO), round(misses * MICRO)))
+    belief = Beta(2.0, 3.0).given(round(hits * MICRO), round(misses * MICRO))
 
     def density(rate: float) -> float:
         return float(rate ** (1.0 + hits) * (1.0 - rate) ** (2.0 + misses))
@@ -59,7 +59,12 @@ def test_trust_is_pooled_over_sources_and_models() -> None:
     """LRN-10: means against loops over sources, models and κ; the multiplier is the ratio to the prior's, capped."""
     beliefs = read(
         Evidence.sum(
-            trust_evidence(DAY, Scope(Domain.GENERAL, model), source, BetaEvidence(held * MICRO, refuted * MICRO))
+            reported_evidence(
+                DAY,
+                Scope(Domain.GENERAL, model),
+                f"trust.{source}",
+                {"verified": held * MICRO, "refuted": refuted * MICRO},
+            )
             for (source, model), (held, refuted) in SEEN.items()
         )
     )
@@ -121,7 +126,7 @@ def test_an_intents_factor_is_the_ratio_of_odds() -> None:
         low, high = factor.interval(0.9)
         assert low < plain < high
         assert factor.observations == pytest.approx(800.0)
-        assert factor.confidence(10.0) > 0.98
+        assert confidence(factor.observations, halfway=10.0) > 0.98
     rare = factors["rare"]
     assert rare is not None
     assert 1.0 < rare.mean < 0.5 * (0.95 / 0.05) / (overall / (1.0 - overall))

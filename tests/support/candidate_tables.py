@@ -11,8 +11,7 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.explain import Candidate, explain_candidates
-from pipelines.retrieval.ranking.merging import standings_of, table_of
-from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first
+from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first, standings_of, table_of
 from pipelines.retrieval.snapshot.documents import Documents
 from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+EARLIEST, LATEST = 1_577_836_800_000, 4_102_444_800_000  # 2020 and 2100
+
 
 class Clock:
     """A partition's clock as the documentation describes it; milliseconds."""
@@ -18,7 +20,7 @@ class Clock:
     def advance(self, number: int, who: str) -> None:
         time = self.timestamps[number]
         self.run = [*self.run, who] if self.run[:1] == [who] else [who]
-        self.claimed = self.times["earliest_ms"] <= time <= self.times["latest_ms"]
+        self.claimed = EARLIEST <= time <= LATEST
         self.ingested = time if self.claimed else self.now
         if not self.claimed:
             return
@@ -33,7 +35,7 @@ class Clock:
 
     def at(self, ts: int) -> int | None:
         """When an event counts; None where its time cannot be believed."""
-        believable = self.times["earliest_ms"] <= ts <= self.ingested + self.times["lead_s"] * 1000
+        believable = EARLIEST <= ts <= self.ingested + self.times["lead_s"] * 1000
         return min(ts, self.now) if believable else None
 
     def horizon(self, windows: int = 1) -> float:

@@ -163,7 +163,7 @@ class _Reader:
         life = self.lives.get(session)
         if life is None:
             return
-        if self.clock.older(life.heard, "session_kept_s"):
+        if self.clock.older(life.heard, "session_remembered_s"):
             self.forgotten.append(self.lives.pop(session))
         elif life.isolated and self.clock.older(life.heard, life.patience):
             life.end("expired")

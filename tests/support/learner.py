@@ -10,10 +10,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.retrieval.snapshot.snapshot import Snapshot
+from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot
 from pipelines.settings import Settings
 from tests.support.feedback_events import BINS, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -46,6 +46,6 @@ def learned(store: Path, events: Iterable[AnyEvent | bytes], settings: FeedbackS
         pass
     state = updater._states[0]
     assert state.report().balanced
-    evidence = state.evidence()
+    evidence = state.read(evidence_in)
     updater.close()
     return evidence

@@ -14,7 +14,7 @@ from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import overflow_in
+from pipelines.feedback.store.tables import evidence_in, overflow_in
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES
 
@@ -46,7 +46,7 @@ def main(events: int, folder: Path, at_once: int) -> None:
         "overflow": dict(overflow_in(state._connection)),
         "applied": report.applied,
         "balanced": report.balanced,
-        "digest": state.evidence().digest(),
+        "digest": state.read(evidence_in).digest(),
         "open": report.open_sessions,
     }
     sys.stdout.write(json.dumps(told) + "\n")

@@ -18,10 +18,10 @@ from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neigh
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.observe.triggers import LearnedTriggers
-from pipelines.retrieval.channels.rankings import Hits
+from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.filters import RowFilter
+from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import load_settings
 

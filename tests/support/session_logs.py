@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.overlays import PENDING, SETTLED, sessions_in
 from tests.support.feedback_events import NOON, explicit, impression, review, rules, selection, shown
 from tests.support.session_store import Partition, phase
 
@@ -70,7 +70,7 @@ logs = st.lists(_deeds, min_size=4, max_size=24).map(
 
 
 def limited(daily: float, part: float, **changes: object) -> FeedbackSettings:
-    times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_kept_s"), 10.0**9)
+    times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_remembered_s"), 10.0**9)
     limits = {"limits__principal_daily": daily, "limits__session_part": part}
     return rules(**{f"time__{name}": value for name, value in times.items()}, **limits, **changes)
 
@@ -103,7 +103,7 @@ def found_in(partition: Partition, *, but: Collection[str] = ()) -> dict[str, ob
             (life.phase, life.pending, life.settled),
             *(partition.overlay(life.session, kind).rows() for kind in (PENDING, SETTLED)),
         )
-        for life in partition.state.sessions()
+        for life in partition.state.read(sessions_in)
         if life.session not in but
     }
 

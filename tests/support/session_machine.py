@@ -19,7 +19,8 @@ from pipelines.feedback.fold.batch import arrived
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import Forks
-from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.overlays import PENDING, SETTLED, overlay_in, sessions_in
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import SURPLUS
 from pipelines.runtime.kafka.log import Record
@@ -33,7 +34,7 @@ SETTINGS = rules(
     time__window_s=10.0**9,
     time__session_idle_s=600.0,
     time__session_suspended_s=1_200.0,
-    time__session_kept_s=10.0**9,
+    time__session_remembered_s=10.0**9,
     limits__principal_daily=2.0,  # one principal says everything: soon more than it may
     limits__session_part=0.7,
 )
@@ -193,15 +194,15 @@ class SessionMachine(RuleBasedStateMachine):
     @invariant()
     def state_equals_model(self) -> None:
         state, model, report = self.partition.state, self.model, self.partition.report
-        assert masses(state.evidence()) == +model.shared
-        assert drawn(state.evidence()) == +model.drawn()
-        assert {life.session: life.phase.value for life in state.sessions()} == {
+        assert masses(state.read(evidence_in)) == +model.shared
+        assert drawn(state.read(evidence_in)) == +model.drawn()
+        assert {life.session: life.phase.value for life in state.read(sessions_in)} == {
             name: one.phase for name, one in model.sessions.items()
         }
         for name, one in model.sessions.items():
-            assert masses(state.overlay(name, PENDING)) == one.pending
-            assert masses(state.overlay(name, SETTLED)) == one.settled
-            assert drawn(state.overlay(name, PENDING)) == +one.drawn()
+            assert masses(state.read(overlay_in, name, PENDING)) == one.pending
+            assert masses(state.read(overlay_in, name, SETTLED)) == one.settled
+            assert drawn(state.read(overlay_in, name, PENDING)) == +one.drawn()
         assert report.balanced
         assert (report.version, report.dropped, report.duplicate) == (model.version, model.dropped, model.duplicates)
 
@@ -212,7 +213,7 @@ class SessionMachine(RuleBasedStateMachine):
         once = Partition(self.folder / "once", SETTINGS)
         once.feed([event for event, _ in self.log], cuts=False) if self.log else None
         assert once.shared == self.partition.shared
-        assert once.state.sessions() == self.partition.state.sessions()
+        assert once.state.read(sessions_in) == self.partition.state.read(sessions_in)
         once.state.close()
         self.partition.state.close()
         shutil.rmtree(self.folder)

@@ -12,9 +12,10 @@ from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import PENDING
+from pipelines.feedback.store.overlays import PENDING, overlay_in
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
@@ -56,10 +57,10 @@ class Partition:
 
     @property
     def shared(self) -> Evidence:
-        return self.state.evidence()
+        return self.state.read(evidence_in)
 
     def overlay(self, session_id: str, kind: int = PENDING) -> Evidence:
-        return self.state.overlay(session_id, kind)
+        return self.state.read(overlay_in, session_id, kind)
 
 
 def phase(name: str, session_id: str = "s1", **changes: Any) -> AnyEvent:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from pipelines.chunking.code.grammars import LAST, ONLY, Grammar
-from pipelines.chunking.code.names import GENERIC
-from pipelines.chunking.code.tree import MAX_DEPTH, SyntaxTree
+from pipelines.chunking.code.tree import GENERIC, MAX_DEPTH, SyntaxTree
 from pipelines.chunking.units.splitting import decoded
 
 _WORD = re.compile(r"\w+")

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from tree_sitter import QueryCursor
 
-from pipelines.chunking.code.names import LONGEST_NAME, dotted
-from pipelines.chunking.code.tree import SyntaxTree, query_of
+from pipelines.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from pipelines.chunking.units.hierarchy import NamePositions, SourceFacts
 from pipelines.domain.links import Link, LinkKind
 
@@ -46,12 +45,12 @@ class _Import:
     Attributes:
         module: As the file names it.
         name: What is taken from it, "" for the module itself.
-        known_as: What the file calls that.
+        alias: What the file calls that.
     """
 
     module: str
     name: str
-    known_as: str
+    alias: str
 
     @property
     def full(self) -> str:
@@ -71,16 +70,16 @@ def facts_of(
         tests: Spans of tests, in order and disjoint: what is called there is tested there.
     """
     imports = list(_imports(tree))
-    resolver = _Resolver(tree, owned, {found.known_as: found.full for _, found in imports if found.known_as}, named)
+    resolver = _Resolver(tree, owned, {each.alias: each.full for _, each in imports if each.alias}, named)
     types = dict(reversed([(name, position) for position, name in named]))
-    defines = {(node.start_byte, tree.name(node)) for node in tree.found.get("defines", ())} | set(named)
+    defines = {(node.start_byte, tree.name(node)) for node in tree.captures.get("defines", ())} | set(named)
     references: list[tuple[int, str]] = []
     links: list[tuple[int, Link]] = []
-    for position, found in imports:
-        references.append((position, found.full if found.name else found.module))
-        links.append((position, Link(LinkKind.IMPORTS, found.module)))
-        if found.name:
-            links.append((position, Link(LinkKind.REFERENCES, found.full, _RESOLVED)))
+    for position, imported in imports:
+        references.append((position, imported.full if imported.name else imported.module))
+        links.append((position, Link(LinkKind.IMPORTS, imported.module)))
+        if imported.name:
+            links.append((position, Link(LinkKind.REFERENCES, imported.full, _RESOLVED)))
     taken = {position for position, _ in defines}
     for capture, kind in _CAPTURES.items():
         for position, name in _captured(tree, capture):
@@ -98,7 +97,7 @@ def facts_of(
     return SourceFacts(
         defines=NamePositions.of(sorted(defines)),
         references=NamePositions.of(sorted(references)),
-        links=NamePositions.of(sorted(links, key=lambda found: (found[0], found[1].kind, found[1].target))),
+        links=NamePositions.of(sorted(links, key=lambda link: (link[0], link[1].kind, link[1].target))),
         errors=tree.errors,
     )
 
@@ -116,7 +115,7 @@ _CAPTURES = {
 def _captured(tree: SyntaxTree, capture: str) -> Iterator[tuple[int, str]]:
     """Names of one kind by place; of a member of what bears no name, that member's after a dot."""
     source, covered = tree.source, 0
-    nodes = tree.found.get(capture, [])
+    nodes = tree.captures.get(capture, [])
     if capture == "mention":
         nodes = sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
     for node in nodes:
@@ -135,7 +134,7 @@ def _captured(tree: SyntaxTree, capture: str) -> Iterator[tuple[int, str]]:
 
 def _implemented(tree: SyntaxTree, resolver: _Resolver) -> Iterator[tuple[str, Link]]:
     """What types implement by extensions that stand outside them."""
-    for node in tree.found.get("implements", ()):
+    for node in tree.captures.get("implements", ()):
         extension = node.parent
         fields = tree.grammar.extensions.get(extension.type) if extension is not None else None
         extended = extension.child_by_field_name(fields[0]) if extension is not None and fields else None
@@ -189,7 +188,7 @@ def _last(name: str) -> str:
 
 def _imports(tree: SyntaxTree) -> Iterator[tuple[int, _Import]]:
     query = query_of(tree.grammar.name, "modules")
-    for statement in tree.found.get("import", ()):
+    for statement in tree.captures.get("import", ()):
         for _, captured in QueryCursor(query).matches(statement):
             if "module" not in captured:
                 continue
@@ -198,12 +197,12 @@ def _imports(tree: SyntaxTree) -> Iterator[tuple[int, _Import]]:
             alias = tree.text(captured["alias"][0]) if "alias" in captured else ""
             place = captured.get("name", captured["module"])[0].start_byte
             if "{" in module or " as " in module:
-                yield from ((place, found) for found in _used(module))
+                yield from ((place, used) for used in _used(module))
             else:
-                yield place, _Import(module, name, alias or name or _known_as(module))
+                yield place, _Import(module, name, alias or name or _own_name(module))
 
 
-def _known_as(module: str) -> str:
+def _own_name(module: str) -> str:
     parts = [part for part in _MODULE_SEPARATOR.split(module) if part]
     return parts[-1] if parts and parts[-1] != "*" else ""
 
@@ -222,7 +221,7 @@ def _used(tree: str) -> Iterator[_Import]:
             last = prefixes[-1] + path.strip()
             if not last.endswith("::"):
                 last = last.removesuffix("::self")
-                yield _Import(last, "", alias.strip() or _known_as(last))
+                yield _Import(last, "", alias.strip() or _own_name(last))
 
 
 def _within(spans: Sequence[tuple[int, int]], position: int) -> bool:

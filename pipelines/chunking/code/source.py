@@ -10,14 +10,21 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 
 from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import Definition, definition_of, signature_of
 from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.code.groups import ItemGroup, groups_of, header_end, mark_of, preamble_length
-from pipelines.chunking.code.items import CodeItem, items_of
+from pipelines.chunking.code.items import (
+    CodeItem,
+    ItemGroup,
+    groups_of,
+    header_end,
+    items_of,
+    mark_of,
+    preamble_length,
+)
 from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
@@ -103,16 +110,11 @@ class _Outline:
             leading += 1  # it stands on the last line of the preamble
         preamble, rest = items[:leading], items[leading:]
         groups = groups_of(self.tree, rest, preamble[-1].end if preamble else header_end(self.tree, rest))
-        if not preamble and (not groups or groups[0].start == 0 or not header_end(self.tree, rest)):
-            if not groups:
-                return self._fitted(self._head(end), [], limit=self.text.sizes.max_tokens)
+        if groups and not preamble and (groups[0].start == 0 or not header_end(self.tree, rest)):
             return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
-        unit = self._head(groups[0].start if groups else end)
+        unit = ParsedUnit(start=0, end=groups[0].start if groups else end, path="preamble", kind="preamble", level=0)
         head = self._fitted(unit, preamble, limit=self.text.sizes.max_tokens)
         return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
-
-    def _head(self, end: int) -> ParsedUnit:
-        return ParsedUnit(start=0, end=end, path="preamble", kind="preamble", level=0)
 
     def _members(self, groups: Sequence[ItemGroup], end: int, scope: _Scope) -> list[ParsedUnit]:
         units: list[ParsedUnit] = []
@@ -149,7 +151,7 @@ class _Outline:
         shown = _under(scope.context, space.context)
         self.named.append((definition.node.start_byte, definition.name))
         if typed:
-            self.named += [found for item in group.items for found in tree.names_bound(item.node)]
+            self.named += chain.from_iterable(tree.names_bound(item.node) for item in group.items)
         if member:
             self.owned.append(Owned(definition.node.start_byte, stop, owner, definition.receiver))
         tested = tested_by_name(symbol)
@@ -177,9 +179,8 @@ class _Outline:
         node = definition.node
 
         def cuts() -> Cuts:
-            inner = [self.tree.lead(group.start, node.start_byte)]
             long = [] if self._fits_whole(node.start_byte, node.end_byte) else [node]
-            return self._cuts(unit, inner, long)
+            return self._cuts(unit, [self.tree.lead(group.start, node.start_byte)], long)
 
         return fitted(self.text, unit, cuts, limit=self.text.sizes.max_tokens)
 
@@ -187,21 +188,13 @@ class _Outline:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
         items = list(items_of(self.tree, definition.body.children, self._fits))
-        opening = (
-            index
-            for index, item in enumerate(items)
-            if item.node is None or definition_of(item.node, self.tree) is not None
-        )
-        fields = next(opening, len(items))
+        fields = sum(1 for _ in takewhile(lambda item: item.node and not definition_of(item.node, self.tree), items))
         groups = groups_of(self.tree, items[fields:], items[fields - 1].end if fields else self._start(definition))
         groups = [member for member in groups if group.start < member.start < stop]
         unit = replace(whole, end=groups[0].start if groups else stop)
-        symbol = whole.symbol or ""
-        inner = _Scope(
-            whole.path, symbol, min(_DEEPEST, whole.level + 1), whole.part_context, (whole.path, *whole.parents)
-        )
-        for item in items[:fields]:
-            self.named += self.tree.names_bound(item.node)
+        level, parents = min(_DEEPEST, whole.level + 1), (whole.path, *whole.parents)
+        inner = _Scope(whole.path, whole.symbol or "", level, whole.part_context, parents)
+        self.named += chain.from_iterable(self.tree.names_bound(item.node) for item in items[:fields])
         own = self._fitted(self._roomy(unit), items[:fields], limit=self.text.sizes.max_tokens)
         return [*own, *self._members(groups, stop, inner)]
 
@@ -209,18 +202,14 @@ class _Outline:
         tree = self.tree
         nodes = [item.node for item in group.items if item.node is not None]
         bound = [tree.names_bound(node) for node in nodes]
-        names = [name for found in bound for _, name in found]
-        self.named += [found for names_bound in bound for found in names_bound]
-        self.tests += [
-            (node.start_byte, node.end_byte) for node in nodes if tree.is_test(node.start_byte, node.end_byte)
-        ]
+        names = [name for pairs in bound for _, name in pairs]
+        self.named += chain.from_iterable(bound)
+        spans = ((node.start_byte, node.end_byte) for node in nodes)
+        self.tests += [span for span in spans if tree.is_test(*span)]
         owner = scope.qualified(*group.space.names, group.space.owner)
         member = bool(scope.symbol or group.space.owner)
-        if member:
-            kind = "fields"
-        else:
-            binding = all(found or tree.is_docstring(node) for found, node in zip(bound, nodes, strict=True))
-            kind = "constants" if names and binding else "code"
+        binding = all(pairs or tree.is_docstring(node) for pairs, node in zip(bound, nodes, strict=True))
+        kind = "fields" if member else "constants" if names and binding else "code"
         shown = _under(scope.context, group.space.context)
         unit = ParsedUnit(
             start=group.start,
@@ -291,12 +280,10 @@ class _Outline:
 
     def _fits_node(self, node: Node) -> bool:
         """Whether a statement need not be cut: those that hold others are filled up to the target only."""
-        grammar = self.tree.grammar
-        opened = node.type in grammar.compounds or node.type in grammar.clauses or node.type in grammar.blocks
+        grammar, start, end = self.tree.grammar, node.start_byte, node.end_byte
+        opened = any(node.type in types for types in (grammar.compounds, grammar.clauses, grammar.blocks))
         limit = self.text.sizes.target_tokens if opened else self.text.sizes.max_tokens
-        if node.end_byte - node.start_byte > _SPARSE * limit:
-            return False
-        return self.text.fits(node.start_byte, node.end_byte, limit)
+        return end - start <= _SPARSE * limit and self.text.fits(start, end, limit)
 
     def _fits_inside(self, node: Node) -> bool:
         """The same, where a block is looked into even if it fits: what it belongs to does not."""
@@ -304,8 +291,8 @@ class _Outline:
 
     def _indent(self, position: int) -> str:
         start = self.tree.source.rfind(b"\n", 0, position) + 1
-        before = decoded(self.tree.source[start:position])
-        return before if before.isspace() else ""
+        before = self.tree.source[start:position]
+        return decoded(before) if before.isspace() else ""
 
     def _start(self, definition: Definition) -> int:
         """Where the body of a type opens."""

@@ -7,11 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
 from pipelines.chunking.code.grammars import GRAMMARS, Grammar
-from pipelines.chunking.code.names import LONGEST_NAME, dotted
 from pipelines.chunking.units.splitting import decoded
 
 # Deeper than any source that a person wrote; what lies deeper is not looked into, so that no input exhausts the stack.
@@ -19,19 +18,16 @@ MAX_DEPTH = 48
 _MAX_QUERY_DEPTH = 4000  # the query engine counts levels in 15 bits and takes quadratic time beyond
 _MOST_NAMES = 200  # of one statement
 _LONGEST_MARK = 1000
-
-
-@cache
-def language_of(name: str) -> Language:
-    """A grammar of the language pack."""
-    language: Language = get_language(name)
-    return language
+LONGEST_NAME = 200  # bytes that are looked at: in a chain of calls, every callee holds all before it
+GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_PLAIN_NAME = re.compile(r"[\w$.~@#]+")
+_LAST_WORD = re.compile(r"([\w$]+)[^\w$]*$")
 
 
 @cache
 def query_of(name: str, part: str) -> Query:
     """One of the queries of a profile."""
-    return Query(language_of(name), GRAMMARS[name].query(part))
+    return Query(get_language(name), GRAMMARS[name].query(part))
 
 
 class SyntaxTree:
@@ -40,20 +36,20 @@ class SyntaxTree:
     def __init__(self, source: bytes, grammar: Grammar) -> None:
         self.source = source
         self.grammar = grammar
-        self.root = Parser(language_of(grammar.name)).parse(source).root_node
-        self.found: dict[str, list[Node]] = {}
+        self.root = Parser(get_language(grammar.name)).parse(source).root_node
+        self.captures: dict[str, list[Node]] = {}  # of the query of facts, by name, in source order
         cursor = QueryCursor(query_of(grammar.name, "facts"))
         cursor.set_max_start_depth(_MAX_QUERY_DEPTH)
         for node in _understood(self.root):
             for name, nodes in cursor.captures(node).items():
-                self.found.setdefault(name, []).extend(nodes)
-        for nodes in self.found.values():
+                self.captures.setdefault(name, []).extend(nodes)
+        for nodes in self.captures.values():
             nodes.sort(key=lambda node: (node.start_byte, -node.end_byte, node.type))  # they come in any order
-        comments = [node for node in self.found.get("comment", ()) if node.end_byte > node.start_byte]
+        comments = [node for node in self.captures.get("comment", ()) if node.end_byte > node.start_byte]
         self._comments = sorted((node.start_byte, node.end_byte) for node in comments)
-        self._functions = sorted(node.start_byte for node in self.found.get("function", ()))
-        self._imports = sorted(node.start_byte for node in self.found.get("import", ()))
-        self._types = sorted(node.start_byte for node in self.found.get("type", ()))
+        self._functions, self._imports, self._types = (
+            sorted(node.start_byte for node in self.captures.get(name, ())) for name in ("function", "import", "type")
+        )
 
     @cached_property
     def errors(self) -> Sequence[tuple[int, int]]:
@@ -87,13 +83,13 @@ class SyntaxTree:
             index -= 1
         return start
 
-    def next_line(self, position: int, known: int) -> int:
+    def next_line(self, position: int, earlier: int) -> int:
         """Start of the first line after `position`, the end of the source if there is none.
 
-        `known` is the answer for an earlier position, so that many units on one long line are not slow.
+        `earlier` is the answer for an earlier position, so that many units on one long line are not slow.
         """
-        if position < known:
-            return known
+        if position < earlier:
+            return earlier
         if self.source[position - 1 : position] == b"\n":  # some directives hold the end of their line
             return position
         return self.source.find(b"\n", position) + 1 or len(self.source)
@@ -105,10 +101,8 @@ class SyntaxTree:
 
     def is_test(self, start: int, end: int) -> bool:
         """Whether a span is marked as a test."""
-        marks = self.grammar.test_marks
-        return (
-            bool(marks) and re.search(marks.encode(), self.source[start : min(end, start + _LONGEST_MARK)]) is not None
-        )
+        marks = self.grammar.test_marks.encode()
+        return bool(marks and re.search(marks, self.source[start : min(end, start + _LONGEST_MARK)]))
 
     def is_comment(self, node: Node) -> bool:
         """Whether a node says nothing to the machine."""
@@ -144,7 +138,7 @@ class SyntaxTree:
 
     def statement_cuts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:
         """Lines at which long statements may be cut: between those in their blocks, deeper where these do not fit."""
-        found: list[int] = []
+        cuts: list[int] = []
         for parent, children in self._long(nodes, fits):
             block = parent.type in self.grammar.blocks
             floor: int | None = None
@@ -153,24 +147,24 @@ class SyntaxTree:
                 if child.type in self.grammar.clauses:
                     line = self.source.rfind(b"\n", 0, start) + 1
                     if self.source[line:start].strip() in {b"", b"}"}:
-                        found.append(self.lead(line if floor is None else min(floor, line), start))
+                        cuts.append(self.lead(line if floor is None else min(floor, line), start))
                 elif block and floor is not None and start >= floor:
-                    found.append(self.lead(floor, start))
+                    cuts.append(self.lead(floor, start))
                 if block:
                     floor = self.next_line(child.end_byte, floor or 0)
-        return found
+        return cuts
 
     def statement_starts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:
         """The same wherever a statement begins: the first of a block, too, and in the middle of a line."""
         grammar = self.grammar
         return sorted(
-            self._line_or(child.start_byte)
+            self._line_start(child.start_byte)
             for parent, children in self._long(nodes, fits)
             for child in children
             if parent.type in grammar.blocks or child.type in grammar.clauses
         )
 
-    def _line_or(self, position: int) -> int:
+    def _line_start(self, position: int) -> int:
         """Where the line begins on which there are but blanks before a position, else the position."""
         line = self.source.rfind(b"\n", 0, position) + 1
         return position if self.source[line:position].strip() else line
@@ -218,3 +212,25 @@ def _errors(root: Node) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         elif node.has_error:
             waiting.extend(node.children)
+
+
+def dotted(name: bytes) -> str:
+    """A qualified name with dots between its words; of a member of what is no plain name, that after a dot.
+
+    Examples:
+        >>> dotted(b"std::vec::Vec<u8>"), dotted(b"self->x"), dotted(b"f(a).c"), dotted(b"a?.b")
+        ('std.vec.Vec', 'self.x', '.c', 'a.b')
+    """
+    text = name.decode("utf-8", "ignore")
+    if text.isidentifier():
+        return text
+    text = text.replace("->", ".").replace("::", ".").replace("?.", ".")
+    if "operator" in text:
+        return "".join(text.split())
+    for _ in range(3):
+        text = GENERIC.sub("", text)
+    text = "".join(text.split()).replace("..", ".").strip(".*&()")
+    if _PLAIN_NAME.fullmatch(text):
+        return text
+    last = _LAST_WORD.search(text)
+    return f".{last[1]}" if last else ""

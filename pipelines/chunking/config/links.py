@@ -27,16 +27,17 @@ _SURE, _LIKELY = 0.9, 0.5
 
 def links_of(source: bytes, language: str, entries: Sequence[Entry]) -> list[tuple[int, Link]]:
     """Links by where they stand, in any order."""
-    found = list(_dependencies(source, language, entries))
-    found += _dockerfile(source, entries) if language == "dockerfile" else _images(source)
-    taken = {at for at, _ in found}
-    found += [(at, link) for at, link in _paths(source) if at not in taken]
-    return found
-
-
-def _images(source: bytes) -> Iterator[tuple[int, Link]]:
-    for match in _IMAGE.finditer(source):
-        yield match.start("name"), Link(LinkKind.REFERENCES, decoded(match["name"]), _SURE)
+    links = list(_dependencies(source, language, entries))
+    if language == "dockerfile":
+        links += _dockerfile(source, entries)
+    else:
+        links += [(match.start("name"), _reference(match["name"])) for match in _IMAGE.finditer(source)]
+    taken = {at for at, _ in links}
+    for match in _PATH.finditer(source):
+        if match.start() not in taken:
+            path = decoded(match["path"]).removeprefix("./")
+            links.append((match.start(), Link(LinkKind.REFERENCES, path, _LIKELY)))
+    return links
 
 
 def _dockerfile(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
@@ -44,19 +45,18 @@ def _dockerfile(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, 
     for entry in entries:
         stage = _FROM.match(source, entry.at, entry.end)
         if stage is not None and stage["name"].lower() not in stages:
-            yield stage.start("name"), Link(LinkKind.REFERENCES, decoded(stage["name"]), _SURE)
+            yield stage.start("name"), _reference(stage["name"])
         stages.add(entry.key.lower().encode())
     for match in _COPY.finditer(source):
         words = match["rest"].split()
         if not any(word.startswith((b"--from=", b"[")) for word in words):
             for word in words[:-1]:
                 if not word.startswith(b"--") and word != b".":
-                    yield match.start("rest"), Link(LinkKind.REFERENCES, decoded(word), _SURE)
+                    yield match.start("rest"), _reference(word)
 
 
-def _paths(source: bytes) -> Iterator[tuple[int, Link]]:
-    for match in _PATH.finditer(source):
-        yield match.start(), Link(LinkKind.REFERENCES, decoded(match["path"]).removeprefix("./"), _LIKELY)
+def _reference(name: bytes) -> Link:
+    return Link(LinkKind.REFERENCES, decoded(name), _SURE)
 
 
 def _dependencies(source: bytes, language: str, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:

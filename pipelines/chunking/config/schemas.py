@@ -7,31 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from pipelines.chunking.config.entries import Entry, Scanner
-from pipelines.chunking.config.json_entries import json_entries
-from pipelines.chunking.config.line_entries import (
-    dockerfile_entries,
-    gomod_entries,
-    hcl_entries,
-    ini_entries,
-    make_entries,
-    requirement_entries,
-    toml_entries,
-)
-from pipelines.chunking.config.yaml_entries import yaml_documents, yaml_entries
+from pipelines.chunking.config.entries import Entry, Scanner, json_entries
+from pipelines.chunking.config.lines import LINE_SCANNERS
+from pipelines.chunking.config.yaml import yaml_documents, yaml_entries
 from pipelines.chunking.units.splitting import decoded
 
-SCANNERS: Mapping[str, Scanner] = {
-    "dockerfile": dockerfile_entries,
-    "gomod": gomod_entries,
-    "hcl": hcl_entries,
-    "ini": ini_entries,
-    "json": json_entries,
-    "make": make_entries,
-    "requirements": requirement_entries,
-    "toml": toml_entries,
-    "yaml": yaml_entries,
-}
+SCANNERS: Mapping[str, Scanner] = {**LINE_SCANNERS, "json": json_entries, "yaml": yaml_entries}
 """How each notation is read; others are cut into windows of lines."""
 
 _PACKAGE_UNITS = {
@@ -61,32 +42,25 @@ def schema_of(uri: str, language: str | None, source: bytes) -> str | None:
         return "pyproject"
     if language in {"dockerfile", "gomod"}:
         return language
-    if language == "yaml":
-        return _yaml_schema(name, source)
-    return None
-
-
-def _yaml_schema(name: str, source: bytes) -> str | None:
+    if language != "yaml":
+        return None
     if _COMPOSE.match(name):
         return "compose"
-    if _API.search(source, 0, _LOOKED_AT) and _KIND.search(source, 0, _LOOKED_AT):
-        return "kubernetes"
-    return None
+    return "kubernetes" if all(mark.search(source, 0, _LOOKED_AT) for mark in (_API, _KIND)) else None
 
 
 def entries_of(source: bytes, language: str, schema: str | None) -> list[Entry]:
     """Entries at the top of a file, of which those that are units of its schema say so."""
     if schema == "kubernetes":
         return [_resource(source, document) for document in yaml_documents(source)]
-    found = SCANNERS[language](source)
-    return list(_UNITS[schema](found)) if schema in _UNITS else found
+    entries = SCANNERS[language](source)
+    return _UNITS[schema](entries) if schema in _UNITS else entries
 
 
 def _resource(source: bytes, document: Entry) -> Entry:
     end = min(document.end, document.start + _LOOKED_AT)
-    kind = _KIND.search(source, document.start, end)
-    name = _METADATA_NAME.search(source, document.start, end)
-    names = [decoded(found[group]) for found, group in ((kind, "kind"), (name, "name")) if found is not None]
+    matches = (pattern.search(source, document.start, end) for pattern in (_KIND, _METADATA_NAME))
+    names = [decoded(match[match.lastgroup or 0]) for match in matches if match is not None]
     return replace(document, key="/".join(names) or "document", own=True)
 
 

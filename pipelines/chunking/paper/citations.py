@@ -50,12 +50,12 @@ class BibliographyEntry:
     def targets(self) -> tuple[str, ...]:
         """What a document may be found by: DOI, arXiv identifier, title; the key where it gives none of them."""
         doi, arxiv = _DOI.search(self.text), _ARXIV.search(self.text)
-        found = (
+        targets = (
             f"doi:{doi.group().rstrip('.,;)')}" if doi else None,
             f"arxiv:{arxiv.group(1)}" if arxiv else None,
             self.title or title_in(self.text),
         )
-        return tuple(target for target in found if target) or (self.key,)
+        return tuple(target for target in targets if target) or (self.key,)
 
     @property
     def note(self) -> tuple[str, str]:
@@ -77,8 +77,8 @@ def title_in(text: str) -> str | None:
         return (quoted.group(1) or quoted.group(2)).strip(" .,")
     dated = _DATED.search(text)
     parts = _SENTENCE.split(text)
-    for found in (dated.group(1) if dated else "", *parts[1:2]):
-        title = found.strip(" .,*_")
+    for part in (dated.group(1) if dated else "", *parts[1:2]):
+        title = part.strip(" .,*_")
         if len(_WORD.findall(title)) >= _TITLE_WORDS and not _NO_TITLE.match(title):
             return title
     return None
@@ -114,24 +114,20 @@ class Bibliography:
 
     def cited(self, text: str) -> Iterator[tuple[int, BibliographyEntry]]:
         """Where a text cites which reference: by number, by key, or by author and year."""
-        for match in _NUMBERED.finditer(text):
-            for number in _numbers(match.group(1)):
-                yield from self._found(match.start(), str(number))
-        for match in _NAMED.finditer(text):
-            yield from self._found(match.start(), (match.group(1) or match.group(2)).rstrip(".:"))
+        keys = [(match.start(), str(key)) for match in _NUMBERED.finditer(text) for key in _numbers(match.group(1))]
+        keys += [(match.start(), (match[1] or match[2]).rstrip(".:")) for match in _NAMED.finditer(text)]
+        yield from ((at, self._by_key[key]) for at, key in keys if key in self._by_key)
         for match in _AUTHORED.finditer(text):
             reference = self._by_author.get((match.group(1).lower(), match.group(2)))
             if reference is not None:
                 yield match.start(), reference
 
-    def _found(self, at: int, key: str) -> Iterator[tuple[int, BibliographyEntry]]:
-        if key in self._by_key:
-            yield at, self._by_key[key]
 
-
-def links_to(reference: BibliographyEntry) -> list[Link]:
-    """A link to each thing that the reference may be found by."""
-    return [Link(LinkKind.CITES, target) for target in reference.targets]
+def links_of_citations(cited: Iterable[tuple[int, BibliographyEntry]]) -> Iterator[tuple[int, Link]]:
+    """By place, a link to each thing that what is cited there may be found by."""
+    for at, reference in cited:
+        for target in reference.targets:
+            yield at, Link(LinkKind.CITES, target)
 
 
 def _numbers(listed: str) -> Iterator[int]:

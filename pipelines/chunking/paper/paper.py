@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipelines.chunking.paper.paper_latex import latex_names, latex_outline
-from pipelines.chunking.paper.paper_markdown import markdown_paper_outline
+from pipelines.chunking.paper.latex import latex_names, latex_outline
+from pipelines.chunking.paper.markdown import markdown_paper_outline
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import SizedText, encoded

@@ -8,8 +8,10 @@ its speakers and first turns. Only the beginning of a document is looked at, so 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pipelines.chunking.prose.outline import FRONT_MATTER
 from pipelines.chunking.units.sizes import TokenCounter
@@ -56,13 +58,18 @@ class _Task:
     limit: int
     count_tokens: TokenCounter
 
+    @property
+    def head(self) -> str:
+        """The beginning of the text, which is looked at."""
+        return self.document.text[:_LOOK]
+
 
 def summary_of(document: Document, chunks: Sequence[Chunk], *, limit: int, count_tokens: TokenCounter) -> str | None:
     """At most `limit` tokens on what a document says; None where its text is no longer, or says nothing in words."""
     if len(document.text) <= limit or (len(document.text) < _LOOK and count_tokens(document.text) <= limit):
         return None
-    found = _SUMMARIES[document.content_type](_Task(document, chunks, limit, count_tokens))
-    return within(found, limit, count_tokens) or None
+    summarise = _SUMMARIES.get(document.content_type, _of_prose)
+    return within(summarise(_Task(document, chunks, limit, count_tokens)), limit, count_tokens) or None
 
 
 def within(text: str, limit: int, count_tokens: TokenCounter) -> str:
@@ -76,58 +83,47 @@ def within(text: str, limit: int, count_tokens: TokenCounter) -> str:
     text = " ".join(text.split())[: limit * _CHARACTERS_PER_TOKEN]
     if count_tokens(text) <= limit:
         return text
-    ends = [match.end() for match in _SENTENCE.finditer(text)]
-    whole = _longest(text, ends, limit, count_tokens)
-    return whole or _longest(text, [match.start() for match in re.finditer(r"\s", text)], limit, count_tokens)
+    sentences = _longest(text, [match.end() for match in _SENTENCE.finditer(text)], limit, count_tokens)
+    return sentences or _longest(text, [match.start() for match in re.finditer(r"\s", text)], limit, count_tokens)
 
 
 _CHARACTERS_PER_TOKEN = 12  # at most, in a summary: longer words than that are no prose
 
 
 def _longest(text: str, ends: Sequence[int], limit: int, count_tokens: TokenCounter) -> str:
-    low, high = 0, len(ends)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count_tokens(text[: ends[middle - 1]]) <= limit else (low, middle - 1)
-    return text[: ends[low - 1]].strip() if low else ""
+    whole = bisect_right(ends, limit, key=lambda end: count_tokens(text[:end]))
+    return text[: ends[whole - 1]].strip() if whole else ""
 
 
 def _of_prose(task: _Task) -> str:
-    return _told(task.document.text, task.limit, task.count_tokens)
+    return _extract(task, task.document.text)
 
 
 def _of_paper(task: _Task) -> str:
-    stated = _ABSTRACT.search(task.document.text[:_LOOK])
-    if stated is not None:
+    if (stated := _ABSTRACT.search(task.head)) is not None:
         return stated.group(1)
-    abstract = [
-        chunk.text for chunk in task.chunks if chunk.heading_path and chunk.heading_path[-1].lower() == "abstract"
-    ]
-    first = [chunk.text for chunk in task.chunks if chunk.level == 0]
-    for text in (*abstract[:1], *first[:1], task.document.text):
-        if found := _told(text, task.limit, task.count_tokens):
-            return found
-    return ""
+    abstract = (each.text for each in task.chunks if [name.lower() for name in each.heading_path[-1:]] == ["abstract"])
+    first = (chunk.text for chunk in task.chunks if chunk.level == 0)
+    texts = (*islice(abstract, 1), *islice(first, 1), task.document.text)
+    return next((extract for text in texts if (extract := _extract(task, text))), "")
 
 
 def _of_code(task: _Task) -> str:
-    said = within(_leading_comment(task.document.text[:_LOOK]), task.limit // 2, task.count_tokens)
     names = list(dict.fromkeys(chunk.symbol for chunk in task.chunks if chunk.symbol and chunk.level <= 2))
     outer = [name for name in names if name.rpartition(".")[0] not in names]
-    return _joined(said, "Defines", outer)
+    return _comment_and_names(task, "Defines", outer)
 
 
 def _of_configuration(task: _Task) -> str:
-    text = task.document.text[:_LOOK]
     pattern = _KEYS.get(task.document.language or "", _ANY_KEY)
-    found = [(len(match["indent"]), match["key"].strip()) for match in re.finditer(pattern, text, re.MULTILINE)]
-    outermost = min((indent for indent, _ in found), default=0)
-    keys = dict.fromkeys(key for indent, key in found if indent == outermost)
-    return _joined(within(_leading_comment(text), task.limit // 2, task.count_tokens), "Sets", list(keys))
+    matches = [(len(match["indent"]), match["key"].strip()) for match in re.finditer(pattern, task.head, re.MULTILINE)]
+    outermost = min((indent for indent, _ in matches), default=0)
+    keys = dict.fromkeys(key for indent, key in matches if indent == outermost)
+    return _comment_and_names(task, "Sets", list(keys))
 
 
 def _of_conversation(task: _Task) -> str:
-    turns = [line for line in _LINE_END.split(task.document.text[:_LOOK]) if line.strip()][:_TURNS]
+    turns = [line for line in _LINE_END.split(task.head) if line.strip()][:_TURNS]
     speakers = task.document.metadata.get("speakers")
     about = task.document.title or (f"Conversation of {speakers}" if speakers else "Conversation")
     return " ".join((f"{about.rstrip('.')}.", *turns))
@@ -135,28 +131,24 @@ def _of_conversation(task: _Task) -> str:
 
 _SUMMARIES: Mapping[ContentType, Callable[[_Task], str]] = {
     ContentType.CODE: _of_code,
-    ContentType.MARKDOWN: _of_prose,
-    ContentType.RST: _of_prose,
     ContentType.PAPER: _of_paper,
     ContentType.CONVERSATION: _of_conversation,
     ContentType.CONFIGURATION: _of_configuration,
-    ContentType.TEXT: _of_prose,
-    ContentType.RECORD: _of_prose,
 }
 
 
-def _told(text: str, limit: int, count_tokens: TokenCounter) -> str:
+def _extract(task: _Task, text: str) -> str:
     """The first sentence of a text's prose, and what SumBasic takes of the rest of its beginning."""
     prose = "\n".join(_paragraphs(text))[:_PROSE]
     lead = _SENTENCE.match(prose)
     if lead is None:
         return prose
-    source = encoded(prose)
-    start = len(encoded(lead.group()))
-    left = limit - count_tokens(lead.group())
-    if left <= 0 or not prose[lead.end() :].strip():
+    budget = task.limit - task.count_tokens(lead.group())
+    if budget <= 0 or not prose[lead.end() :].strip():
         return lead.group()
-    return f"{lead.group()} {digest(Meter(source, count_tokens), start, len(source), left)}"
+    source = encoded(prose)
+    rest = digest(Meter(source, task.count_tokens), len(encoded(lead.group())), len(source), budget)
+    return f"{lead.group()} {rest}"
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -164,9 +156,9 @@ def _paragraphs(text: str) -> Iterator[str]:
     plain = _FENCED.sub("\n", FRONT_MATTER.sub("", text[:_LOOK]))
     for paragraph in re.split(r"\n[ \t\r]*\n", plain):
         body = "\n".join(line for line in _LINE_END.split(paragraph) if not line.lstrip().startswith(_NO_PROSE))
-        said = " ".join(_MARKUP.sub(r"\1", body).split())
-        if len(_WORDY.findall(said)) >= _FEWEST_WORDS:
-            yield said
+        words = " ".join(_MARKUP.sub(r"\1", body).split())
+        if len(_WORDY.findall(words)) >= _FEWEST_WORDS:
+            yield words
 
 
 def _leading_comment(text: str) -> str:
@@ -177,13 +169,13 @@ def _leading_comment(text: str) -> str:
         return docstring.group(2)[:_COMMENT]
     for pattern in (_BLOCK_COMMENT, _LINE_COMMENTS):
         while (match := pattern.match(text)) is not None:
-            said = _COMMENT_SIGNS.sub("", match.group(match.lastindex or 0))
-            if told := [part for part in re.split(r"\n\s*\n", said) if part.strip() and not _LEGAL.search(part)]:
-                return " ".join(told)[:_COMMENT]
+            comment = _COMMENT_SIGNS.sub("", match.group(match.lastindex or 0))
+            if parts := [part for part in re.split(r"\n\s*\n", comment) if part.strip() and not _LEGAL.search(part)]:
+                return " ".join(parts)[:_COMMENT]
             text = text[match.end() :].lstrip()
     return ""
 
 
-def _joined(said: str, verb: str, names: Sequence[str]) -> str:
-    listed = f"{verb}: {', '.join(names)}." if names else ""
-    return " ".join(part for part in (said, listed) if part)
+def _comment_and_names(task: _Task, verb: str, names: Sequence[str]) -> str:
+    comment = within(_leading_comment(task.head), task.limit // 2, task.count_tokens)
+    return " ".join(filter(None, (comment, f"{verb}: {', '.join(names)}." if names else "")))

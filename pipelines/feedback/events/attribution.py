@@ -18,6 +18,7 @@ from pipelines.feedback.settings import AttributionSettings
 
 Floats = NDArray[np.float64]
 
+_SENTENCES = 64  # of a response are compared: an answer that is longer repeats itself
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s*\n\s*")
 
 
@@ -90,16 +91,14 @@ def attribute(signal: float, contents: int, views: Views, rules: AttributionSett
         raise ValueError(f"expected a signal in [-1, 1], got {signal}")
     method = method_of(views)
     if method is Method.EQUAL:
-        return Attributed(method, rules.confidence(method), np.full(contents, signal / max(contents, 1)))
-    mix = rules.mixes[method]
+        return Attributed(method, rules.confidence[method], np.full(contents, signal / max(contents, 1)))
     support = None if views.support is None else counterfactual(_checked(views.support, contents))
-    parts = ((mix.counterfactual, support), (mix.attention, views.attention), (mix.semantic, views.semantic))
     share = np.zeros(contents)
-    for weight, view in parts:
+    for weight, view in zip(rules.mixes[method], (support, views.attention, views.semantic), strict=True):
         if view is not None:
             share = share + weight * np.clip(_checked(view, contents), 0.0, 1.0)
     # Weights sum to 1, but for rounding.
-    return Attributed(method, rules.confidence(method), signal * np.minimum(share, 1.0))
+    return Attributed(method, rules.confidence[method], signal * np.minimum(share, 1.0))
 
 
 def method_of(views: Views) -> Method:
@@ -138,14 +137,14 @@ def counterfactual(support: Floats) -> Floats:
     return np.asarray(np.bincount(best, weights=lost, minlength=contents) / sentences)
 
 
-def sentences_of(text: str, *, most: int) -> list[str]:
-    r"""The first sentences of a text, by its full stops, question and exclamation marks and line ends.
+def sentences_of(text: str) -> list[str]:
+    r"""The first 64 sentences of a text, by its full stops, question and exclamation marks and line ends.
 
     Examples:
-        >>> sentences_of("Use a lock. It is held\nbriefly! Is it?", most=3)
-        ['Use a lock.', 'It is held', 'briefly!']
+        >>> sentences_of("Use a lock. It is held\nbriefly! Is it?")
+        ['Use a lock.', 'It is held', 'briefly!', 'Is it?']
     """
-    return [part for part in _SENTENCE_END.split(text.strip()) if part][:most]
+    return [part for part in _SENTENCE_END.split(text.strip()) if part][:_SENTENCES]
 
 
 def _checked(view: Floats, contents: int) -> Floats:

@@ -95,7 +95,7 @@ class Attributor:
 
     def _compared(self, texts: Sequence[str | None], response: str) -> tuple[Floats | None, Floats | None]:
         """Similarity to the whole response (n,), and to its sentences (sentences, n) where all texts are known."""
-        sentences = sentences_of(response, most=self._rules.sentences)
+        sentences = sentences_of(response)
         known = [place for place, text in enumerate(texts) if text is not None]
         self.unknown += len(texts) - len(known)
         if self._similarities is None or not sentences or not known:

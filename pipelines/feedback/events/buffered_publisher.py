@@ -148,7 +148,7 @@ class WaitingPublisher:
         if self._bytes + len(key) + len(value) > self._most_bytes:
             raise BrokerUnavailableError(
                 f"expected an answer from {self._broker}, found none so far: {len(self._waiting)} events wait for it "
-                f"in {self._bytes} bytes, and no more than {self._most_bytes} may (kafka.wait_bytes)"
+                f"in {self._bytes} bytes, and no more than {self._most_bytes} may"
             )
         self._waiting.append((key, value))
         self._bytes += len(key) + len(value)

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_WAITING_BYTES = 33_554_432  # as much as the client itself keeps: some thousand impressions
+
 
 class Publisher(Protocol):
     """Carries keyed records to one topic, in the order they were sent per key.
@@ -113,12 +115,12 @@ class FeedbackProducer:
     def connect(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
         """A producer for the configured broker and topic, at once: a service may start before its broker.
 
-        While no broker answers, events wait, `kafka.wait_bytes` of them at most, and are sent in their order once one
+        While no broker answers, events wait, 32 MiB of them at most, and are sent in their order once one
         does. `waiting` counts them; `flush` raises and `close` counts where they are not acknowledged.
         """
         publisher = WaitingPublisher(
             partial(KafkaPublisher, kafka, feedback.topic),
-            most_bytes=kafka.wait_bytes,
+            most_bytes=_WAITING_BYTES,
             retry_s=feedback.retry_s,
             patience_s=kafka.connect_timeout_ms / MS,
             broker=kafka.bootstrap,

@@ -180,17 +180,16 @@ class _Mapper:
 
     def _action(self, document: Mapping[str, Any]) -> Selection | Explicit:
         action = document["action_name"]
-        meaning = self._rules.actions.get(action) if isinstance(action, str) else None
-        if meaning is None:
-            raise InvalidEventError(
-                "unmapped_action", f"expected one of {sorted(self._rules.actions)}, found {action!r}"
-            )
+        signal = self._rules.verdicts.get(action) if isinstance(action, str) else None
+        if signal is None and action not in self._rules.selections:
+            expected = sorted([*self._rules.selections, *self._rules.verdicts])
+            raise InvalidEventError("unmapped_action", f"expected one of {expected}, found {action!r}")
         attributes = _part(document, "event_attributes")
         about = _part(attributes, "object")
         known = self._known(about)
         stamp = self._stamp(document)
-        if isinstance(meaning, float):
-            return Explicit(**stamp, signal=meaning, content_hash=known.content_hash)
+        if signal is not None:
+            return Explicit(**stamp, signal=signal, content_hash=known.content_hash)
         return Selection(**stamp, content_hash=known.content_hash, rank=rank_of(_part(attributes, "position")))
 
     def _known(self, about: Mapping[str, Any]) -> UbiObject:

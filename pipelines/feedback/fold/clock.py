@@ -19,6 +19,9 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.feedback.settings import TimeSettings
 
+EARLIEST_MS, LATEST_MS = 1_577_836_800_000, 4_102_444_800_000
+"""2020-01-01 and 2100-01-01: a time outside of them is an unset clock."""
+
 _Ints = NDArray[np.int64]
 
 _FEW = 64  # records that are looked at one by one before the rest is looked at together once more
@@ -101,7 +104,7 @@ def advance(
     """
     claimant = _claimant(who)
     clock = clock.heard(offset, claimant)
-    if not rules.earliest_ms <= record_ms <= rules.latest_ms:
+    if not EARLIEST_MS <= record_ms <= LATEST_MS:
         return clock
     if not by_broker:
         clock = clock.claimed(claimant, record_ms)
@@ -131,7 +134,7 @@ def run(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Ints, Clock
 
 def _at_once(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Ints, Clock] | None:
     """The same where no bound applies to any of the records; None where one may."""
-    times = believable(claims.record_ms, rules)
+    times = believable(claims.record_ms)
     top = int(times.max(initial=0))
     if not clock.now_ms or top > clock.now_ms + rules.clock_step_ms or not _unbounded(clock, claims, top, rules):
         return None
@@ -146,10 +149,10 @@ def _one_by_one(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Int
     return shown, clock
 
 
-def believable(record_ms: Sequence[int], rules: TimeSettings) -> _Ints:
+def believable(record_ms: Sequence[int]) -> _Ints:
     """Record times, 0 for those outside [earliest, latest]."""
     recorded = int64(record_ms)
-    return np.where((recorded >= rules.earliest_ms) & (recorded <= rules.latest_ms), recorded, 0)
+    return np.where((recorded >= EARLIEST_MS) & (recorded <= LATEST_MS), recorded, 0)
 
 
 def int64(values: Sequence[int]) -> _Ints:
@@ -209,9 +212,9 @@ def effective_ms(ts: int, record_ms: int, clock_ms: int, rules: TimeSettings) ->
         InvalidEventError: "too_old" before the earliest believable time; "too_new" when it leads its record by more
             than clocks differ.
     """
-    if ts < rules.earliest_ms:
-        raise InvalidEventError("too_old", f"expected a time from {rules.earliest_ms} ms on, found {ts}")
-    ingested = record_ms if rules.earliest_ms <= record_ms <= rules.latest_ms else clock_ms
+    if ts < EARLIEST_MS:
+        raise InvalidEventError("too_old", f"expected a time from {EARLIEST_MS} ms on, found {ts}")
+    ingested = record_ms if EARLIEST_MS <= record_ms <= LATEST_MS else clock_ms
     if ts > ingested + rules.lead_ms:
         raise InvalidEventError("too_new", f"expected a time up to {rules.lead_s:g} s after {ingested} ms, found {ts}")
     return min(ts, clock_ms)
@@ -249,7 +252,7 @@ def times_of(clock: Clock, claims: Claims, events_ms: Sequence[int], rules: Time
         ([5, 5, 9], [0, 0, 7], 9)
     """
     shown, after = run(clock, claims, rules)
-    said, recorded = int64(events_ms), believable(claims.record_ms, rules)
+    said, recorded = int64(events_ms), believable(claims.record_ms)
     ingested = np.where(recorded > 0, recorded, shown)
-    believed = (said >= rules.earliest_ms) & (said <= ingested + rules.lead_ms)
+    believed = (said >= EARLIEST_MS) & (said <= ingested + rules.lead_ms)
     return Times(shown.tolist(), np.minimum(said, shown).tolist(), believed.tolist()), after

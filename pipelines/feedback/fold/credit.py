@@ -90,46 +90,33 @@ def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
     return Under(impression.model, impression.agent, impression.intent, principal, bins, question)
 
 
-def tally_credits(
+def note_credits(
     tally: Tally,
     found: Iterable[Credit],
-    impression: Impression,
+    where: Under,
+    page: Sequence[ShownResult],
     *,
     day: int,
-    bins: int,
-    principal: str = "",
-    surplus: bool = False,
-    compared: bool = True,
+    surplus: bool,
+    times: int = 1,
 ) -> None:
     """Add credits to a tally, each under its result's own domain and the impression's model and agent.
 
     Args:
         tally: Where they go.
-        found: What one piece of feedback says.
-        impression: What it answers.
+        credited: What one piece of feedback says.
+        where: What they are kept under.
+        page: What signals are measured against: what was shown together, or nothing.
         day: It happened on.
-        bins: Of the score.
-        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
-        surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
-        compared: Whether signals are measured against what was shown beside each result.
+        surplus: Whether the principal's allowance of the day is used up, so that no parameter moves.
+        times: How many events say the same.
     """
-    where = under(impression, bins=bins, principal=principal)
-    note_credits(tally, found, where, page_of(impression, compared=compared), day=day, surplus=surplus)
-
-
-def page_of(impression: Impression, *, compared: bool) -> Sequence[ShownResult]:
-    """What signals of an impression's results are measured against; nothing where they are not."""
-    return impression.results if compared else ()
-
-
-def note_credits(
-    tally: Tally, found: Iterable[Credit], where: Under, page: Sequence[ShownResult], *, day: int, surplus: bool
-) -> None:
-    """What `tally_credits` does, for who knows what they are kept under and measured against."""
     rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, 1))
+        rows.append(
+            (number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, times)
+        )
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
@@ -161,7 +148,7 @@ def tally_triggers(
     """
     if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
         return
-    for term in learnable(selection.terms, rules)[: rules.terms]:
+    for term in learnable(selection.terms)[: rules.terms]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 
@@ -197,7 +184,7 @@ def shared_credits(
     included = [result for result in impression.results if result.included]
     if not included:
         raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
-    weight = abs(signal) * scale * rules.attribution.confidence(_method(attribution))
+    weight = abs(signal) * scale * rules.attribution.confidence[_method(attribution)]
     if attribution is None:
         found = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
     else:

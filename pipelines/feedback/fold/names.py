@@ -6,20 +6,22 @@ and all others share one name, `overflow`. Which ones those are is decided by th
 Sessions are free to open; whoever stands behind them is not. Each principal has a fingerprint, under which uses of
 contents are kept, so that reading can cap them; and an allowance of evidence about parameters per day, beyond which
 what it says is kept beside the parameter, visible, and not counted.
+
+Events are counted by source, an agent by name or a principal by fingerprint, and by kind (FBK-12).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import get_args
 
 from msgspec import structs
 
-from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
+from pipelines.domain.events import AnyEvent, Explicit, Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.settings import LimitSettings
 
@@ -35,6 +37,16 @@ NAMING = frozenset(get_args(Naming))
 """Their types."""
 
 
+IMPRESSION, PRAISE, BLAME = "impression", "praise", "blame"
+OUTCOMES = frozenset({PRAISE, BLAME, "selection", "reference", "success"})
+"""What says something about results that were shown."""
+
+_TYPES = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+
+SourceCounts = Counter[tuple[str, str, str]]
+"""Events by kind of source, source, and what they were."""
+
+
 class NameKind(StrEnum):
     """What a name names."""
 
@@ -44,6 +56,9 @@ class NameKind(StrEnum):
     INTENT = "intent"
     LESSON = "lesson"
     SOURCE = "source"
+
+
+_MANY = {NameKind.PRINCIPAL, NameKind.LESSON}
 
 
 def principal_fingerprint(principal: str) -> str:
@@ -71,7 +86,7 @@ class Names:
     Attributes:
         limits: How many of each kind are told apart.
         counts: How many are told apart so far, by kind.
-        known: Those mentioned that are told apart already.
+        existing: Those mentioned that are told apart already.
         allowances: By day and principal's fingerprint, of those mentioned.
         new: To be told apart from now on, in order.
         overflowed: Events whose name of a kind was one too many.
@@ -80,7 +95,7 @@ class Names:
 
     limits: LimitSettings
     counts: dict[NameKind, int] = field(default_factory=dict)
-    known: set[tuple[NameKind, str]] = field(default_factory=set)
+    existing: set[tuple[NameKind, str]] = field(default_factory=set)
     allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
     new: list[tuple[NameKind, int, str]] = field(default_factory=list)
     overflowed: Counter[NameKind] = field(default_factory=Counter)
@@ -92,7 +107,9 @@ class Names:
         Feedback needs none of this: its evidence goes to the names of the impression that it answers.
         """
         changes = {
-            kind.value: OVERFLOW for kind, name in names_of(event) if name != ANY and self._kept(kind, name) is OVERFLOW
+            kind.value: OVERFLOW
+            for kind, name in names_of(event)
+            if name != ANY and self._bounded(kind, name) is OVERFLOW
         }
         if not changes:
             return event
@@ -101,29 +118,29 @@ class Names:
         return structs.replace(event, **changes)
 
     def agent(self, name: str) -> str:
-        """An agent's name as it is counted under: those that no other event made known share one."""
-        return name if name == ANY or (NameKind.AGENT, name) in self.known else OVERFLOW
+        """An agent's name as it is counted under: those that no other event has named share one."""
+        return name if name == ANY or (NameKind.AGENT, name) in self.existing else OVERFLOW
 
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
-        found = self.principals.get(name)
-        if found is None:
-            found = self.principals[name] = self._kept(NameKind.PRINCIPAL, principal_fingerprint(name))
-        return found
+        fingerprint = self.principals.get(name)
+        if fingerprint is None:
+            fingerprint = self.principals[name] = self._bounded(NameKind.PRINCIPAL, principal_fingerprint(name))
+        return fingerprint
 
-    def heard(self, name: str) -> str:
-        """The same, of who said something; one too many is counted."""
-        found = self.principals.get(name) or self.principal(name)
-        if found is OVERFLOW:
+    def counted(self, name: str) -> str:
+        """The same, of whoever sent an event; one too many is counted."""
+        fingerprint = self.principals.get(name) or self.principal(name)
+        if fingerprint is OVERFLOW:
             self.overflowed[NameKind.PRINCIPAL] += 1
-        return found
+        return fingerprint
 
     def allowance(self, fingerprint: str, day: int) -> Allowance:
         """A principal's allowance of a day, to draw on."""
-        found = self.allowances.get((day, fingerprint))
-        if found is None:
-            found = self.allowances[day, fingerprint] = Allowance()
-        return found
+        allowance = self.allowances.get((day, fingerprint))
+        if allowance is None:
+            allowance = self.allowances[day, fingerprint] = Allowance()
+        return allowance
 
     def draw(self, fingerprint: str, day: int, micro: int) -> bool:
         """Draw on a principal's allowance of a day; whether there was any left."""
@@ -137,16 +154,16 @@ class Names:
         daily = self.limits.daily_micro
         return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
 
-    def _kept(self, kind: NameKind, name: str) -> str:
-        if (kind, name) in self.known:
+    def _bounded(self, kind: NameKind, name: str) -> str:
+        if (kind, name) in self.existing:
             return name
         count = self.counts.get(kind, 0)
-        if count >= getattr(self.limits, f"{kind}s"):
-            if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `heard` counts
+        if count >= (self.limits.principals if kind in _MANY else self.limits.names):
+            if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `counted` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
         self.counts[kind] = count + 1
-        self.known.add((kind, name))
+        self.existing.add((kind, name))
         self.new.append((kind, count + 1, name))
         return name
 
@@ -162,3 +179,28 @@ def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:
         yield NameKind.LESSON, event.lesson_id
     elif isinstance(event, Trust):
         yield NameKind.SOURCE, event.source
+
+
+def kind_of(event: AnyEvent) -> str:
+    """The type that an event counts under; verdicts by their sign."""
+    if isinstance(event, Explicit):
+        return PRAISE if event.signal > 0.0 else BLAME
+    return _TYPES[type(event)]
+
+
+def source_counts(events: Mapping[tuple[str, str, str], int]) -> SourceCounts:
+    """Events counted under both of their sources.
+
+    Args:
+        events: How many, by fingerprint of the principal, name of the agent, and kind.
+
+    Examples:
+        >>> source_counts({("5b0e", "*", "praise"): 1, ("5b0e", "coder", "praise"): 1})
+        Counter({('principal', '5b0e', 'praise'): 2, ('agent', 'coder', 'praise'): 1})
+    """
+    counts: SourceCounts = Counter()
+    for (fingerprint, agent, kind), times in events.items():
+        counts["principal", fingerprint, kind] += times
+        if agent != ANY:
+            counts["agent", agent, kind] += times
+    return counts

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.domain.events import Accuracy, LessonOutcome, ModelQuality, Report, Review, Trust
 from pipelines.domain.ranking import Scope
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.beta import BetaEvidence
-from pipelines.learning.families.gaussian_process import QualityEvidence
-from pipelines.learning.families.survival import SurvivalEvidence
-from pipelines.learning.families.threshold import ThresholdEvidence
-from pipelines.learning.observe.reports import (
-    accuracy_evidence,
-    lesson_evidence,
-    quality_evidence,
-    review_evidence,
-    trust_evidence,
+from pipelines.learning.families.gaussian_process import quality_masses
+from pipelines.learning.families.survival import survival_masses
+from pipelines.learning.families.threshold import threshold_masses
+from pipelines.learning.parameters import (
+    DECAY,
+    LESSON,
+    QUALITY,
+    REFUTED,
+    THRESHOLD,
+    TRUST,
+    VERIFIED,
+    Masses,
+    reported_evidence,
 )
-
-
-class _At(NamedTuple):
-    """Where the evidence of a report goes."""
-
-    day: int
-    scope: Scope
-    bins: Bins
 
 
 def report_evidence(report: Report, *, day: int, bins: Bins) -> Evidence:
@@ -43,32 +38,30 @@ def report_evidence(report: Report, *, day: int, bins: Bins) -> Evidence:
         >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
         [('trust.blog', 'verified', 1000000)]
     """
-    return _EVIDENCE[type(report)](report, _At(day, Scope(report.domain, report.model, report.agent), bins))
+    parameter, masses = _MASSES[type(report)](report, bins)
+    return reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
 
 
-def _review(event: Review, at: _At) -> Evidence:
-    seen = ThresholdEvidence.of(event.confidence, good=event.good, bins=at.bins.confidences)
-    return review_evidence(at.day, at.scope, seen)
+def _review(event: Review, bins: Bins) -> tuple[str, Masses]:
+    return THRESHOLD, threshold_masses(event.confidence, good=event.good, bins=bins.confidences)
 
 
-def _accuracy(event: Accuracy, at: _At) -> Evidence:
-    seen = SurvivalEvidence.of(event.age_hours, accurate=event.accurate, per_doubling=at.bins.ages)
-    return accuracy_evidence(at.day, at.scope, seen)
+def _accuracy(event: Accuracy, bins: Bins) -> tuple[str, Masses]:
+    return DECAY, survival_masses(event.age_hours, accurate=event.accurate, per_doubling=bins.ages)
 
 
-def _quality(event: ModelQuality, at: _At) -> Evidence:
-    seen = QualityEvidence.of(event.turn, event.quality, turns=at.bins.turns)
-    return quality_evidence(at.day, at.scope, seen, turns=at.bins.turns)
+def _quality(event: ModelQuality, bins: Bins) -> tuple[str, Masses]:
+    return QUALITY, quality_masses(event.turn, event.quality, turns=bins.turns)
 
 
-def _trust(event: Trust, at: _At) -> Evidence:
-    return trust_evidence(at.day, at.scope, event.source, BetaEvidence.of(float(event.verified)))
+def _trust(event: Trust, _bins: Bins) -> tuple[str, Masses]:
+    return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
 
 
-def _lesson(event: LessonOutcome, at: _At) -> Evidence:
-    return lesson_evidence(at.day, at.scope, event.lesson_id, event.outcome, MICRO)
+def _lesson(event: LessonOutcome, _bins: Bins) -> tuple[str, Masses]:
+    return f"{LESSON}.{event.lesson_id}", {event.outcome: MICRO}
 
 
-_EVIDENCE: Mapping[type[Report], Callable[[Any, _At], Evidence]] = MappingProxyType(
+_MASSES: Mapping[type[Report], Callable[[Any, Bins], tuple[str, Masses]]] = MappingProxyType(
     {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust, LessonOutcome: _lesson}
 )

@@ -133,7 +133,7 @@ class Sessions:
     def __post_init__(self) -> None:
         self.shared = self.tallies.open()
         time = self.rules.time
-        self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_kept_ms)
+        self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_remembered_ms)
 
     def __bool__(self) -> bool:
         """Whether any session is isolated, or was."""
@@ -285,7 +285,8 @@ def is_silent(life: Life, clock_ms: int, rules: FeedbackSettings) -> bool:
 def is_forgotten(life: Life, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> bool:
     """Whether too much time, or too many records, lie behind the last word about a session to remember it."""
     return (
-        life.heard < next_offset - rules.limits.session_records or clock_ms - life.heard_ms > rules.time.session_kept_ms
+        life.heard < next_offset - rules.limits.session_records
+        or clock_ms - life.heard_ms > rules.time.session_remembered_ms
     )
 
 

@@ -7,6 +7,7 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -23,28 +24,26 @@ from pipelines.domain.events import (
     Retrieval,
     Selection,
     SessionPhase,
+    ShownResult,
     Success,
 )
-from pipelines.domain.ranking import ANY
 from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.clock import Claims, Clock, Times, effective_ms, times_of
 from pipelines.feedback.fold.credit import (
+    Credit,
     chosen_rank,
     credits_of,
     drawn_by,
     note_credits,
-    page_of,
     tally_click,
     tally_shown,
     tally_triggers,
     under,
 )
-from pipelines.feedback.fold.names import Names
+from pipelines.feedback.fold.names import Names, SourceCounts, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
-from pipelines.feedback.fold.sources import Heard, what_it_is
-from pipelines.feedback.fold.verdicts import Votes
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
@@ -90,7 +89,7 @@ class Change:
     sessions: Sessions
     names: Names
     stored: set[bytes] = field(default_factory=set)
-    heard: Heard = field(default_factory=Counter)
+    sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
     skipped: int = 0
@@ -118,6 +117,17 @@ def fold(known: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: B
     return batch.change
 
 
+@dataclass(slots=True)
+class _Verdict:
+    """What equal verdicts of a batch on one result say; how often, by tally, day, and whether that was surplus."""
+
+    credited: Sequence[Credit]
+    micro: int
+    where: Under
+    page: Sequence[ShownResult]
+    times: dict[tuple[Tally, int, bool], int] = field(default_factory=dict)
+
+
 class _Batch:
     """One pass over a batch: `known` is read and kept current, `change` collects what is to be written.
 
@@ -136,34 +146,36 @@ class _Batch:
         self._names = known.names
         self._window_ms = rules.time.window_ms
         self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
+        self._applied: list[tuple[str, str, str]] = []
+        self._verdicts: dict[tuple[int, str, float, bool], _Verdict] = {}
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
-        votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
-        fates = []
-        while (place := votes.cast()) is not None:
-            self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
-            fates.append(self._met(arrivals, times, place))
+        change.fates = Counter(self._fates(arrivals, times))
+        self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
-        change.consumed, change.heard = len(records), self._votes.counted()
-        change.fates, change.seen = Counter(fates), self._votes.seen
-        change.fates[Fate.APPLIED] += len(records) - len(fates)
+        change.consumed, change.sources = len(records), source_counts(Counter(self._applied))
         change.next_offset = records.offsets[-1] + 1
 
-    def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
-        record, event = arrivals.records[place], arrivals.events[place]
-        fingerprint, query = arrivals.fingerprints[place], arrivals.queries[place]
-        try:
-            if isinstance(event, InvalidEventError):
-                return self._refuse(record, event)
-            if not times.believed[place]:
-                effective_ms(event.ts, record.timestamp, self._clock_ms, self._rules.time)
-            return self._fate(event, fingerprint, query, record.offset, times.at_ms[place])
-        except InvalidEventError as error:
-            return self._refuse(record, error)
+    def _fates(self, arrivals: Arrivals, times: Times) -> Iterator[Fate]:
+        records = arrivals.records
+        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, *times)
+        for place, (event, fingerprint, query, offset, clock_ms, at_ms, believed) in enumerate(
+            zip(*columns, strict=True)
+        ):
+            self._clock_ms, self._next_offset = clock_ms, offset + 1
+            try:
+                if isinstance(event, InvalidEventError):
+                    yield self._refuse(records[place], event)
+                    continue
+                if not believed:
+                    effective_ms(event.ts, records.timestamps[place], clock_ms, self._rules.time)
+                yield self._fate(event, fingerprint, query, offset, at_ms)
+            except InvalidEventError as error:
+                yield self._refuse(records[place], error)
 
     def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
         self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
@@ -172,20 +184,20 @@ class _Batch:
     def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
         if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
-        before = self._votes.seen.get(fingerprint) or self.known.seen.get(fingerprint)
+        before = self.change.seen.get(fingerprint) or self.known.seen.get(fingerprint)
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        if self._sessions:
-            self._sessions.hear(event.session_id, offset, self._clock_ms)
+        sessions = self._sessions
+        if sessions.works or sessions.lives:
+            sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, _FEEDBACK):
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
-        agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
-        self._votes.said.append((self._names.heard(event.principal), agent, what_it_is(event)))
-        self._votes.seen[fingerprint] = (offset, at_ms)
+        self._applied.append((self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)))
+        self.change.seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
@@ -195,9 +207,8 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            found = report_evidence(event, day=day, bins=self._bins)
             tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
-            tally.note_report(found, surplus=not within)
+            tally.note_report(report_evidence(event, day=day, bins=self._bins), surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
@@ -241,14 +252,16 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
-        found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
+        if type(feedback) is Explicit and feedback.content_hash is not None:
+            self._count_verdict(shown, feedback, feedback.content_hash, day)
+            return
+        credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
-        if not found:
+        if not credited:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
-        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
-        page = page_of(impression, compared=self._rules.credit.compared)
-        note_credits(tally, found, where, page, day=day, surplus=not within)
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
+        note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
@@ -256,6 +269,30 @@ class _Batch:
                 tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
+
+    def _count_verdict(self, shown: PendingImpression, verdict: Explicit, content_hash: str, day: int) -> None:
+        """Verdicts on one result are most of all events: those that say the same are counted, and noted together."""
+        impression, key = shown.impression, (shown.moment.offset, content_hash, verdict.signal, verdict.asked)
+        counted = self._verdicts.get(key)
+        if counted is None:
+            credited = credits_of(verdict, impression, chosen=(), rules=self._rules)
+            where = shown.under or self._under(shown)
+            counted = self._verdicts[key] = _Verdict(credited, drawn_by(credited), where, self._page(impression))
+        if not counted.credited:
+            self._sessions.tally_of(impression.session_id)
+            return
+        tally, within = self._drawn(impression.session_id, counted.where.principal, day, counted.micro)
+        place = tally, day, not within
+        counted.times[place] = counted.times.get(place, 0) + 1
+
+    def _note_verdicts(self) -> None:
+        for each in self._verdicts.values():
+            for (tally, day, surplus), times in each.times.items():
+                note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
+
+    def _page(self, impression: Impression) -> Sequence[ShownResult]:
+        """What signals of an impression's results are measured against; nothing where they are not."""
+        return impression.results if self._rules.credit.compared else ()
 
     def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""

@@ -19,7 +19,7 @@ from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, 
 from pipelines.feedback.events.codec import decode
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import KeptDeadLetter
+from pipelines.feedback.store.tables import StoredDeadLetter, dead_letters_in, write_republished
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Outlet(Protocol):
 class _Attempt:
     """Dead letters by partition, and what became of them once `ended` is set."""
 
-    letters: Mapping[int, tuple[str, Sequence[KeptDeadLetter]]]
+    letters: Mapping[int, tuple[str, Sequence[StoredDeadLetter]]]
     published: dict[int, int] = field(default_factory=dict)  # before which offset all are
     refusal: WeftError | None = None
     ended: threading.Event = field(default_factory=threading.Event)
@@ -100,7 +100,7 @@ class Republisher:
         if self._attempt is not None and self._attempt.ended.is_set():
             attempt, self._attempt = self._attempt, None
             for partition, offset in attempt.published.items():
-                states[partition].note_republished(offset)
+                states[partition].write(write_republished, offset)
             self._judge(attempt.refusal, now)
         if self._attempt is None and now >= self._try_at:
             self._begin(states)
@@ -112,12 +112,14 @@ class Republisher:
             self._disconnect()
 
     def _begin(self, states: Mapping[int, PartitionState]) -> None:
-        letters: dict[int, tuple[str, Sequence[KeptDeadLetter]]] = {}
+        letters: dict[int, tuple[str, Sequence[StoredDeadLetter]]] = {}
         for partition, state in states.items():
             report = state.report()
             if report.dead_letters_waiting:
                 most = self._rules.poll_records
-                some = state.dead_letters(from_offset=report.republished, at_most=most, most_bytes=self._most_bytes)
+                some = state.read(
+                    dead_letters_in, from_offset=report.republished, at_most=most, most_bytes=self._most_bytes
+                )
                 letters[partition] = (report.topic, some)
         if letters:
             attempt = self._attempt = _Attempt(letters)
@@ -168,7 +170,7 @@ def _help(refusal: WeftError) -> str:
 
 
 def _delivered(
-    outlet: Outlet, topic: str, partition: int, letters: Sequence[KeptDeadLetter]
+    outlet: Outlet, topic: str, partition: int, letters: Sequence[StoredDeadLetter]
 ) -> Sequence[WeftError | None]:
     """Publish dead letters; those that are too large for the topic go without their original."""
     keys = [f"{partition}:{letter.offset}".encode() for letter in letters]
@@ -182,7 +184,7 @@ def _delivered(
     return errors
 
 
-def envelope(letter: KeptDeadLetter, topic: str, partition: int, *, original: bool = True) -> bytes:
+def envelope(letter: StoredDeadLetter, topic: str, partition: int, *, original: bool = True) -> bytes:
     """A dead letter as JSON: where it came from, why it is one, and its bytes in base64, as far as they are kept.
 
     Args:
@@ -196,7 +198,7 @@ def envelope(letter: KeptDeadLetter, topic: str, partition: int, *, original: bo
     return json.dumps(facts, sort_keys=True).encode()
 
 
-def replayed(letter: KeptDeadLetter, *, max_bytes: int) -> tuple[bytes, bytes] | None:
+def replayed(letter: StoredDeadLetter, *, max_bytes: int) -> tuple[bytes, bytes] | None:
     """Key and value to send a dead letter again with; None where it is no event still, or was kept in part only.
 
     The key is the session's, so that the event meets what else its session says in the same partition.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from pipelines.catalog.overlays import (
     SESSIONS_KEY,
     TOPIC_KEY,
     BaseId,
+    SessionRows,
     metadata_of,
     read_listing,
     write_listing,
@@ -38,8 +39,19 @@ from pipelines.catalog.overlays import (
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.feedback.fold.sessions import OPEN, Phase
-from pipelines.feedback.store.overlays import SETTLED, Fork
-from pipelines.feedback.store.state import PartitionState, SearchableState
+from pipelines.feedback.store.overlays import (
+    SETTLED,
+    Fork,
+    bases_in,
+    forks_in,
+    has_forks,
+    open_sessions_in,
+    overlay_in,
+    write_forks,
+)
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
+from pipelines.feedback.store.tables import evidence_in, evidence_table_in
 from pipelines.learning.pooling.conflicts import Sides, conflicts, sides_of
 from pipelines.learning.pooling.sessions import to_plain
 from pipelines.runtime.storage.files import write_atomically
@@ -47,6 +59,8 @@ from pipelines.runtime.storage.files import write_atomically
 _log = logging.getLogger(__name__)
 
 NAME = "evidence.parquet"
+_REPORTED = 100  # conflicts kept per merge, the widest first
+_AT_ONCE = 10_000  # sessions held in memory together
 _SESSIONS = "sessions-{}-{}.parquet"
 
 
@@ -55,13 +69,13 @@ def publish_snapshot(state: PartitionState) -> Path:
 
     The file's metadata says how far it reaches: `weft.partition`, `weft.offset` (the next one), `weft.epoch`,
     `weft.topic`, `weft.topic_id`, `weft.version`; `weft.sessions`, the file of the open sessions; and `weft.alike`, how
-    much those that completed differ. The partition is
-    held still meanwhile, so that an updater which lost it can never lay an older snapshot over a newer one.
+    much those that completed differ. The partition is held still meanwhile, so that an updater which lost it can never
+    lay an older snapshot over a newer one.
 
     Raises:
         FencedError: Another updater owns the partition; its snapshot stands.
     """
-    if not state.has_forks():
+    if not state.read(has_forks):
         return _publish(state)
     catalog = Catalog(state.folder.parents[1])
     with catalog.bases.writing(state.rules.patience):
@@ -97,31 +111,30 @@ def rows_of(path: Path) -> int:
 
 def _publish(state: PartitionState) -> Path:
     path = state.folder / NAME
-    with state.owned() as held:
-        name = _write_sessions(state.folder, held)
+    with state.owned() as (connection, report):
+        bases = bases_in(connection)
+        name = _write_sessions(state.folder, report, open_sessions_in(connection)) if bases else ""
         facts = {
-            "weft.partition": held.report.partition,
-            OFFSET_KEY.decode(): held.report.next_offset,
-            "weft.epoch": held.report.epoch,
-            "weft.topic": held.report.topic,
-            TOPIC_KEY.decode(): held.report.topic_id,
-            "weft.version": held.report.version,
+            "weft.partition": report.partition,
+            OFFSET_KEY.decode(): report.next_offset,
+            "weft.epoch": report.epoch,
+            "weft.topic": report.topic,
+            TOPIC_KEY.decode(): report.topic_id,
+            "weft.version": report.version,
             SESSIONS_KEY.decode(): name,
-            BASES_KEY.decode(): ",".join(held.bases),
-            ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
+            BASES_KEY.decode(): ",".join(bases),
+            ALIKE_KEY.decode(): json.dumps(to_plain(state.session_variance.moments(connection))),
         }
-        write_atomically(path, _parquet(held.evidence, facts))
+        write_atomically(path, _parquet(evidence_table_in(connection), facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)
     return path
 
 
-def _write_sessions(folder: Path, held: SearchableState) -> str:
-    if not held.bases:
-        return ""
-    name, buffer = _SESSIONS.format(held.report.epoch, held.report.next_offset), io.BytesIO()
-    write_listing(buffer, held.sessions)
+def _write_sessions(folder: Path, report: PartitionReport, sessions: Iterator[SessionRows]) -> str:
+    name, buffer = _SESSIONS.format(report.epoch, report.next_offset), io.BytesIO()
+    write_listing(buffer, sessions)
     write_atomically(folder / name, buffer.getvalue())
     return name
 
@@ -138,9 +151,6 @@ def _bases_in_use(catalog: Catalog) -> set[BaseId]:
     return {BaseId(base) for names in named for base in names.split(",") if base}
 
 
-_AT_ONCE = 10_000  # sessions held in memory together
-
-
 class Forks:
     """The bases of one partition's sessions; the caller holds `catalog.bases.writing()`."""
 
@@ -155,9 +165,9 @@ class Forks:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        lost = sorted(set(self._state.bases()) - set(self._catalog.bases.names()))[:_AT_ONCE]
-        while some := self._state.forks(lost, at_most=_AT_ONCE):
-            self._state.note_forks([self._followed(fork) for fork in some])
+        lost = sorted(set(self._state.read(bases_in)) - set(self._catalog.bases.names()))[:_AT_ONCE]
+        while some := self._state.read(forks_in, lost, at_most=_AT_ONCE):
+            self._state.write(write_forks, [self._followed(fork) for fork in some])
 
     def _followed(self, fork: Fork) -> Fork:
         life = fork.life
@@ -187,10 +197,10 @@ class Forks:
             before = self._before(BaseId(fork.base))
         except StoreError:
             return None  # what it forked from is gone, and with it what others added since
-        mine = sides_of(self._state.overlay(life.session, SETTLED))
-        found = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
-        shown = [asdict(conflict) for conflict in found[: rules.reported]]
-        return json.dumps({"conflicts": len(found), "widest": shown})
+        mine = sides_of(self._state.read(overlay_in, life.session, SETTLED))
+        met = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
+        shown = [asdict(conflict) for conflict in met[:_REPORTED]]
+        return json.dumps({"conflicts": len(met), "widest": shown})
 
     def _before(self, base: BaseId) -> Sides:
         if base not in self._read:
@@ -200,4 +210,4 @@ class Forks:
     @cached_property
     def _now(self) -> Sides:
         """What is known now, with everything that this partition has merged."""
-        return sides_of(self._catalog.live_evidence_with(self._state.partition, self._state.evidence()))
+        return sides_of(self._catalog.live_evidence_with(self._state.partition, self._state.read(evidence_in)))

@@ -21,13 +21,16 @@ from pipelines.feedback.run.partitions import claimed, partition_folder, partiti
 from pipelines.feedback.run.updater import PartitionProgress, Updater, keep_up
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import Acceptance
+from pipelines.feedback.store.report import Acceptance, losses_in
 from pipelines.learning.binning import Bins
+from pipelines.runtime.kafka.log import FETCH_BYTES
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings
 
 _log = logging.getLogger(__name__)
+
+_TICK_EVERY_S = 3.0  # a job's own chores may read much of the store
 
 Stop = Callable[[], bool]
 OnProgress = Callable[[Sequence[PartitionProgress]], None]
@@ -62,7 +65,7 @@ class UpdaterActor:
         self._partitions = list(partitions)
         self._updater: Updater | None = None
         self._silent_since: float | None = None  # before it could be opened
-        self._absence = Absence(every_s=task.feedback.watch_every_s)
+        self._absence = Absence()
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
         """Keep up with the log for about that long, and say where the partitions stand.
@@ -191,7 +194,7 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
     with contextlib.ExitStack() as undo:
         source = KafkaSource(task.kafka, rules.topic, max_poll_records=rules.poll_records)
         undo.callback(source.close)
-        dead_letters = Republisher(lambda: _dead_letter_topic(task), rules, most_bytes=task.kafka.fetch_bytes)
+        dead_letters = Republisher(lambda: _dead_letter_topic(task), rules, most_bytes=FETCH_BYTES)
         updater = Updater.open(source, task.store, partitions, rules, task.bins, dead_letters=dead_letters)
         undo.pop_all()
         return updater
@@ -212,7 +215,7 @@ def _accept_losses(task: Task, acceptance: Acceptance) -> None:
             folder, log_start = partition_folder(task.store, partition), source.log_start(partition)
             state = claimed(folder, partition, task.feedback, facts, log_start=log_start, acceptance=acceptance)
             with contextlib.closing(state):
-                for loss in state.losses():
+                for loss in state.read(losses_in):
                     if loss.accepted_ms == acceptance.at_ms:
                         _log.warning("partition %d: %s", partition, loss)
 
@@ -236,7 +239,7 @@ def run_updaters(
             transaction that stays open for `unreachable_s`; otherwise run until `stop`.
         stop: Asked about once a second.
         on_progress: Told where the partitions stand, all of them, about once a second.
-        on_tick: A job's own chores, run about every `tick_every_s` seconds and once at the end.
+        on_tick: A job's own chores, run about every three seconds and once at the end.
         acceptance: By whom records are given up that the log has lost by now; None where nobody does.
 
     Returns:
@@ -251,7 +254,7 @@ def run_updaters(
     if acceptance is not None:
         _accept_losses(task, acceptance)
     crew: Crew = UpdaterActor(task, range(partitions), guard) if cluster is None else ActorCrew(task, partitions, guard)
-    tick_at = time.monotonic() + rules.tick_every_s
+    tick_at = time.monotonic() + _TICK_EVERY_S
     try:
         while True:
             standings = crew.advance(rules.publish_every_s)
@@ -263,7 +266,7 @@ def run_updaters(
                 return standings
             if time.monotonic() >= tick_at:
                 on_tick()
-                tick_at = time.monotonic() + rules.tick_every_s
+                tick_at = time.monotonic() + _TICK_EVERY_S
     finally:
         crew.close()
 
@@ -291,7 +294,7 @@ def _is_read(standing: PartitionProgress, rules: FeedbackSettings) -> bool:
 def _await_topic(task: Task, stop: Stop) -> int:
     """How many partitions the topic has; it is made where it is missing and no store is bound to it."""
     rules, started, told = task.feedback, time.monotonic(), False
-    absence = Absence(every_s=rules.watch_every_s)
+    absence = Absence()
     bound = bool(partitions_in(task.store))
     while True:
         began = time.monotonic()

@@ -8,17 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.feedback.fold.sources import Heard, SourceActivity, compared
+from pipelines.feedback.fold.names import BLAME, IMPRESSION, OUTCOMES, PRAISE, SourceCounts
 from pipelines.feedback.publish.snapshot import NAME, rows_of
 from pipelines.feedback.run.partitions import partition_folder, states_in
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import checkpoints_in
+from pipelines.feedback.store.report import losses_in
 from pipelines.feedback.store.state import STATE_FILE
+from pipelines.feedback.store.tables import source_counts_in
 from pipelines.runtime.storage.files import write_atomically
 
 METRICS_FILE = "logs/feedback.prom"
 """In a store, replaced whole about once a second while updaters run."""
+
+# When a source is flagged: below so many answers or verdicts it may be chance.
+_IMPRESSIONS, _VERDICTS = 100, 20
+_RATE_FACTOR = 5.0  # times as many verdicts per answer as others
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "skipped", "holes", "unjoined", "dropped")
 
@@ -33,20 +39,51 @@ class Sample:
     value: float
 
 
+@dataclass(frozen=True, slots=True)
+class SourceActivity:
+    """How one source compares with all others of its kind.
+
+    Attributes:
+        seen: Events per impression by type; by itself where there are no impressions.
+        expected: The same over all other sources of its kind.
+        flags: What is wrong with it, in words.
+    """
+
+    kind: str
+    name: str
+    impressions: int
+    seen: Mapping[str, float]
+    expected: Mapping[str, float]
+    flags: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The same as JSON values."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "impressions": self.impressions,
+            "seen": dict(self.seen),
+            "expected": dict(self.expected),
+            "flags": list(self.flags),
+        }
+
+
 def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
     """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
     standings: list[PartitionProgress] = []
-    heard: Heard = Counter()
+    counts: SourceCounts = Counter()
     for state in states_in(store, rules):
         standings.append(PartitionProgress(state.report(), None))
-        heard.update(state.heard())
-    return standings, compared(heard, rules.sources)
+        counts.update(state.read(source_counts_in))
+    return standings, compare_sources(counts)
 
 
 def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
     """What the partitions of a store gave up of their logs, for machines."""
     return [
-        {"partition": state.partition, **loss._asdict()} for state in states_in(store, rules) for loss in state.losses()
+        {"partition": state.partition, **loss._asdict()}
+        for state in states_in(store, rules)
+        for loss in state.read(losses_in)
     ]
 
 
@@ -144,3 +181,40 @@ def _of(store: Path, standing: PartitionProgress, now: float) -> Iterator[Sample
     for newest in checkpoints_in(folder)[:1]:
         yield Sample("checkpoint_age_seconds", "gauge", partition, max(0.0, now - newest.stat().st_mtime))
         yield Sample("checkpoint_behind_records", "gauge", partition, report.next_offset - int(newest.name))
+
+
+def compare_sources(counts: SourceCounts) -> list[SourceActivity]:
+    """Every source beside all others of its kind, those with flags first.
+
+    Examples:
+        >>> counts = Counter({("agent", "mute", "impression"): 500, ("agent", "fan", "impression"): 100,
+        ...                  ("agent", "fan", "praise"): 90})
+        >>> [(source.name, source.flags) for source in compare_sources(counts)]
+        [('fan', ('reports only praise',)), ('mute', ('shows results and reports no outcome',))]
+    """
+    totals: dict[str, Counter[str]] = {}
+    sources: dict[tuple[str, str], Counter[str]] = {}
+    for (kind, name, what), events in counts.items():
+        totals.setdefault(kind, Counter())[what] += events
+        sources.setdefault((kind, name), Counter())[what] += events
+    found = [_activity(kind, name, counts, totals[kind]) for (kind, name), counts in sources.items()]
+    return sorted(found, key=lambda source: (not source.flags, source.kind, source.name))
+
+
+def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -> SourceActivity:
+    others = Counter({what: total[what] - counts[what] for what in total})
+    seen, expected = _rates(counts, total), _rates(others, total)
+    flags = []
+    if counts[IMPRESSION] >= _IMPRESSIONS and not any(counts[what] for what in OUTCOMES):
+        flags.append("shows results and reports no outcome")
+    if counts[PRAISE] >= _VERDICTS and not counts[BLAME]:
+        flags.append("reports only praise")
+    if counts[PRAISE] + counts[BLAME] >= _VERDICTS and others[IMPRESSION] >= _IMPRESSIONS:
+        own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
+        if own > _RATE_FACTOR * usual > 0.0:
+            flags.append(f"reports {own / usual:.0f} times as many verdicts per answer as others")
+    return SourceActivity(kind, name, counts[IMPRESSION], seen, expected, tuple(flags))
+
+
+def _rates(counts: Counter[str], of: Iterable[str]) -> dict[str, float]:
+    return {what: counts[what] / max(counts[IMPRESSION], 1) for what in sorted(of) if what != IMPRESSION}

@@ -11,7 +11,7 @@ from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.publish.snapshot import mend_snapshot
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
-from pipelines.feedback.store.report import Acceptance
+from pipelines.feedback.store.report import Acceptance, was_claimed
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.runtime.kafka.log import LogFacts
 
@@ -50,7 +50,7 @@ def states_in(
                 "updaters: whichever opens it restores it"
             )
         with contextlib.closing(PartitionState(folder, partition, rules)) as state:
-            if state.was_claimed() or checkpoints_in(folder):
+            if state.read(was_claimed) or checkpoints_in(folder):
                 yield state
 
 
@@ -75,7 +75,7 @@ def claimed(
     """
     with alone(folder, rules.patience):
         if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
+            restore(folder, "there is none", log_start=log_start)
         try:
             return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
@@ -83,7 +83,7 @@ def claimed(
         try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
             return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
+            restore(folder, str(error), log_start=log_start)
         return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
 
 
@@ -101,7 +101,7 @@ def _claimed(
         state.claim(facts, log_start=log_start, acceptance=acceptance)
         mend_snapshot(state)
         if acceptance is not None or not checkpoints_in(folder):
-            write_checkpoint(state, keep=rules.checkpoints)
+            write_checkpoint(state)
     except BaseException:
         state.close()
         raise

@@ -10,7 +10,7 @@ from typing import Self
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
 from pipelines.feedback.log import FeedbackSource, Positions, RebasedSource
-from pipelines.feedback.pipeline import advance
+from pipelines.feedback.pipeline import POLL_TIMEOUT_S, advance
 from pipelines.feedback.publish.dead_letters import Republisher
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.partitions import claimed, partition_folder
@@ -21,9 +21,12 @@ from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.garbage import UnhurriedCollection
+from pipelines.runtime.process import PeriodicCollection
 
 _log = logging.getLogger(__name__)
+
+_PUBLISH_BEHIND_S = 2.0  # while more lies ahead than a poll brings, what a snapshot would show is old already
+_COLLECT_EVERY_S = 30.0  # between searches for cyclic garbage: batches make none, and a search takes about .1 s
 
 Monotonic = Callable[[], float]
 """Seconds of a clock that never goes back: paces the loop, never reaches the state."""
@@ -74,8 +77,8 @@ class Updater:
         self._rules = rules
         self._bins = bins
         self._dead_letters = dead_letters
-        self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
-        self._watch = LogWatch(every_s=rules.watch_every_s, open_transaction_s=rules.open_transaction_s)
+        self._positions = Positions(offsets)
+        self._watch = LogWatch(open_transaction_s=rules.open_transaction_s)
         self._published: dict[int, int] = {}
         self._noted: dict[int, int] = {}
         self._publish_at = self._look_after_at = float("-inf")
@@ -83,8 +86,7 @@ class Updater:
         self._begun_at: float | None = None
         self.silent_since: float | None = None
         # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
-        self._collection = UnhurriedCollection(every_s=rules.collect_every_s)
-        self._collection.begin()
+        self._collection = PeriodicCollection(every_s=_COLLECT_EVERY_S)
 
     @classmethod
     def open(
@@ -127,7 +129,7 @@ class Updater:
 
         What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
         once a poll brings no more of them, or has come and gone. While more lies ahead than a poll brings, what a
-        snapshot would show is old already: then it is published every `publish_behind_s`.
+        snapshot would show is old already: then it is published every two seconds.
 
         Args:
             now: Seconds of a monotonic clock.
@@ -155,7 +157,7 @@ class Updater:
             self._keep_checkpoints()
             self._note_offsets()
             self._look_after_at = now + self._rules.publish_every_s
-        self._collection.look(now)
+        self._collection.collect_when_due(now)
         return delivered
 
     def _advance(self, now: float) -> int:
@@ -171,8 +173,8 @@ class Updater:
             return True
         behind = sum(self._lag(partition) or 0 for partition in self._states)
         if behind > self._rules.poll_records:
-            return now >= max(self._moved_at, self._begun_at) + self._rules.publish_behind_s
-        return now >= self._moved_at + self._rules.poll_timeout_s
+            return now >= max(self._moved_at, self._begun_at) + _PUBLISH_BEHIND_S
+        return now >= self._moved_at + POLL_TIMEOUT_S
 
     def publish(self) -> None:
         """Publish a snapshot of every partition that moved since its last one."""
@@ -185,7 +187,7 @@ class Updater:
     def _keep_checkpoints(self) -> None:
         for partition, state in self._states.items():
             if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
-                write_checkpoint(state, keep=self._rules.checkpoints)
+                write_checkpoint(state)
 
     def _note_offsets(self) -> None:
         offsets = {partition: self._positions[partition] for partition in self._states}

@@ -20,12 +20,13 @@ from pipelines.runtime.kafka.log import OpenTransaction
 
 _log = logging.getLogger(__name__)
 
+_EVERY_S = 1.0  # so that a wrong log is named within 2 s
+
 
 class Absence:
-    """Tells a topic that was deleted from one that its broker does not list yet: by asking twice, `every_s` apart."""
+    """Tells a topic that was deleted from one that its broker does not list yet: by asking twice, a second apart."""
 
-    def __init__(self, *, every_s: float) -> None:
-        self._every_s = every_s
+    def __init__(self) -> None:
         self._since: float | None = None
 
     def ended(self) -> None:
@@ -41,27 +42,26 @@ class Absence:
         if not isinstance(error, MissingTopicError):
             return
         self._since = now if self._since is None else self._since
-        if now - self._since >= self._every_s:
+        if now - self._since >= _EVERY_S:
             raise deleted(topic, topic_id, str(error)) from error
 
 
 class LogWatch:
-    """Looks at the log every `every_s` seconds of a monotonic clock.
+    """Looks at the log every second of a monotonic clock.
 
     Args:
         open_transaction_s: A transaction that holds reading up is named in the job's log once it is so old.
         clock: Seconds since the epoch: what the age of a transaction is told by.
     """
 
-    def __init__(self, *, every_s: float, open_transaction_s: float, clock: Clock = system_clock) -> None:
-        self._every_s = every_s
+    def __init__(self, *, open_transaction_s: float, clock: Clock = system_clock) -> None:
         self._open_transaction_s = open_transaction_s
         self._clock = clock
         self._open: dict[int, OpenTransaction] = {}
         self._named: dict[int, OpenTransaction] = {}
         self._look_at = float("-inf")
         self._beyond: set[int] = set()
-        self._absence = Absence(every_s=every_s)
+        self._absence = Absence()
 
     def look(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
@@ -86,7 +86,7 @@ class LogWatch:
                 self._absence.require_doubt(error, now, topic=report.topic, topic_id=report.topic_id)
             raise
         self._absence.ended()
-        self._look_at = now + self._every_s
+        self._look_at = now + _EVERY_S
         for partition, state in states.items():
             report = state.report()
             require_same_log(report, facts, partition)

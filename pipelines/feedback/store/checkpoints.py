@@ -17,7 +17,8 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.state import STATE_FILE, PartitionState, Still
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.runtime.storage.errors import named
 from pipelines.runtime.storage.files import (
     file_hashes,
@@ -31,12 +32,18 @@ from pipelines.runtime.storage.locks import Patience, locked
 
 _log = logging.getLogger(__name__)
 
+MOST_DAMAGED = 4
+"""States set aside per partition before a person has to remove some: a disk that damages so many needs one."""
+
+_COPIES = 2  # kept per partition: the newest may be the one that was damaged
+_EVERY_S = 900.0  # far below any retention
+
 _FOLDER, _STAGED, _LOCK = "checkpoints", ".staged", ".restoring"
 _DIGITS = 20  # of an offset in a folder's name, so that names sort as offsets do
 
 
-def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
-    """Copy a partition's state as it is now; older copies than the newest `keep` are deleted.
+def write_checkpoint(state: PartitionState) -> Path:
+    """Copy a partition's state as it is now; older copies than the newest two are deleted.
 
     The partition is held still meanwhile: of two that wrote at once, one could seal what the other had half written.
 
@@ -46,23 +53,23 @@ def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
     Raises:
         FencedError: Another updater owns the partition; nothing was written, and nothing deleted.
     """
-    with state.still() as still:
-        folder = state.folder / _FOLDER / f"{still.report.next_offset:0{_DIGITS}d}"
+    with state.owned() as (_, report):
+        folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
         if not folder.exists():
-            _write(folder, still)
-    for old in checkpoints_in(state.folder)[keep:]:
+            _write(folder, state, report)
+    for old in checkpoints_in(state.folder)[_COPIES:]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 
 
-def _write(folder: Path, still: Still) -> None:
+def _write(folder: Path, state: PartitionState, report: PartitionReport) -> None:
     for left in folder.parent.glob(f"{_STAGED}*"):  # by updaters that were killed
         shutil.rmtree(left)
     staged = folder.with_name(_STAGED)
     staged.mkdir(parents=True)
     try:
-        still.copy_to(staged / STATE_FILE)
-        facts = {"partition": still.report.partition, "topic_id": still.report.topic_id, "events": SCHEMA_VERSION}
+        state.copy_to(staged / STATE_FILE)
+        facts = {"partition": report.partition, "topic_id": report.topic_id, "events": SCHEMA_VERSION}
         write_manifest(staged, {**facts, "files": file_hashes(staged)})
         sync_tree(staged)
         staged.rename(folder)
@@ -87,7 +94,7 @@ def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) ->
     if newest is None:
         return True
     behind = offset - int(newest.name)
-    old = now - newest.stat().st_mtime >= rules.checkpoint_every_s
+    old = now - newest.stat().st_mtime >= _EVERY_S
     return behind >= rules.checkpoint_records or (behind > 0 and old)
 
 
@@ -106,7 +113,7 @@ def is_lost(folder: Path) -> bool:
     return bool(checkpoints_in(folder)) and (not state.exists() or state.stat().st_size == 0)
 
 
-def restore(folder: Path, damage: str, *, log_start: int, at_most: int) -> None:
+def restore(folder: Path, damage: str, *, log_start: int) -> None:
     """Put the newest intact checkpoint in the place of a damaged state, which is set aside.
 
     The copy is complete before anything moves: where there is no room for it, everything stays as it was.
@@ -114,7 +121,6 @@ def restore(folder: Path, damage: str, *, log_start: int, at_most: int) -> None:
     Args:
         folder: Of the partition.
         damage: What is wrong with the state.
-        at_most: How many damaged states are set aside before a person has to remove some.
         log_start: Oldest offset of the log; without a checkpoint, a log that is still whole is replayed from there.
 
     Raises:
@@ -123,7 +129,7 @@ def restore(folder: Path, damage: str, *, log_start: int, at_most: int) -> None:
         DiskError: A checkpoint cannot be read.
         OSError: The disk refused; no file was moved, or the state is missing and restored by the next call.
     """
-    if (count := len(damaged_in(folder))) >= at_most:
+    if (count := len(damaged_in(folder))) >= MOST_DAMAGED:
         raise CorruptionError(
             f"{folder / STATE_FILE}: expected a partition's state, found damage ({damage}), and {count} damaged states"
             f" in {folder / DAMAGED} already; look into the system's log for what the disk reports, then remove them"

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store import quota_store as marks
+from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, pending_rows, write_parts
 from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.parameters import SIGNAL
 from pipelines.learning.pooling.gathering import Path
-from pipelines.learning.pooling.sessions import moments_among, said_by
+from pipelines.learning.pooling.sessions import moments_among, observed_by
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.learning.uses import UsageKey
 
@@ -51,7 +51,7 @@ def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
         _add_to_shared(connection, table, fields, rows)
 
 
-def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[marks.Group]) -> None:
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[Group]) -> None:
     """All evidence of a batch, and everything that it did to sessions.
 
     Args:
@@ -65,7 +65,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
     frozen = sessions.tallies.freeze()
     settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
     pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
-    of_parts = marks.write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
+    of_parts = write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
     shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
     add_evidence(connection, Evidence.sum(shared))
     _add_rows(connection, SETTLED, settled)
@@ -83,7 +83,7 @@ def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_m
     dropped = 0
     # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
     kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
-    first = connection.execute(kept, (clock_ms - rules.time.session_kept_ms,)).fetchone()
+    first = connection.execute(kept, (clock_ms - rules.time.session_remembered_ms,)).fetchone()
     oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
     for life in _lives(connection, "where heard < ?", (oldest,)):
         dropped += life.pending
@@ -93,19 +93,45 @@ def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_m
         for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
             dropped += life.pending
             _drop_rows(connection, life, PENDING)
-            marks.drop_pending(connection, life.offset)
+            drop_pending(connection, life.offset)
             expired = "update sessions set phase = ?, pending = 0 where offset = ?"
             connection.execute(expired, (Phase.EXPIRED, life.offset))
     return dropped
 
 
-def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
-    """What a session has pending, or what it has settled: just what unlearning it takes out of the shared evidence."""
+def sessions_in(connection: sqlite3.Connection) -> list[Life]:
+    """Every session that the partition remembers, the one heard of longest ago first."""
+    return _lives(connection, "order by heard", ())
+
+
+def session_in(connection: sqlite3.Connection, session_id: str) -> Life | None:
+    """A session; None where the partition does not remember it."""
+    return next(iter(_lives(connection, "where session = ?", (session_id,))), None)
+
+
+def merge_report_in(connection: sqlite3.Connection, session_id: str) -> str | None:
+    """What the last merge of a session met, as JSON; None where nobody reported it."""
+    row = connection.execute(
+        "select report from session_forks join sessions on sessions.offset = session_forks.session"
+        " where sessions.session = ?",
+        (session_id,),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def overlay_in(connection: sqlite3.Connection, session_id: str, kind: int) -> Evidence:
+    """What a session has `PENDING`, or `SETTLED`: just what unlearning it takes out of the shared evidence.
+
+    Nothing where it is not remembered.
+    """
+    life = session_in(connection, session_id)
+    if life is None:
+        return Evidence()
     counts, usage = (_overlay_rows(connection, life, kind, table, fields) for table, fields in _TABLES)
     beside_parts = Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
-    return beside_parts + marks.parts_in(connection, life.offset, settled=kind == SETTLED)
+    return beside_parts + parts_in(connection, life.offset, settled=kind == SETTLED)
 
 
 class Fork(NamedTuple):
@@ -179,7 +205,7 @@ def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
             )
 
 
-def held_sessions(connection: sqlite3.Connection) -> Iterator[SessionRows]:
+def open_sessions_in(connection: sqlite3.Connection) -> Iterator[SessionRows]:
     """Every open session that has a base, with what it has pending, in the order of their starts, one at a time."""
     counts, usage = (_pending(connection, table, fields) for table, fields in _TABLES)
     sessions = connection.execute(
@@ -215,7 +241,7 @@ def _pending(
 
     def of(session: int) -> list[tuple[Any, ...]]:
         masses: dict[tuple[Any, ...], int] = {}
-        for *row, micro in chain(overlay(session), marks.pending_rows(connection, table, session)):
+        for *row, micro in chain(overlay(session), pending_rows(connection, table, session)):
             masses[tuple(row)] = masses.get(tuple(row), 0) + micro
         return [(*row, micro) for row, micro in sorted(masses.items())]
 
@@ -286,7 +312,7 @@ def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
 def _delete(connection: sqlite3.Connection, life: Life) -> None:
     _drop_rows(connection, life, PENDING)
     _drop_rows(connection, life, SETTLED)
-    marks.drop_pending(connection, life.offset)
+    drop_pending(connection, life.offset)
     connection.execute("delete from sessions where offset = ?", (life.offset,))
 
 
@@ -315,7 +341,7 @@ _NEWEST = (
 )
 
 
-class Alike:
+class SessionVariance:
     """What was read of completed sessions, so that each is read once; not a function of the log, as bases are not."""
 
     def __init__(self, at_most: int) -> None:
@@ -332,4 +358,4 @@ class Alike:
 
 def _said(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
     rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
-    return said_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))
+    return observed_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))

@@ -262,3 +262,8 @@ def losses_in(connection: sqlite3.Connection) -> list[Loss]:
         return []  # an updater of an earlier version left it
     rows = connection.execute("select offset, records, reason, accepted_ms, accepted_by from losses order by rowid")
     return [Loss(*row) for row in rows]
+
+
+def was_claimed(connection: sqlite3.Connection) -> bool:
+    """Whether there is anything to read: the first owner makes the tables."""
+    return connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone() is not None

@@ -12,57 +12,38 @@ The order of the steps of one batch is the argument for "exactly once":
 from __future__ import annotations
 
 import contextlib
-import math
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Concatenate, ParamSpec, TypeVar
 
-import pyarrow as pa
-
-from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.batch import Arrivals, BatchState
-from pipelines.feedback.fold.sessions import Life
-from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
-from pipelines.feedback.store import tables as ledger
+from pipelines.feedback.store import tables
 from pipelines.feedback.store.deduplication import SeenIndex, index_of_seen
 from pipelines.feedback.store.migrations import make_tables
-from pipelines.feedback.store.overlays import (
-    Alike,
-    Fork,
-    bases_in,
-    forks_in,
-    has_forks,
-    held_sessions,
-    life_of,
-    overlay_in,
-    select_lives,
-    write_forks,
-)
+from pipelines.feedback.store.overlays import SessionVariance
 from pipelines.feedback.store.report import (
     Acceptance,
-    Loss,
     PartitionReport,
     accept_loss,
-    losses_in,
     read_report,
     require_same_log,
     require_still_there,
 )
 from pipelines.feedback.store.rows import copy_store, define_row_hash, protect, verify
-from pipelines.feedback.store.tables import KeptDeadLetter, heard_in
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.kafka.log import LogFacts
 from pipelines.runtime.storage.errors import code_of, is_damage, refused
 from pipelines.runtime.storage.locks import await_lock
 from pipelines.runtime.storage.sqlite import set_up
 
 STATE_FILE = "state.sqlite"
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 _PRAGMAS = (
     "page_size = 8192",
@@ -78,35 +59,6 @@ are at hand and are not read again, and 32 MiB of log are written before any of 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
-class SearchableState(NamedTuple):
-    """A partition's state as far as searches read it.
-
-    Attributes:
-        evidence: The table of `Evidence.to_table`.
-        bases: What its open sessions forked from.
-        sessions: Those, one at a time.
-        alike: How much its sessions that completed last differ.
-    """
-
-    report: PartitionReport
-    evidence: pa.Table
-    bases: Sequence[str]
-    sessions: Iterator[SessionRows]
-    alike: Moments
-
-
-class Still(NamedTuple):
-    """A partition's state that nothing changes meanwhile.
-
-    Attributes:
-        copy_to: Writes all of it into a file of its own, and reads that again: a copy that the disk did not keep is a
-            `DiskError`, a state that is damaged itself is a `CorruptionError`.
-    """
-
-    report: PartitionReport
-    copy_to: Callable[[Path], None]
-
-
 @dataclass(slots=True)
 class Batch:
     """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
@@ -118,7 +70,7 @@ class Batch:
 
     def commit(self, change: Change) -> None:
         """Write the change; it is durable when the surrounding block is left."""
-        ledger.write(self._connection, change, self._rules)
+        tables.write(self._connection, change, self._rules)
         self.written = change
 
 
@@ -127,6 +79,9 @@ class PartitionState:
 
     A caller opens it, claims it for the log it reads, and closes it; all from one thread. After a crash at any
     instant a new owner finds exactly the batches that were committed.
+
+    Attributes:
+        session_variance: What was read of completed sessions, so that each is read once.
     """
 
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
@@ -135,7 +90,7 @@ class PartitionState:
         self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
-        self._alike = Alike(rules.merge.alike_sessions)
+        self.session_variance = SessionVariance(rules.merge.variance_sessions)
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
@@ -194,13 +149,13 @@ class PartitionState:
             FencedError: Another updater owns the partition; nothing was written.
             WrongLogError: The records come from another log, or from before the stored offset.
         """
-        with self._errors(), self._owned() as (connection, report):
+        with self.owned() as (connection, report):
             require_same_log(report, facts, self.partition)
             if first_offset < report.next_offset:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            batch = Batch(ledger.known_to(connection, self._seen, arrivals, self.rules), connection, self.rules)
+            batch = Batch(tables.read_batch_state(connection, self._seen, arrivals, self.rules), connection, self.rules)
             yield batch
             if log_end is not None:
                 connection.execute("update progress set log_end = ?", (log_end,))
@@ -214,137 +169,82 @@ class PartitionState:
             FencedError: Another updater owns the partition; nothing was written.
             WrongLogError: The offset is one of another log.
         """
-        with self._errors(), self._owned() as (connection, report):
+        with self.owned() as (connection, report):
             require_same_log(report, facts, self.partition)
             connection.execute(
                 "update progress set skipped = skipped + ?1 - next_offset, next_offset = ?1 where next_offset < ?1",
                 (offset,),
             )
 
+    def read(
+        self,
+        query: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        *args: Arguments.args,
+        **options: Arguments.kwargs,
+    ) -> Result:
+        """What a function of the store's rooms reads from the tables; anybody may, whoever owns the partition.
+
+        Examples:
+            >>> import tempfile
+            >>> from pipelines.feedback.store.tables import evidence_in
+            >>> from pipelines.settings import load_settings
+            >>> rules, folder = load_settings(environment={}).feedback, Path(tempfile.mkdtemp())
+            >>> state = PartitionState(folder, 0, rules)
+            >>> state.claim(LogFacts("weft.feedback", "an id", 1), log_start=7)
+            7
+            >>> state.read(evidence_in).is_empty
+            True
+            >>> state.close()
+        """
+        with self._errors():
+            return query(self._connection, *args, **options)
+
+    def write(
+        self,
+        change: Callable[Concatenate[sqlite3.Connection, Arguments], None],
+        *args: Arguments.args,
+        **options: Arguments.kwargs,
+    ) -> None:
+        """Have a function write into the tables; durable when this returns.
+
+        Raises:
+            FencedError: Another updater owns the partition; nothing was written.
+        """
+        with self.owned() as (connection, _):
+            change(connection, *args, **options)
+
     @contextlib.contextmanager
-    def owned(self) -> Iterator[SearchableState]:
-        """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
+    def owned(self) -> Iterator[tuple[sqlite3.Connection, PartitionReport]]:
+        """A transaction of the partition's owner: until the block is left no other updater can commit or claim.
 
         Raises:
             FencedError: Another updater owns the partition.
         """
-        with self._errors(), self._owned() as (connection, report):
-            evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
-            yield SearchableState(report, evidence, bases_in(connection), held_sessions(connection), moments)
-
-    def merge_report(self, session_id: str) -> str | None:
-        """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
-        with self._errors():
-            row = self._connection.execute(
-                "select report from session_forks join sessions on sessions.offset = session_forks.session"
-                " where sessions.session = ?",
-                (session_id,),
-            ).fetchone()
-        return row[0] if row else None
-
-    def has_forks(self) -> bool:
-        """Whether a session is open, or was when the last snapshot was published."""
-        with self._errors():
-            return has_forks(self._connection)
-
-    def bases(self) -> list[str]:
-        """What open sessions forked from, sorted."""
-        with self._errors():
-            return bases_in(self._connection)
-
-    def forks(self, lost: Sequence[str], *, at_most: int) -> list[Fork]:
-        """Sessions that started or ended since `note_forks`, or whose base was lost; see `overlays.forks_in`."""
-        with self._errors():
-            return forks_in(self._connection, lost, at_most=at_most)
-
-    def note_forks(self, forks: Sequence[Fork]) -> None:
-        """Keep what changed about forks; durable when this returns.
-
-        Raises:
-            FencedError: Another updater owns the partition.
-        """
-        if not forks:
-            return
-        with self._errors(), self._owned() as (connection, _):
-            write_forks(connection, forks)
-
-    def was_claimed(self) -> bool:
-        """Whether anything can be asked of it: the first owner makes its tables."""
-        with self._errors():
-            found = self._connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone()
-        return found is not None
+        with self._errors(), self._transaction() as connection:
+            report = read_report(connection)
+            self._require_ownership(report)
+            yield connection, report
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""
-        with self._errors():
-            return read_report(self._connection)
+        return self.read(read_report)
 
-    def evidence(self) -> Evidence:
-        """All evidence of the partition; readable by anyone."""
-        with self._errors():
-            return ledger.evidence_in(self._connection)
-
-    def sessions(self) -> list[Life]:
-        """Every session that the partition remembers, the one heard of longest ago first; readable by anyone."""
-        with self._errors():
-            return [life_of(row) for row in self._connection.execute(select_lives("order by heard"))]
-
-    def session(self, session_id: str) -> Life | None:
-        """A session, None where the partition does not remember it; readable by anyone."""
-        with self._errors():
-            row = self._connection.execute(select_lives("where session = ?"), (session_id,)).fetchone()
-        return None if row is None else life_of(row)
-
-    def overlay(self, session_id: str, kind: int) -> Evidence:
-        """What a session has `PENDING`, or `SETTLED`: nothing where it is not remembered; readable by anyone."""
-        life = self.session(session_id)
-        with self._errors():
-            return Evidence() if life is None else overlay_in(self._connection, life, kind)
-
-    def losses(self) -> list[Loss]:
-        """What the log lost before it was read, as it was accepted, the oldest first; readable by anyone."""
-        with self._errors():
-            return losses_in(self._connection)
-
-    def heard(self) -> Heard:
-        """Applied events by source and type; readable by anyone."""
-        with self._errors():
-            return heard_in(self._connection)
-
-    def dead_letters(self, *, from_offset: int, at_most: int, most_bytes: float = math.inf) -> list[KeptDeadLetter]:
-        """The oldest dead letters from an offset on, until their originals exceed so many bytes; readable by anyone."""
-        with self._errors():
-            return ledger.dead_letters_in(self._connection, from_offset, at_most, most_bytes)
-
-    def note_republished(self, offset: int) -> None:
-        """Note that all dead letters before `offset` were republished.
+    def copy_to(self, path: Path) -> None:
+        """Write the state into a file of its own, and read that again; inside of `owned`.
 
         Raises:
-            FencedError: Another updater owns the partition.
+            CorruptionError: The state itself is damaged.
+            DiskError: The disk did not keep the copy.
         """
-        with self._errors(), self._owned() as (connection, report):
-            ledger.write_republished(connection, report.republished, offset)
-
-    @contextlib.contextmanager
-    def still(self) -> Iterator[Still]:
-        """The state for whoever copies it: until the block is left no other updater can commit or claim.
-
-        Raises:
-            FencedError: Another updater owns the partition.
-        """
-        with self._errors(), self._owned() as (_, report):
-            yield Still(report, self._copy_to)
-
-    def close(self) -> None:
-        """Release the file."""
-        self._connection.close()
-
-    def _copy_to(self, path: Path) -> None:
         # SQLite copies nothing out of a connection that holds the write lock.
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
             self._require_same_file()
             copy_store(stored, copy, path)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
 
     def _connected(self) -> sqlite3.Connection:
         wait_s = self.rules.patience.stopped_s
@@ -367,14 +267,6 @@ class PartitionState:
             raise FencedError(
                 f"{self._path}: expected the file that was opened, found another: an updater restored it; stop this one"
             )
-
-    @contextlib.contextmanager
-    def _owned(self) -> Iterator[tuple[sqlite3.Connection, PartitionReport]]:
-        """A transaction of the partition's owner: while it lasts no other updater can commit or claim."""
-        with self._transaction() as connection:
-            report = read_report(connection)
-            self._require_ownership(report)
-            yield connection, report
 
     def _require_ownership(self, report: PartitionReport) -> None:
         self._require_same_file()

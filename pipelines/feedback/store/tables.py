@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,10 +24,10 @@ from pipelines.feedback.fold.names import (
     NameKind,
     Names,
     Naming,
+    SourceCounts,
     names_of,
     principal_fingerprint,
 )
-from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import MS, FeedbackSettings, LimitSettings
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
@@ -36,6 +37,7 @@ from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, 
 from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
 from pipelines.learning.uses import UsageKey
 
+_DETAIL_CHARACTERS = 500
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
@@ -43,7 +45,7 @@ _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
-class KeptDeadLetter(NamedTuple):
+class StoredDeadLetter(NamedTuple):
     """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
 
     offset: int
@@ -55,7 +57,7 @@ class KeptDeadLetter(NamedTuple):
     original: bytes
 
 
-def known_to(
+def read_batch_state(
     connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings
 ) -> BatchState:
     """The part of the state that the events of a batch mention."""
@@ -90,7 +92,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     write_names(connection, change.names)
     write_sessions(connection, change.sessions, change.names.drawn_on())
     write_seen(connection, change.seen)
-    write_heard(connection, change.heard)
+    write_source_counts(connection, change.sources)
     _write_shown(connection, change)
     connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
     connection.executemany(
@@ -136,16 +138,16 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
 
 
 def dead_letters_in(
-    connection: sqlite3.Connection, from_offset: int, at_most: int, most_bytes: float
-) -> list[KeptDeadLetter]:
+    connection: sqlite3.Connection, from_offset: int, at_most: int, most_bytes: float = math.inf
+) -> list[StoredDeadLetter]:
     """The oldest dead letters from an offset on, until their originals exceed so many bytes."""
     rows = connection.execute(
         "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
         " where offset >= ? order by offset limit ?",
         (from_offset, at_most),
     )
-    letters: list[KeptDeadLetter] = []
-    for letter in map(KeptDeadLetter._make, rows):
+    letters: list[StoredDeadLetter] = []
+    for letter in map(StoredDeadLetter._make, rows):
         letters.append(letter)
         most_bytes -= len(letter.original)
         if most_bytes < 0:
@@ -153,10 +155,10 @@ def dead_letters_in(
     return letters
 
 
-def write_republished(connection: sqlite3.Connection, before: int, offset: int) -> None:
-    """Those dead letters wait no longer that lie between two offsets."""
+def write_republished(connection: sqlite3.Connection, offset: int) -> None:
+    """Note that all dead letters before an offset were republished."""
     (published,) = connection.execute(
-        "select count(*) from dead_letters where offset >= ? and offset < ?", (before, offset)
+        "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?", (offset,)
     ).fetchone()
     connection.execute(
         "update progress set republished = ?, dead_letters_waiting = dead_letters_waiting - ?", (offset, published)
@@ -192,7 +194,7 @@ def _write_dead_letters(
                 record.offset,
                 max(-(2**63), min(record.timestamp, 2**63 - 1)),
                 reason,
-                detail.encode("utf-8", "replace").decode()[: rules.limits.detail_characters],
+                detail.encode("utf-8", "replace").decode()[:_DETAIL_CHARACTERS],
                 len(original),
                 hashlib.sha256(original).hexdigest(),
                 original[: rules.limits.dead_letter_bytes],
@@ -279,7 +281,7 @@ def read_names(
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
         names.counts[kind] = count or 0
         known = matching(connection, "select name from names where kind = ? and name in", some, kind)
-        names.known.update((kind, name) for (name,) in known)
+        names.existing.update((kind, name) for (name,) in known)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
         drawn = "select principal, micro from allowances where day = ? and principal in"
         for fingerprint, micro in matching(connection, drawn, fingerprints, day):
@@ -303,12 +305,12 @@ def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
     return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
 
 
-def write_heard(connection: sqlite3.Connection, heard: Heard) -> None:
+def write_source_counts(connection: sqlite3.Connection, heard: SourceCounts) -> None:
     """Add what a batch heard."""
     add_masses(connection, "heard", [(*source, events) for source, events in heard.items()])
 
 
-def heard_in(connection: sqlite3.Connection) -> Heard:
+def source_counts_in(connection: sqlite3.Connection) -> SourceCounts:
     """Everything that a partition heard."""
     rows = connection.execute("select kind, name, what, events from heard")
     return Counter({(kind, name, what): events for kind, name, what, events in rows})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.ingestion.git.bounded import read_bounded
 from pipelines.ingestion.git.pattern import UnmatchableError, expression
+from pipelines.ingestion.git.safe_files import read_bounded
 
 _FILE_BYTES = 1 << 20
 _MOST_FILES = 64  # with all that include each other
@@ -23,58 +23,47 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 _WILDCARD = re.compile(r"[*?\[\\]")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFiles:
-    """Files of settings, those that come later before earlier ones.
+def settings_in(paths: Iterable[Path], git_folder: Path | None, home: str) -> dict[str, str]:
+    """Settings by name in lower case, those of later files before those of earlier ones.
 
-    Attributes:
+    A name without a value is true. A damaged file counts up to the damage.
+
+    Args:
         git_folder: What conditions on the place of a repository look at; without one none of them holds.
     """
-
-    paths: tuple[Path, ...]
-    git_folder: Path | None
-    home: str
-
-    def values(self) -> dict[str, str]:
-        """Settings by name in lower case; a name without a value is true. A damaged file counts up to the damage."""
-        return dict(_Reader(self).all_values())
+    reader = _Reader(git_folder, home)
+    return {name: value for path in paths for name, value in reader.values(path, 0)}
 
 
 @dataclass(slots=True)
 class _Reader:
-    files: ConfigFiles
-    left: int = field(default=_MOST_FILES)
+    git_folder: Path | None
+    home: str
+    left: int = _MOST_FILES
 
-    def all_values(self) -> Iterator[tuple[str, str]]:
-        for path in self.files.paths:
-            yield from self._values(path, 0)
-
-    def _values(self, path: Path, depth: int) -> Iterator[tuple[str, str]]:
+    def values(self, path: Path, depth: int) -> Iterator[tuple[str, str]]:
         if depth > _DEEPEST or self.left == 0:
             return
         self.left -= 1
         for section, condition, name, value in parsed(read_bounded(path, _FILE_BYTES)):
             if name == "path" and (section == "include" or (section == "includeif" and self._holds(condition, path))):
-                yield from self._values(path.parent / expanded(value, self.files.home), depth + 1)
+                yield from self.values(path.parent / expanded(value, self.home), depth + 1)
             elif not condition:
                 yield f"{section}.{name}", value
 
     def _holds(self, condition: str, path: Path) -> bool:
         """Whether a condition on the place of the repository holds; no other kind does here."""
         kind, _, pattern = condition.partition(":")
-        if kind not in {"gitdir", "gitdir/i"} or self.files.git_folder is None or not pattern:
+        if kind not in {"gitdir", "gitdir/i"} or self.git_folder is None or not pattern:
             return False
         if pattern.startswith("./"):
             pattern = f"{path.parent.resolve()}/{pattern[2:]}"
-        pattern = expanded(pattern, self.files.home)
+        pattern = expanded(pattern, self.home)
         pattern = pattern if pattern.startswith("/") else f"**/{pattern}"
         pattern += "**" if pattern.endswith("/") else ""
         fold = kind == "gitdir/i"
-        return any(_matches(pattern, str(place), ignore_case=fold) for place in _names_of(self.files.git_folder))
-
-
-def _names_of(folder: Path) -> tuple[Path, Path]:
-    return folder.absolute(), folder.resolve()
+        places = self.git_folder.absolute(), self.git_folder.resolve()
+        return any(_matches(pattern, str(place), ignore_case=fold) for place in places)
 
 
 def _matches(pattern: str, path: str, *, ignore_case: bool) -> bool:
@@ -107,7 +96,11 @@ def parsed(data: bytes) -> Iterator[tuple[str, str, str, str]]:
         [('core', '', 'ignorecase', 'true'), ('remote', 'Mine', 'url', 'a;b')]
     """
     at, section, subsection = 3 if data.startswith(b"\xef\xbb\xbf") else 0, "", ""
-    while (at := _end_of(_BLANK.match(data, at), at)) < len(data):
+    while True:
+        blank = _BLANK.match(data, at)
+        at = at if blank is None else blank.end()
+        if at == len(data):
+            return
         if opening := _SECTION.match(data, at):
             section, at = os.fsdecode(opening[1]).lower(), opening.end()
             subsection = os.fsdecode(re.sub(rb"\\(.)", rb"\1", opening[2] or b"", flags=re.DOTALL))
@@ -118,10 +111,6 @@ def parsed(data: bytes) -> Iterator[tuple[str, str, str, str]]:
             yield section, subsection, os.fsdecode(key[1]).lower(), os.fsdecode(value)
         else:
             return
-
-
-def _end_of(found: re.Match[bytes] | None, at: int) -> int:
-    return found.end() if found else at
 
 
 def _value(data: bytes, at: int) -> tuple[bytes | None, int]:

@@ -65,6 +65,8 @@ def tracked_paths(data: bytes, *, id_bytes: int, shared_index: Callable[[str], b
     Raises:
         IndexUnreadableError: It is damaged, or names take more than is read.
     """
+    if len(data) > INDEX_BYTES:
+        raise IndexUnreadableError(f"expected an index of at most {INDEX_BYTES} bytes, found a larger one")
     try:
         names, end = _names(data, id_bytes)
         link = _extension(data, end, id_bytes, b"link")

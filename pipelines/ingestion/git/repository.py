@@ -10,14 +10,14 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.ingestion.git.bounded import read_bounded
-from pipelines.ingestion.git.config import ConfigFiles, expanded, files_of_user, is_true, user_folder
+from pipelines.ingestion.git.config import expanded, files_of_user, is_true, settings_in, user_folder
 from pipelines.ingestion.git.ignore import IGNORE_FILE_BYTES, IgnoreRules
 from pipelines.ingestion.git.index import INDEX_BYTES, IndexUnreadableError, Tracked, tracked_paths
+from pipelines.ingestion.git.safe_files import read_bounded
 
 log = logging.getLogger(__name__)
 
@@ -106,44 +106,34 @@ class Checkout:
 
     Attributes:
         rules: Those that hold below its top besides the files in its folders: the weakest first.
-        unreadable: Whether there is an index that cannot be read, so that tracked files are not told from others.
     """
 
-    repository: Repository | None
-    tracked: Tracked = field(default_factory=Tracked)
-    rules: tuple[IgnoreRules, ...] = ()
-    ignore_case: bool = False
-    unreadable: bool = False
+    tracked: Tracked
+    rules: Sequence[IgnoreRules]
+    ignore_case: bool
 
 
 def checkout_of(repository: Repository | None, environment: Mapping[str, str]) -> Checkout:
     """Read what a repository and the user's settings say."""
     settings = _settings(repository, environment)
     fold = is_true(settings.get("core.ignorecase", ""))
-    base = Path("/") if repository is None else repository.top
-    places = [_excludes_file(settings, base, environment)]
     if repository is None:
-        return Checkout(None, rules=tuple(_rules_in(places, ignore_case=fold)), ignore_case=fold)
-    places.append(repository.shared / "info" / "exclude")
-    rules = tuple(_rules_in(places, ignore_case=fold))
-    try:
-        paths = _index(repository, 32 if settings.get("extensions.objectformat", "").lower() == "sha256" else 20)
-    except IndexUnreadableError as error:
-        log.warning("%s: tracked files are not told from others: %s", repository.top, error)
-        return Checkout(repository, rules=rules, ignore_case=fold, unreadable=True)
-    return Checkout(repository, Tracked(paths), rules, fold)
+        return Checkout(Tracked(), _rules_in([_excludes_file(settings, Path("/"), environment)], fold), fold)
+    places = [_excludes_file(settings, repository.top, environment), repository.shared / "info" / "exclude"]
+    id_bytes = 32 if settings.get("extensions.objectformat", "").lower() == "sha256" else 20
+    return Checkout(_tracked(repository, id_bytes), _rules_in(places, fold), fold)
 
 
 def _settings(repository: Repository | None, environment: Mapping[str, str]) -> dict[str, str]:
     home = environment.get("HOME", "")
     users = files_of_user(environment)
     if repository is None:
-        return ConfigFiles(users, None, home).values()
+        return settings_in(users, None, home)
     paths = (*users, repository.shared / "config")
-    settings = ConfigFiles(paths, repository.own, home).values()
+    settings = settings_in(paths, repository.own, home)
     if not is_true(settings.get("extensions.worktreeconfig", "")):
         return settings
-    return ConfigFiles((*paths, repository.own / "config.worktree"), repository.own, home).values()
+    return settings_in((*paths, repository.own / "config.worktree"), repository.own, home)
 
 
 def _excludes_file(settings: Mapping[str, str], base: Path, environment: Mapping[str, str]) -> Path:
@@ -153,21 +143,20 @@ def _excludes_file(settings: Mapping[str, str], base: Path, environment: Mapping
     return base / expanded(named, environment.get("HOME", ""))
 
 
-def _rules_in(places: list[Path], *, ignore_case: bool) -> Iterator[IgnoreRules]:
-    for place in places:
-        data = read_bounded(place, IGNORE_FILE_BYTES + 1)
-        if data and len(data) <= IGNORE_FILE_BYTES:
-            yield IgnoreRules(data, ignore_case=ignore_case)
+def _rules_in(places: Iterable[Path], ignore_case: bool) -> list[IgnoreRules]:
+    contents = [read_bounded(place, IGNORE_FILE_BYTES + 1) for place in places]
+    return [IgnoreRules(data, ignore_case=ignore_case) for data in contents if 0 < len(data) <= IGNORE_FILE_BYTES]
 
 
-def _index(repository: Repository, id_bytes: int) -> set[bytes]:
+def _tracked(repository: Repository, id_bytes: int) -> Tracked:
+    """The files in its index; none where that cannot be read."""
     data = read_bounded(repository.own / "index", INDEX_BYTES + 1)
-    if not data:
-        return set()
-    if len(data) > INDEX_BYTES:
-        raise IndexUnreadableError(f"expected an index of at most {INDEX_BYTES} bytes, found a larger one")
-    return tracked_paths(
-        data,
-        id_bytes=id_bytes,
-        shared_index=lambda name: read_bounded(repository.own / f"sharedindex.{name}", INDEX_BYTES),
-    )
+
+    def shared_index(name: str) -> bytes:
+        return read_bounded(repository.own / f"sharedindex.{name}", INDEX_BYTES)
+
+    try:
+        return Tracked(tracked_paths(data, id_bytes=id_bytes, shared_index=shared_index) if data else ())
+    except IndexUnreadableError as error:
+        log.warning("%s: tracked files are not told from others: %s", repository.top, error)
+        return Tracked()

@@ -19,14 +19,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.ingestion.git.bounded import read_bounded
-from pipelines.ingestion.metadata.times import known_seconds
-from pipelines.ingestion.settings import GitSettings
+from pipelines.ingestion.git.repository import Repository, repository_above
+from pipelines.ingestion.git.safe_files import read_bounded
+from pipelines.ingestion.metadata.assigned import calendar_seconds
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE_BYTES = 4096  # of a file that holds one name
 _REFS_BYTES = 1 << 24  # of packed-refs and shallow
 _BLOCK = 1 << 16
+_OUTPUT_BYTES = 1 << 30  # a history of a million commits names about ten million files
+_MEMORY_BYTES = 1 << 32  # address space of git, into which it maps what it reads
 _ULIMIT = 'ulimit -v "$1" && shift && exec "$@"'  # a repository may hold objects that take any amount of memory
 
 
@@ -49,21 +51,21 @@ class Commit:
         return digest(b"blob %d\0" % len(data) + data).hexdigest() == self.blob
 
 
-def last_commits(root: Path, settings: GitSettings) -> dict[bytes, Commit]:
+def last_commits(root: Path, *, within_s: float) -> dict[bytes, Commit]:
     """Last commit of every file below a folder that the history tells of within the limits, by path from there.
 
     The folder may be the top of a repository, lie in one, or be a linked work tree. Empty where there is no
     repository, no git, or nothing to be read in time.
     """
-    found = _repository(root)
-    if found is None or settings.seconds <= 0.0:
+    repository = repository_above(root)
+    head = None if repository is None else _head(repository)
+    if repository is None or head is None or within_s <= 0.0:
         return {}
-    top, objects, head, shallow = found
-    inside = os.fsencode(root.relative_to(top))
+    inside = os.fsencode(root.relative_to(repository.top))
     prefix = b"" if inside == b"." else inside + b"/"
     with tempfile.TemporaryDirectory(prefix="weft-git-") as folder, contextlib.suppress(OSError):
-        _make_bare(Path(folder), head, shallow)
-        git = _Git(Path(folder), objects, settings)
+        _make_bare(Path(folder), head, _bytes(repository.shared / "shallow", _REFS_BYTES))
+        git = _Git(Path(folder), repository.shared / "objects", within_s)
         blobs = _blobs(git, head, prefix)
         return {path.removeprefix(prefix): commit for path, commit in _commits(git, head, prefix, blobs)}
     return {}
@@ -81,19 +83,19 @@ def _blobs(git: _Git, head: str, prefix: bytes) -> dict[bytes, str]:
 
 def _commits(git: _Git, head: str, prefix: bytes, blobs: Mapping[bytes, str]) -> Iterator[tuple[bytes, Commit]]:
     """Newest first, until every file was seen; the mark is the head's own name, which no path can know."""
-    waiting = dict(blobs)
+    unseen = dict(blobs)
     mark = f"{head}\t".encode()
     command = ("log", "-z", "--name-only", "--no-renames", f"--format={head}%x09%ct%x09%an", head, *_within(prefix))
     when: float | None = None
     author = ""
-    for record in git.records(*command) if waiting else ():
+    for record in git.records(*command) if unseen else ():
         if record.startswith(mark):
             _, seconds, name = record.split(b"\t", 2)
-            when = known_seconds(float(seconds)) if seconds else None  # a damaged commit says none
+            when = calendar_seconds(float(seconds)) if seconds else None  # a damaged commit says none
             author = name.decode("utf-8", "replace").strip()
-        elif (blob := waiting.pop(record.removeprefix(b"\n"), None)) is not None and when is not None:
+        elif (blob := unseen.pop(record.removeprefix(b"\n"), None)) is not None and when is not None:
             yield record.removeprefix(b"\n"), Commit(when, author, blob)
-            if not waiting:
+            if not unseen:
                 return
 
 
@@ -104,12 +106,11 @@ def _within(prefix: bytes) -> tuple[str, ...]:
 class _Git:
     """Runs git on the objects of a repository, within limits of time, bytes and memory."""
 
-    def __init__(self, folder: Path, objects: Path, settings: GitSettings) -> None:
-        self._settings = settings
-        self._ends = time.monotonic() + settings.seconds
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    def __init__(self, folder: Path, objects: Path, within_s: float) -> None:
+        self._ends = time.monotonic() + within_s
+        others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         self._environment = {
-            **kept,
+            **others,
             "HOME": str(folder),
             "LC_ALL": "C",
             "GIT_DIR": str(folder),
@@ -124,7 +125,7 @@ class _Git:
 
     def records(self, *arguments: str) -> Iterator[bytes]:
         """What git prints, up to each zero byte; what it prints beyond the limits is left out."""
-        limits = ("/bin/sh", "-c", _ULIMIT, "sh", str(self._settings.memory_bytes >> 10))
+        limits = ("/bin/sh", "-c", _ULIMIT, "sh", str(_MEMORY_BYTES >> 10))
         options = ("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
         process = subprocess.Popen(
             [*limits, "git", *options, "-c", "core.packedGitLimit=256m", *arguments],
@@ -145,7 +146,7 @@ class _Git:
     def _blocks(self, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
         if process.stdout is None:
             return
-        left_bytes = self._settings.output_bytes
+        left_bytes = _OUTPUT_BYTES
         poll = select.poll()
         poll.register(process.stdout, select.POLLIN)
         while left_bytes > 0 and poll.poll(max(0.0, self._ends - time.monotonic()) * 1000):
@@ -166,38 +167,19 @@ def _make_bare(folder: Path, head: str, shallow: bytes) -> None:
         (folder / "shallow").write_bytes(shallow)
 
 
-def _repository(root: Path) -> tuple[Path, Path, str, bytes] | None:
-    """Top folder, objects, head commit and what history was cut off, of the repository that holds a folder."""
-    for top in (root, *root.parents):
-        mark = top / ".git"
-        if mark.is_symlink():
-            return None
-        if mark.is_dir():
-            return _opened(top, mark, mark)
-        if mark.is_file():
-            return _linked(top, mark)
-    return None
+def _head(repository: Repository) -> str | None:
+    """The head commit; None where there is none, or where one tree could name another's repository.
 
-
-def _linked(top: Path, mark: Path) -> tuple[Path, Path, str, bytes] | None:
-    """A linked work tree: only where the repository that it names names it too, so that no tree can name another's."""
-    named = _first_line(mark).removeprefix("gitdir:").strip()
-    if not named:
+    A `.git` that is a file counts only where the repository that it names names it too.
+    """
+    mark = repository.top / ".git"
+    back = _first_line(repository.own / "gitdir")
+    if mark.is_symlink() or (mark.is_file() and (repository.own / back).resolve() != mark.resolve()):
         return None
-    folder = top / named
-    back, shared = _first_line(folder / "gitdir"), _first_line(folder / "commondir")
-    if not back or not shared or (folder / back).resolve() != mark.resolve():
-        return None
-    return _opened(top, folder, (folder / shared).resolve())
-
-
-def _opened(top: Path, own: Path, shared: Path) -> tuple[Path, Path, str, bytes] | None:
-    head = _first_line(own / "HEAD")
+    head = _first_line(repository.own / "HEAD")
     if head.startswith("ref:"):
-        head = _resolved(head.removeprefix("ref:").strip(), own, shared)
-    if not _COMMIT.fullmatch(head):
-        return None
-    return top, shared / "objects", head, _bytes(shared / "shallow", _REFS_BYTES)
+        head = _resolved(head.removeprefix("ref:").strip(), repository.own, repository.shared)
+    return head if _COMMIT.fullmatch(head) else None
 
 
 def _resolved(name: str, own: Path, shared: Path) -> str:

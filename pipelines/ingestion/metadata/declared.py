@@ -1,15 +1,23 @@
-"""Facts that people declare about a document, beside it or at its head, and how they join the document (ING-4)."""
+"""Facts that people declare about a document, beside it in `NAME.meta.json` or at its head (ING-4)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from typing import Any
 
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
+
+SIDECAR_SUFFIX = ".meta.json"
+
+MOST_BYTES = 65_536
+"""Longer sidecars and front matter are not parsed: YAML of ten times that takes seconds."""
+
+MOST_DEPTH = 16
+"""How deep what they declare may be nested."""
 
 
 class DeclarationError(Exception):
@@ -86,6 +94,46 @@ def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
     return Declared(**values, metadata=as_strings(rest)), problems
 
 
+def sidecars(names: Collection[str]) -> dict[str, str]:
+    """Sidecar by the name of the file that it is about, after its whole name, else after its stem.
+
+    One beside no such file is a document like any other.
+
+    Examples:
+        >>> sidecars({"guide.md", "guide.md.meta.json"}), sidecars({"guide.md", "guide.meta.json"})
+        ({'guide.md': 'guide.md.meta.json'}, {'guide.md': 'guide.meta.json'})
+    """
+    if not any(name.endswith(SIDECAR_SUFFIX) for name in names):
+        return {}
+    beside: dict[str, str] = {}
+    for name in names:
+        sidecar = next((one for one in sidecar_names(name) if one in names), None)
+        if sidecar is not None and not name.endswith(SIDECAR_SUFFIX):
+            beside[name] = sidecar
+    return beside
+
+
+def sidecar_names(name: str) -> tuple[str, str]:
+    """What the sidecar of a file may be called; the first one counts."""
+    return f"{name}{SIDECAR_SUFFIX}", f"{name.rpartition('.')[0] or name}{SIDECAR_SUFFIX}"
+
+
+def read_sidecar(data: bytes) -> tuple[Declared, list[str]]:
+    """Facts of a sidecar, and what is wrong with some of them.
+
+    Raises:
+        DeclarationError: It is no JSON object, or nested too deep.
+    """
+    try:
+        facts = json.loads(data)
+        if not isinstance(facts, dict):
+            raise DeclarationError(f"expected a JSON object, found {type(facts).__name__}")
+        require_shallow(facts)
+        return declared(facts)
+    except (ValueError, RecursionError) as error:
+        raise DeclarationError(f"expected a JSON object, found: {error}") from error
+
+
 def with_declared(document: Document, facts: Declared) -> Document:
     """The document with declared facts over its own; lists and metadata are joined."""
     return replace(
@@ -132,18 +180,18 @@ def as_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def require_shallow(value: Any, depth: int) -> None:
-    """Check that lists and mappings are nested at most `depth` deep.
+def require_shallow(value: Any) -> None:
+    """Check that lists and mappings are nested at most `MOST_DEPTH` deep.
 
     Raises:
         DeclarationError: They are not.
     """
     level = [value]
-    for _ in range(depth + 1):
+    for _ in range(MOST_DEPTH + 1):
         level = [inner for outer in level for inner in _within(outer)]
         if not level:
             return
-    raise DeclarationError(f"expected facts nested at most {depth} deep, found more")
+    raise DeclarationError(f"expected facts nested at most {MOST_DEPTH} deep, found more")
 
 
 def _within(value: Any) -> Iterable[Any]:

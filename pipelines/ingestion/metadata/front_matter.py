@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 
 import yaml
 
-from pipelines.ingestion.metadata.declared import NUMBERS, DeclarationError, Declared, declared, require_shallow
+from pipelines.ingestion.metadata.declared import (
+    MOST_BYTES,
+    MOST_DEPTH,
+    NUMBERS,
+    DeclarationError,
+    Declared,
+    declared,
+    require_shallow,
+)
 
 _FENCE = re.compile(r"(---|\+\+\+)[ \t]*\r?\n")
 _ENDS = {
@@ -38,47 +46,44 @@ class _AsWritten(_SAFE):  # type: ignore[misc]
     }
 
 
-def front_matter(text: str, *, limit: int, depth: int) -> Declared | None:
+def front_matter(text: str) -> Declared | None:
     r"""Facts that a Markdown text declares at its head; None where it declares none.
 
     Values are texts as they are written. Facts of another kind than their names ask for are kept as metadata, since
     many tools give the names other meanings.
-
-    Args:
-        limit: Characters; longer front matter is not parsed.
 
     Raises:
         DeclarationError: It is too long, no mapping, nested too deep, or holds an alias, behind which a few bytes can
             stand for gigabytes.
 
     Examples:
-        >>> front_matter("---\ntitle: 1.10\n---\nText.\n", limit=1000, depth=8).title
+        >>> front_matter("---\ntitle: 1.10\n---\nText.\n").title
         '1.10'
-        >>> front_matter('+++\ntitle = "Locks"\n+++\nText.\n', limit=1000, depth=8).title
+        >>> front_matter('+++\ntitle = "Locks"\n+++\nText.\n').title
         'Locks'
-        >>> front_matter("---\n\nA rule, and no fence follows.\n", limit=1000, depth=8)
+        >>> front_matter("---\n\nA rule, and no fence follows.\n")
     """
     opening = _FENCE.match(text)
     if opening is None:
         return None
     fence, start = opening[1], opening.end()
-    closing = _ENDS[fence].search(text, start, start + limit + 4)
+    closing = _ENDS[fence].search(text, start, start + MOST_BYTES + 4)
     if closing is None and _ENDS[fence].search(text, start) is None:
         return None
     source = text[start : closing.start() if closing else start + _LOOK]
     if not source.strip() or not _BEGINNINGS[fence].match(source[:_LOOK]):
         return None
     if closing is None:
-        raise DeclarationError(f"expected front matter of at most {limit} characters, found more")
-    return _declared(source, depth, *_LANGUAGES[fence])
+        raise DeclarationError(f"expected front matter of at most {MOST_BYTES} characters, found more")
+    return _declared(source, *_LANGUAGES[fence])
 
 
-def _declared(source: str, depth: int, language: str, read: Callable[[str, int], Any]) -> Declared:
+def _declared(source: str, language: str, read: Callable[[str], Any]) -> Declared:
     try:
-        facts = read(source, depth)
+        facts = read(source)
         if not isinstance(facts, dict):
             raise DeclarationError(f"expected front matter to be a mapping, found {type(facts).__name__}")
-        require_shallow(facts, depth)
+        require_shallow(facts)
         return declared(_with_numbers(facts))[0]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
@@ -93,19 +98,19 @@ def _with_numbers(facts: Mapping[Any, Any]) -> dict[Any, Any]:
     }
 
 
-def _from_toml(source: str, depth: int) -> dict[str, Any]:
+def _from_toml(source: str) -> dict[str, Any]:
     # Its parser takes the square of a name's parts.
-    if any(name[0].count(".") > depth for name in _TOML_NAMES.finditer(source)):
-        raise DeclarationError(f"expected front matter nested at most {depth} deep, found a name of more parts")
+    if any(name[0].count(".") > MOST_DEPTH for name in _TOML_NAMES.finditer(source)):
+        raise DeclarationError(f"expected front matter nested at most {MOST_DEPTH} deep, found a name of more parts")
     return tomllib.loads(source.replace("\r\n", "\n"), parse_float=str)
 
 
-def _from_yaml(source: str, depth: int) -> Any:
-    _require_harmless(source, depth)
+def _from_yaml(source: str) -> Any:
+    _require_harmless(source)
     return yaml.load(source, _AsWritten)  # noqa: S506  a safe loader, in C
 
 
-def _require_harmless(source: str, depth: int) -> None:
+def _require_harmless(source: str) -> None:
     """Walk the events, of which nothing is built yet."""
     level = 0
     for event in yaml.parse(source, _AsWritten):
@@ -115,11 +120,11 @@ def _require_harmless(source: str, depth: int) -> None:
             level += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             level -= 1
-        if level > depth:
-            raise DeclarationError(f"expected front matter nested at most {depth} deep, found more")
+        if level > MOST_DEPTH:
+            raise DeclarationError(f"expected front matter nested at most {MOST_DEPTH} deep, found more")
 
 
-_LANGUAGES: Mapping[str, tuple[str, Callable[[str, int], Any]]] = {
+_LANGUAGES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "---": ("YAML", _from_yaml),
     "+++": ("TOML", _from_toml),
 }

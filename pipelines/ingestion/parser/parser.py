@@ -119,8 +119,8 @@ class Parser:
             return _Child(self._confinement)
         except ChildDiedError as death:
             raise WeftError(
-                f"expected the parser's child to start within {_START_S} s, found: {death}: give the machine less to do at "
-                "once, or raise ingest.parser.memory_bytes where it lacks memory"
+                f"expected the parser's child to start within {_START_S} s, found: {death}: give the machine less to "
+                "do at once, or raise ingest.parser.memory_bytes where it lacks memory"
             ) from death
 
 

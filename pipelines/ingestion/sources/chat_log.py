@@ -50,27 +50,27 @@ def lines_of(text: str) -> list[Line]:
     if not is_log(text):
         return []
     lines: list[Line] = []
-    said: list[str] = []  # lines of the last turn
+    turn: list[str] = []  # lines of the last one
     for match, line in _matched(_LINE_END.split(text)):
         topic = _TOPIC.match(line) if match is None else None
         if match is not None:
-            _finish(lines, said)
+            _finish(lines, turn)
             lines.append(Turn(_speaker(match), "", match["time"] or match["later"]))
-            said = [line[match.end() :]]
+            turn = [line[match.end() :]]
         elif topic is not None:
-            _finish(lines, said)
+            _finish(lines, turn)
             lines.append((topic["name"] or "").strip())
         elif lines and isinstance(lines[-1], Turn):
-            said.append(line)
+            turn.append(line)
         elif line.strip():
             lines.append(line.strip())
-    _finish(lines, said)
+    _finish(lines, turn)
     return lines
 
 
-def _finish(lines: list[Line], said: list[str]) -> None:
+def _finish(lines: list[Line], turn: list[str]) -> None:
     if lines and isinstance(lines[-1], Turn):
-        lines[-1] = replace(lines[-1], text="\n".join(said).rstrip())
+        lines[-1] = replace(lines[-1], text="\n".join(turn).rstrip())
 
 
 def _matched(lines: list[str]) -> Iterator[tuple[re.Match[str] | None, str]]:

@@ -2,70 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from pipelines.chunking.paper.json_layouts import paper_from_json
+from pipelines.chunking.paper.paper import is_paper
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion.sources import papers, transcripts
+from pipelines.ingestion.metadata.declared import as_text
+from pipelines.ingestion.sources import transcripts
 
+_SUFFIX_IS_LANGUAGE = "cmake css dart go java lua nix php proto r scala scss sql svelte swift tsx vue zig"
 _CODE = {
-    "python": ("py", "pyi", "pyw"),
-    "go": ("go",),
-    "javascript": ("js", "jsx", "mjs", "cjs"),
-    "typescript": ("ts", "mts", "cts"),
-    "tsx": ("tsx",),
-    "java": ("java",),
-    "rust": ("rs",),
-    "c": ("c", "h"),
-    "cpp": ("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "tpp", "inl", "ino"),
-    "bash": ("sh", "bash", "zsh", "ksh"),
-    "cmake": ("cmake",),
-    "csharp": ("cs",),
-    "css": ("css",),
-    "cuda": ("cu", "cuh"),
-    "cython": ("pyx", "pxd", "pxi"),
-    "dart": ("dart",),
-    "elixir": ("ex", "exs"),
-    "erlang": ("erl", "hrl"),
-    "fortran": ("f", "f90", "f95", "f03", "for"),
-    "graphql": ("graphql", "gql"),
-    "groovy": ("groovy", "gradle"),
-    "haskell": ("hs",),
-    "html": ("html", "htm", "xhtml"),
-    "julia": ("jl",),
-    "kotlin": ("kt", "kts"),
-    "lua": ("lua",),
-    "matlab": ("m",),
-    "nix": ("nix",),
-    "ocaml": ("ml",),
-    "perl": ("pl", "pm"),
-    "php": ("php",),
-    "powershell": ("ps1", "psm1"),
-    "proto": ("proto",),
-    "r": ("r",),
-    "ruby": ("rb",),
-    "scala": ("scala",),
-    "scss": ("scss",),
-    "solidity": ("sol",),
-    "sql": ("sql",),
-    "starlark": ("bzl", "star"),
-    "svelte": ("svelte",),
-    "swift": ("swift",),
-    "vue": ("vue",),
-    "zig": ("zig",),
+    **{language: language for language in _SUFFIX_IS_LANGUAGE.split()},
+    "python": "py pyi pyw",
+    "javascript": "js jsx mjs cjs",
+    "typescript": "ts mts cts",
+    "rust": "rs",
+    "c": "c h",
+    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp tpp inl ino",
+    "bash": "sh bash zsh ksh",
+    "csharp": "cs",
+    "cuda": "cu cuh",
+    "cython": "pyx pxd pxi",
+    "elixir": "ex exs",
+    "erlang": "erl hrl",
+    "fortran": "f f90 f95 f03 for",
+    "graphql": "graphql gql",
+    "groovy": "groovy gradle",
+    "haskell": "hs",
+    "html": "html htm xhtml",
+    "julia": "jl",
+    "kotlin": "kt kts",
+    "matlab": "m",
+    "ocaml": "ml",
+    "perl": "pl pm",
+    "powershell": "ps1 psm1",
+    "ruby": "rb",
+    "solidity": "sol",
+    "starlark": "bzl star",
 }
 _CONFIGURATION = {
-    "hcl": ("hcl", "tf", "tfvars"),
-    "ini": ("ini", "cfg", "conf", "properties", "env", "editorconfig", "service", "desktop"),
-    "json": ("json", "json5", "jsonc", "ipynb", "webmanifest"),
-    "make": ("mk", "mak"),
-    "toml": ("toml",),
-    "xml": ("xml", "xsd", "xsl", "pom"),
-    "yaml": ("yaml", "yml"),
+    "hcl": "hcl tf tfvars",
+    "ini": "ini cfg conf properties env editorconfig service desktop",
+    "json": "json json5 jsonc ipynb webmanifest",
+    "make": "mk mak",
+    "toml": "toml",
+    "xml": "xml xsd xsl pom",
+    "yaml": "yaml yml",
 }
-_TABLES = {"csv": ("csv",), "tsv": ("tsv", "tab"), "json": ("jsonl", "ndjson"), "bibtex": ("bib",)}  # a row is a line
+_TABLES = {"csv": "csv", "tsv": "tsv tab", "json": "jsonl ndjson", "bibtex": "bib"}  # a row is a line
 
 _CONFIGURATION_NAMES = {
     **dict.fromkeys(("dockerfile", "containerfile"), "dockerfile"),
@@ -90,6 +78,7 @@ _CPP = re.compile(
 )
 _OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
+_PAPER = re.compile(r"\"(?:abstract|body_text|sections)\"\s{0,9}:")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 
 
@@ -129,8 +118,8 @@ def kind_of(name: str, text: str) -> FileKind:
     return _PROSE.get(suffix, _plain)(lower, text)
 
 
-def _by_suffix(languages: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    return {suffix: language for language, suffixes in languages.items() for suffix in suffixes}
+def _by_suffix(languages: Mapping[str, str]) -> dict[str, str]:
+    return {suffix: language for language, suffixes in languages.items() for suffix in suffixes.split()}
 
 
 _CODE_SUFFIXES = _by_suffix(_CODE)
@@ -154,9 +143,20 @@ def _configuration(lower: str, suffix: str, text: str) -> str | None:
 def _structured(language: str, text: str) -> FileKind:
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
-    if language == "json" and papers.language_of(text, "a.json"):
-        return FileKind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
+    if language == "json" and paper_as_markdown(text):
+        return FileKind(ContentType.PAPER, Domain.ACADEMIC, "json")
     return FileKind(ContentType.CONFIGURATION, Domain.CODE, language)
+
+
+def paper_as_markdown(text: str) -> str | None:
+    """A paper that was JSON as Markdown; None of any other JSON."""
+    if not _PAPER.search(text):
+        return None
+    try:
+        paper = paper_from_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+    return None if paper is None else as_text(paper)
 
 
 def _shebang(text: str) -> str | None:
@@ -180,7 +180,7 @@ _CONVERSATION = FileKind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
 def _markdown(lower: str, text: str) -> FileKind:
-    if papers.language_of(text, "a.md") == "markdown":
+    if is_paper(text, "a.md") == "markdown":
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
     return FileKind(ContentType.MARKDOWN, _prose_domain(lower), None)
 

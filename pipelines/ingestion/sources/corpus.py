@@ -12,9 +12,11 @@ from typing import IO, Any, cast
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion.metadata.declared import as_strings, as_text, declared, with_declared
-from pipelines.ingestion.sources.items import escaped
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources.items import RecordsItem, escaped
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
+_MOST_COMPRESSED_ITEMS = 64  # of a file: each of them decompresses it up to its first line
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
@@ -29,7 +31,20 @@ def corpus_name(path: Path) -> str:
     return escaped(path.resolve().parent.name if stem == "corpus" else stem)
 
 
-def line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int]:
+def list_records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
+    """Items of neighbouring lines; the file is read once to find them."""
+    stride = settings.records_per_item
+    offsets, lines = _line_offsets(path, limit=settings.max_file_bytes, stride=stride)
+    merged = (-(-len(offsets) // _MOST_COMPRESSED_ITEMS) or 1) if path.name.endswith(".gz") else 1
+    for index in range(0, len(offsets), merged):
+        first = index * stride
+        count = min(stride * merged, lines - first)
+        end = offsets[index + merged] if index + merged < len(offsets) else offsets[index]
+        size = end - offsets[index] or offsets[index] * count // max(1, first)  # the last ones are as long as all are
+        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, count, size)
+
+
+def _line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int]:
     """Offset of every `stride`-th line in the decompressed file, and the number of lines.
 
     No more than `limit` bytes of a line are in memory at once.
@@ -51,23 +66,22 @@ def line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int
 
 def _skip_line(file: IO[bytes], limit: int) -> bool:
     line = file.readline(limit)
-    found = bool(line)
+    exists = bool(line)
     while line and not line.endswith(b"\n"):
         line = file.readline(limit)
-    return found
+    return exists
 
 
-def records(
-    path: Path, *, offset: int, first_line: int, count: int, limit: int, trust: int, domain: Domain | None
-) -> Iterator[Document | Rejection]:
-    """Documents of `count` lines from an offset; a line that is no record is a rejection that names it."""
+def read_records(item: RecordsItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Documents of the lines of one item; a line that is no record is a rejection that names it."""
+    path, limit = Path(item.path), settings.max_file_bytes
     name = corpus_name(path)
     with _opened(path) as file:
-        for number in range(first_line, first_line + count):
+        for number in range(item.first_line, item.first_line + item.count):
             place = f"{name}:line {number}"
             try:
-                if number == first_line:
-                    file.seek(offset)
+                if number == item.first_line:
+                    file.seek(item.offset)
                 line = _line(file, limit)
             except _DAMAGED as error:
                 yield Rejection(place, "undecodable", f"damaged compressed file: {error}")
@@ -75,11 +89,11 @@ def records(
             if line is None:
                 yield Rejection(place, "too_large", f"expected a line of at most {limit} bytes, found more")
             elif not line:
-                left = first_line + count - number
+                left = item.first_line + item.count - number
                 yield Rejection(place, "unreadable", f"expected {left} more lines, found the end: the file was changed")
                 return
             elif line.strip():
-                yield _document(line, place, name, trust, domain)
+                yield _document(line, place, name, settings.trust.corpus, domain)
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pipelines.chunking.paper.paper import MARKDOWN, paper_facts
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.ingestion.metadata.declared import DeclarationError, Declared, with_declared
+from pipelines.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
+from pipelines.ingestion.metadata.assigned import trust_of
+from pipelines.ingestion.metadata.declared import MOST_BYTES, DeclarationError, Declared, read_sidecar, with_declared
 from pipelines.ingestion.metadata.front_matter import front_matter
-from pipelines.ingestion.metadata.sidecar import read_sidecar
-from pipelines.ingestion.metadata.trust import trust_of
-from pipelines.ingestion.settings import DeclaredSettings, IngestSettings
-from pipelines.ingestion.sources import papers, transcripts
-from pipelines.ingestion.sources.contained import VANISHED, UnreadableError, read_bytes
-from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import transcripts
+from pipelines.ingestion.sources.content_types import kind_of, paper_as_markdown
 from pipelines.ingestion.sources.items import FileItem, escaped
 
 BAD_SIDECAR = "bad_sidecar"
@@ -33,7 +33,7 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     Never raises because of the content of a file.
     """
     try:
-        data, modified_at = _content(item, item.path, settings, limit=settings.max_file_bytes)
+        data, modified_at = read_bytes(Path(item.root), item.path, limit=settings.max_file_bytes)
         text = _text(data)
     except UnreadableError as error:
         yield error.rejection(item.uri)
@@ -55,30 +55,45 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         authors=(commit.author,) if commit is not None and commit.author else (),
         metadata={"folder": item.uri.rpartition("/")[0]},
     )
-    facts: list[Declared] = []
-    yield from _front_matter(document, settings.declared, facts)
-    yield from _sidecar(item, settings, facts)
+    facts, rejections = _declared_facts(document, item)
+    yield from rejections
     for one in facts:
         document = with_declared(document, one)
     authors = next((one.authors for one in reversed(facts) if one.authors), None)
-    stated = any(one.trust is not None for one in facts)
-    for found in expanded(document):
-        if isinstance(found, Rejection):
-            yield found
-        else:
-            own = replace(found, authors=authors or found.authors)  # a paper names its own
-            yield own if stated else _trusted(own, item, settings)
+    has_trust = any(one.trust is not None for one in facts)
+    for part in expanded(document):
+        if isinstance(part, Rejection):
+            yield part
+            continue
+        level = trust_of(part, item.path[:-1], as_of=item.as_of, settings=settings.trust)
+        trust = part.trust_level if has_trust else level
+        yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
 
 
-def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
-    if document.content_type not in {ContentType.MARKDOWN, ContentType.PAPER}:
-        return
-    try:
-        found = front_matter(document.text, limit=settings.max_bytes, depth=settings.max_depth)
-    except DeclarationError as error:
-        yield Rejection(document.uri, BAD_FRONT_MATTER, str(error))
-        return
-    facts += [] if found is None else [found]
+def _declared_facts(document: Document, item: FileItem) -> tuple[list[Declared], list[Rejection]]:
+    """What the head of a document and the file beside it declare, the sidecar last, and what of it cannot be read."""
+    facts: list[Declared] = []
+    rejections: list[Rejection] = []
+    if document.content_type in {ContentType.MARKDOWN, ContentType.PAPER}:
+        try:
+            declared = front_matter(document.text)
+            facts += [] if declared is None else [declared]
+        except DeclarationError as error:
+            rejections.append(Rejection(document.uri, BAD_FRONT_MATTER, str(error)))
+    if item.sidecar is not None:
+        uri = sidecar_uri(item)
+        try:
+            data, _ = read_bytes(Path(item.root), (*item.path[:-1], item.sidecar), limit=MOST_BYTES)
+            declared, problems = read_sidecar(data)
+            facts.append(declared)
+            rejections += [Rejection(uri, BAD_SIDECAR, "; ".join(problems))] if problems else []
+        except UnreadableError as error:
+            gone = error.reason == VANISHED
+            detail = Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
+            rejections.append(error.rejection(uri) if gone else detail)
+        except DeclarationError as error:
+            rejections.append(Rejection(uri, BAD_SIDECAR, str(error)))
+    return facts, rejections
 
 
 def sidecar_uri(item: FileItem) -> str:
@@ -86,38 +101,10 @@ def sidecar_uri(item: FileItem) -> str:
     return f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar or '')}"
 
 
-def _sidecar(item: FileItem, settings: IngestSettings, facts: list[Declared]) -> Iterator[Rejection]:
-    if item.sidecar is None:
-        return
-    uri = sidecar_uri(item)
-    try:
-        path = (*item.path[:-1], item.sidecar)
-        data, _ = _content(item, path, settings, limit=settings.declared.max_bytes)
-        found, problems = read_sidecar(data, depth=settings.declared.max_depth)
-    except UnreadableError as error:
-        gone = error.reason == VANISHED
-        yield error.rejection(uri) if gone else Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
-    except DeclarationError as error:
-        yield Rejection(uri, BAD_SIDECAR, str(error))
-    else:
-        if problems:
-            yield Rejection(uri, BAD_SIDECAR, "; ".join(problems))
-        facts.append(found)
-
-
-def _trusted(document: Document, item: FileItem, settings: IngestSettings) -> Document:
-    level = trust_of(document, item.path[:-1], as_of=item.as_of, settings=settings.trust)
-    return replace(document, trust_level=level)
-
-
-def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *, limit: int) -> tuple[bytes, float]:
-    return read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
-
-
 def expanded(document: Document) -> Iterator[Document | Rejection]:
     """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
     if document.content_type is not ContentType.CONVERSATION:
-        yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
+        yield _paper(document) if document.content_type is ContentType.PAPER else document
         return
     for session in transcripts.sessions(document.text, document.uri):
         if isinstance(session, Rejection):
@@ -131,6 +118,19 @@ def expanded(document: Document) -> Iterator[Document | Rejection]:
             modified_at=document.modified_at if session.time is None else session.time,
             metadata={**document.metadata, **session.metadata},
         )
+
+
+def _paper(document: Document) -> Document:
+    """A paper with its title, its authors and its numbers, where nothing else declared them; JSON as Markdown."""
+    if document.language == "json":
+        document = replace(document, text=paper_as_markdown(document.text) or document.text, language=MARKDOWN)
+    facts = paper_facts(document.text, document.language or MARKDOWN)
+    return replace(
+        document,
+        title=document.title or facts.title,
+        authors=facts.authors or document.authors,
+        metadata={**facts.numbers, **document.metadata},
+    )
 
 
 def _holds_private_key(name: str, text: str) -> bool:

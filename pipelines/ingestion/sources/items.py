@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import ClassVar
 
 from pipelines.ingestion.git.times import Commit
 
@@ -30,6 +35,7 @@ class FileItem:
     commit: Commit | None = field(default=None, compare=False)
     as_of: float | None = field(default=None, compare=False)
     size: int = field(default=0, compare=False)
+    count: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +109,29 @@ def escaped(name: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
+def table_name(path: Path, folders: int) -> str:
+    """A table's name without its ending, after so many of the folders that it lies in; always encodable.
+
+    Examples:
+        >>> table_name(Path("/data/a/rows.parquet"), 1), table_name(Path("/rows.parquet"), 1)
+        ('a/rows', 'rows')
+    """
+    above = [escaped(name) for name in path.parent.parts if name != path.anchor]
+    return "/".join([*above[len(above) - min(folders, len(above)) :], escaped(path.name.removesuffix(TABLE_SUFFIX))])
+
+
+def with_distinct_names(items: Sequence[SourceItem]) -> list[SourceItem]:
+    """The same items; tables of one name are named with the fewest folders that distinguish them."""
+    paths: defaultdict[str, set[Path]] = defaultdict(set)
+    for item in items:
+        if isinstance(item, RowsItem):
+            paths[item.name].add(Path(item.path))
+    names: dict[str, str] = {}
+    for same in paths.values():
+        folders = next(n for n in count() if len({table_name(path, n) for path in same}) == len(same))
+        names |= {str(path): table_name(path, folders) for path in same}
+    return [replace(item, name=names[item.path]) if isinstance(item, RowsItem) else item for item in items]
+
+
+TABLE_SUFFIX = ".parquet"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

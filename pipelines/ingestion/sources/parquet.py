@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.domain.documents import Document, Domain, Rejection
-from pipelines.ingestion.metadata.times import epoch_seconds, moment_seconds
+from pipelines.ingestion.metadata.assigned import epoch_seconds, moment_seconds
 from pipelines.ingestion.settings import IngestSettings, ParquetSettings
 from pipelines.ingestion.sources.corpus import as_document
-from pipelines.ingestion.sources.items import RowsItem, SourceItem, escaped
+from pipelines.ingestion.sources.items import RowsItem, table_name
 
-SUFFIX = ".parquet"
+_MOST_ITEMS = 64  # of a file: each of them reads its row group up to its own rows
 _BATCH_ROWS = 64  # decoded at a time: bounds memory where rows are long
 _DAMAGED = (pa.ArrowException, OSError)
 
@@ -35,40 +32,13 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
             metadata = pq.read_metadata(file)
     except pa.ArrowException as error:
         raise OSError(f"expected a Parquet file, found: {error}") from error
-    # Each item reads its row group up to its own rows, so there are not too many of them.
     actual = path.resolve()
-    stride = max(settings.records_per_item, -(-metadata.num_rows // settings.items_per_compressed_corpus))
+    stride = max(settings.records_per_item, -(-metadata.num_rows // _MOST_ITEMS))
     for group in range(metadata.num_row_groups):
         rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
         for first in range(0, rows, stride):
             count = min(stride, rows - first)
-            yield RowsItem(str(actual), named(actual, 0), group, first, count, size * count // rows)
-
-
-def named(path: Path, folders: int) -> str:
-    """A file's name without its ending, after so many of the folders that it lies in; always encodable.
-
-    Examples:
-        >>> named(Path("/data/a/rows.parquet"), 1), named(Path("/rows.parquet"), 1)
-        ('a/rows', 'rows')
-    """
-    above = [escaped(name) for name in path.parent.parts if name != path.anchor]
-    return "/".join([*above[len(above) - min(folders, len(above)) :], escaped(path.name.removesuffix(SUFFIX))])
-
-
-def told_apart(items: Sequence[SourceItem]) -> list[SourceItem]:
-    """The same items, where rows of files of one name are named with the fewest folders that tell these files apart."""
-    paths: defaultdict[str, set[Path]] = defaultdict(set)
-    for item in items:
-        if isinstance(item, RowsItem):
-            paths[item.name].add(Path(item.path))
-    names = {str(path): named(path, folders) for same in paths.values() for folders in [_fewest(same)] for path in same}
-    return [replace(item, name=names[item.path]) if isinstance(item, RowsItem) else item for item in items]
-
-
-def _fewest(paths: set[Path]) -> int:
-    """Of how many folders above them different files must be named, so that no two names are the same."""
-    return next(folders for folders in count() if len({named(path, folders) for path in paths}) == len(paths))
+            yield RowsItem(str(actual), table_name(actual, 0), group, first, count, size * count // rows)
 
 
 def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
@@ -79,10 +49,10 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = _Columns(file.schema_arrow, settings.parquet)
             if columns.text is None:
-                found = ", ".join(file.schema_arrow.names)[:200]
+                names = ", ".join(file.schema_arrow.names)[:200]
                 expected = ", ".join(settings.parquet.text)
                 yield Rejection(
-                    place, "no_text_column", f"expected a column of texts, one of {expected}; found {found}"
+                    place, "no_text_column", f"expected a column of texts, one of {expected}; found {names}"
                 )
                 return
             for number, row in _rows(file, item, columns.read):
@@ -96,7 +66,7 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                 else:
                     own = columns.own_id(row)
                     record = columns.record(row, own or f"{item.group}-{number}")
-                    name = item.name if own is None else named(path, 0)
+                    name = item.name if own is None else table_name(path, 0)
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
     except _DAMAGED as error:
         if getattr(error, "errno", None) is not None:  # of the system: Arrow's own name none

@@ -12,17 +12,23 @@ from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.git.safe_files import refused
 from pipelines.ingestion.git.times import Commit, last_commits
-from pipelines.ingestion.metadata.sidecar import SUFFIX, sidecars
+from pipelines.ingestion.metadata.declared import sidecar_names, sidecars
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import corpus, parquet, transcripts, tree
-from pipelines.ingestion.sources.contained import refused
 from pipelines.ingestion.sources.files import read_file, sidecar_uri
-from pipelines.ingestion.sources.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
+from pipelines.ingestion.sources.items import (
+    TABLE_SUFFIX,
+    FileItem,
+    RecordsItem,
+    RowsItem,
+    SourceItem,
+    StoredItem,
+    escaped,
+)
 from pipelines.ingestion.sources.stored import read_stored
 from pipelines.runtime.storage.errors import advice_on
-
-__all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "list_source", "read_item", "read_source"]
 
 CRASHED = "reader_crashed"
 """The reason noted for an item that a reader failed at in a way that nobody foresaw."""
@@ -67,15 +73,15 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
                 "file, found none; check the path"
             )
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
-            return SourceListing(list(_records(path, settings)))
-        if path.name.endswith(parquet.SUFFIX):
+            return SourceListing(list(corpus.list_records(path, settings)))
+        if path.name.endswith(TABLE_SUFFIX):
             return SourceListing(list(parquet.list_rows(path, settings)))
     except OSError as error:
         raise SourceError(
             f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"
         ) from error
     actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
-    beside = {name for name in (f"{actual.name}{SUFFIX}", f"{actual.stem}{SUFFIX}") if (actual.parent / name).is_file()}
+    beside = {name for name in sidecar_names(actual.name) if (actual.parent / name).is_file()}
     paths = [(name,) for name in sorted({actual.name, *beside})]
     return SourceListing([item for item in _described(actual.parent, paths, settings) if item.path == (actual.name,)])
 
@@ -94,33 +100,18 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
         yield from read_stored(item, domain)
         return
     try:
-        yield from _read(item, settings, domain)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
-        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
-
-
-def _read(
-    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
-) -> Iterator[Document | Rejection]:
-    try:
         if isinstance(item, FileItem):
             yield from read_file(item, settings, domain)
         elif isinstance(item, RowsItem):
             yield from parquet.read_rows(item, settings, domain)
         else:
-            yield from corpus.records(
-                Path(item.path),
-                offset=item.offset,
-                first_line=item.first_line,
-                count=item.count,
-                limit=settings.max_file_bytes,
-                trust=settings.trust.corpus,
-                domain=domain,
-            )
+            yield from corpus.read_records(item, settings, domain)
+    except MemoryError:
+        raise
     except OSError as error:
         yield refused(error).rejection(place_of(item))
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
+        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
 
 
 def place_of(item: SourceItem) -> str:
@@ -170,7 +161,6 @@ def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceLi
     listing = tree.listed(
         actual,
         skipped=settings.skipped_names,
-        max_depth=settings.max_depth,
         left_out=left_out,
         secrets=settings.secret_files,
     )
@@ -179,7 +169,7 @@ def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceLi
 
 def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSettings) -> Iterator[FileItem]:
     """Items for all paths but those of sidecars, with what is known about them from outside."""
-    commits = last_commits(root, settings.git)
+    commits = last_commits(root, within_s=settings.git_seconds)
     as_of = _newest(root, paths, commits)
     for folder, group in itertools.groupby(paths, key=lambda path: path[:-1]):
         together = list(group)
@@ -205,7 +195,7 @@ def _newest(root: Path, paths: Iterable[tuple[str, ...]], commits: Mapping[bytes
     times = [commit.time for commit in commits.values()] or [
         status.st_mtime for path in paths if (status := _status(root, path)) is not None
     ]
-    return max((found for found in times if found <= now), default=None)
+    return max((moment for moment in times if moment <= now), default=None)
 
 
 def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
@@ -221,17 +211,3 @@ def _is_transcript(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
-
-
-def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
-    stride = settings.records_per_item
-    offsets, lines = corpus.line_offsets(path, limit=settings.max_file_bytes, stride=stride)
-    merged = 1
-    if path.name.endswith(".gz"):
-        merged = -(-len(offsets) // settings.items_per_compressed_corpus) or 1
-    for index in range(0, len(offsets), merged):
-        first = index * stride
-        count = min(stride * merged, lines - first)
-        end = offsets[index + merged] if index + merged < len(offsets) else offsets[index]
-        size = end - offsets[index] or offsets[index] * count // max(1, first)  # the last ones are as long as all are
-        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, count, size)

@@ -59,19 +59,19 @@ def stored_tables(generation: Path, work: Path, settings: MergeSettings) -> Path
     Args:
         work: An empty folder; used where the generation's own tables cannot be read as they are.
     """
-    kept = generation / CHUNKS_FOLDER
-    if (kept / "texts.parquet").exists() and pq.read_schema(kept / "documents.parquet").equals(schemas.DOCUMENTS):
-        return kept
-    documents = _upgraded(pq.read_table(kept / "documents.parquet"))
+    tables = generation / CHUNKS_FOLDER
+    if (tables / "texts.parquet").exists() and pq.read_schema(tables / "documents.parquet").equals(schemas.DOCUMENTS):
+        return tables
+    documents = _upgraded(pq.read_table(tables / "documents.parquet"))
     pq.write_table(documents, work / "documents.parquet", row_group_size=ROWS_TOGETHER)
     with (
         TableQueries(work / "spill", memory_mb=settings.memory_mb, threads=settings.threads) as queries,
         pq.ParquetWriter(work / "texts.parquet", schemas.TEXTS, compression="zstd") as writer,
     ):
-        found = _texts(queries, kept)
+        texts = _texts(queries, tables)
         for start in range(0, documents.num_rows, ROWS_TOGETHER):
             uris = [str(uri) for uri in documents["uri"].slice(start, ROWS_TOGETHER).to_pylist()]
-            columns = [pa.array(uris, pa.string()), pa.array(list(_aligned(uris, found)), pa.large_string())]
+            columns = [pa.array(uris, pa.string()), pa.array(list(_aligned(uris, texts)), pa.large_string())]
             writer.write_table(pa.Table.from_arrays(columns, schema=schemas.TEXTS))
     return work
 
@@ -125,14 +125,14 @@ def _unknown(field: pa.Field[Any], rows: int) -> pa.Array[Any]:
     return column
 
 
-def _texts(queries: TableQueries, kept: Path) -> Iterator[tuple[str, str]]:
+def _texts(queries: TableQueries, tables: Path) -> Iterator[tuple[str, str]]:
     """(URI, text) of every document, by URI."""
-    if (kept / "texts.parquet").exists():
-        queries.define("texts", [kept / "texts.parquet"], schemas.TEXTS)
+    if (tables / "texts.parquet").exists():
+        queries.define("texts", [tables / "texts.parquet"], schemas.TEXTS)
         for table in queries.rows("select * from texts order by uri", schemas.TEXTS, at_once=ROWS_TOGETHER):
             yield from zip(table["uri"].to_pylist(), table["text"].to_pylist(), strict=True)
         return
-    path = kept / "chunks.parquet"
+    path = tables / "chunks.parquet"
     there = set(pq.read_schema(path).names)
     schema = pa.schema([field for field in schemas.CHUNKS if field.name in there & _NEEDED])
     queries.define("chunks", [path], schema)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipelines.chunking.conversation.dialogue import Line, Turn, written
 from pipelines.domain.documents import Rejection
-from pipelines.ingestion.metadata.times import epoch_seconds, moment_seconds
+from pipelines.ingestion.metadata.assigned import epoch_seconds, moment_seconds
 from pipelines.ingestion.sources import chat_log
 
 _HINT = re.compile(r'"(?:speaker|role|sender|from|author)"\s*:')
@@ -32,13 +32,11 @@ _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sitting of a conversation.
+    """One sitting of a conversation; without lines where it cannot be read.
 
     Attributes:
-        name: Tells the sessions of one file apart.
-        lines: None of them where it cannot be read.
-        time: When it began, in seconds since the epoch.
-        time_text: The same as the file says it.
+        name: Of its own among the sessions of the file.
+        time, time_text: When it began, in seconds since the epoch, and as the file says it.
         conversation: Which conversation it belongs to, where a file holds several.
     """
 
@@ -105,23 +103,18 @@ def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
             yield Rejection(place, "invalid_record", "expected turns that each name a speaker and a text, found others")
 
 
-def _sessions(text: str) -> Iterator[Session]:
+def _sessions(text: str) -> Iterable[Session]:
     value = _structured(text)
     if value is not None:
         return _of_structure(value)
     lines = chat_log.lines_of(text)
-    return iter([Session("1", tuple(lines))] if lines else [])
+    return [Session("1", tuple(lines))] if lines else []
 
 
 def _structured(text: str) -> Any:
     """The JSON value of a text that may tell who spoke; None elsewhere: a chat log may begin with a bracket too."""
     begins = text[:_BLANK_LONGEST].lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
     return _parsed(text) if begins and _HINT.search(text) else None
-
-
-def _of_structure(value: Any) -> Iterator[Session]:
-    """Sessions, without lines those that cannot be read."""
-    return _of_value(value)
 
 
 def _parsed(text: str) -> Any:
@@ -136,7 +129,8 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _of_value(value: Any) -> Iterator[Session]:
+def _of_structure(value: Any) -> Iterator[Session]:
+    """Sessions, without lines those that cannot be read."""
     if isinstance(value, dict):
         yield from _of_object(value)
     elif isinstance(value, list) and _are_turns(value):
@@ -202,7 +196,11 @@ def _are_turns(items: Sequence[Any]) -> bool:
     """Whether every item says who spoke and what; markers between them are allowed."""
     turns = [item for item in items if isinstance(item, dict) and _first_text(item, _SPEAKERS) is not None]
     markers = [item for item in items if isinstance(item, dict) and _text(item.get("topic")) and item not in turns]
-    return bool(turns) and len(turns) + len(markers) == len(items) and all(_said(turn) is not None for turn in turns)
+    return (
+        bool(turns)
+        and len(turns) + len(markers) == len(items)
+        and all(_text_of_turn(turn) is not None for turn in turns)
+    )
 
 
 def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
@@ -212,24 +210,21 @@ def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
         speaker = _first_text(turn, _SPEAKERS)
         if speaker is not None:
             time = _first(turn, _TIMES)
-            yield Turn(speaker, _said(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
+            yield Turn(speaker, _text_of_turn(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
 
 
-def _said(turn: Mapping[str, Any]) -> str | None:
+def _text_of_turn(turn: Mapping[str, Any]) -> str | None:
     """What a turn says: its text, the texts of its parts, and what a picture shows."""
     content = _first(turn, _TEXTS)
     if isinstance(content, list):
-        parts = [part if isinstance(part, str) else _text(part.get("text")) for part in content if _is_part(part)]
+        texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        parts = [_text(text) for text, part in zip(texts, content, strict=True) if isinstance(part, str | dict)]
         content = "\n\n".join(part for part in parts if part)
     text = _text(content)
     caption = _text(turn.get("blip_caption"))
     if text is None or caption is None:
         return text
     return f"{text} [shares image: {caption}]".lstrip()
-
-
-def _is_part(part: Any) -> bool:
-    return isinstance(part, str | dict)
 
 
 def _first(item: Mapping[str, Any], keys: Iterable[str]) -> Any:

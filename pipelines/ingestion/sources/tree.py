@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipelines.ingestion.git.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, IgnoreRules, excluded
 from pipelines.ingestion.git.repository import Checkout, Repository, checkout_of, repository_above, repository_at
-from pipelines.ingestion.sources.contained import UnreadableError, content_of, opened_folder
+from pipelines.ingestion.git.safe_files import MAX_DEPTH, UnreadableError, content_of, opened_folder
 
 # A folder above a source may let nobody list it.
 _WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -53,7 +53,7 @@ class TreeListing:
 
 
 def listed(
-    root: Path, *, skipped: Sequence[str], max_depth: int, left_out: Parts | None = None, secrets: Sequence[str] = ()
+    root: Path, *, skipped: Sequence[str], left_out: Parts | None = None, secrets: Sequence[str] = ()
 ) -> TreeListing:
     """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
@@ -66,7 +66,7 @@ def listed(
         left_out: The path of the store.
         secrets: Names of files that are left out, tracked or not, written as rules of an ignore file.
     """
-    walk = _Walk(root, frozenset(skipped), max_depth, left_out, IgnoreRules("\n".join(secrets).encode()))
+    walk = _Walk(root, frozenset(skipped), left_out, IgnoreRules("\n".join(secrets).encode()))
     return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))
 
 
@@ -97,7 +97,6 @@ class _Folder:
 class _Walk:
     root: Path
     skipped: frozenset[str]
-    max_depth: int
     store: Parts | None
     secrets: IgnoreRules
     left_out: Counter[LeftOut] = field(default_factory=Counter)
@@ -153,7 +152,7 @@ class _Walk:
                 reason = self._reason(inner, is_folder=is_folder)
                 if reason is not None:
                     self.left_out[reason] += 1
-                elif not is_folder or len(inner.path) > self.max_depth:
+                elif not is_folder or len(inner.path) > MAX_DEPTH:
                     yield inner.path
                 elif (entered := self._entered(inner)) is not None:
                     below.append(entered)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce
@@ -18,20 +17,19 @@ from pipelines.ingestion.report import NO_SUMMARY, REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources.items import SourceItem, StoredItem
 from pipelines.ingestion.sources.sources import read_item
+from pipelines.ingestion.stages.reuse import DocumentKeys, document_key
 from pipelines.ingestion.stages.summarise import Summariser
-from pipelines.ingestion.stages.unchanged import KnownDocuments, document_key
-from pipelines.ingestion.stages.worker import UnitWorker
-from pipelines.ingestion.units import Unit
+from pipelines.ingestion.units import Unit, UnitWorker
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRules:
-    """How items are read, and what is known of them already.
+    """How items are read, and which documents are live already.
 
     Attributes:
         domain: Overrides the domain of every document.
         made_with: What decides the rows of every document besides itself and its sizes; see `document_key`.
-        known: Documents of the live generation.
+        live: Documents of the live generation.
     """
 
     ingest: IngestSettings
@@ -39,7 +37,7 @@ class ReadRules:
     embedding: EmbeddingSettings
     domain: Domain | None
     made_with: str = ""
-    known: KnownDocuments = field(default_factory=KnownDocuments)
+    live: DocumentKeys = field(default_factory=DocumentKeys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +52,13 @@ class NewWork:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A document with what decides its chunks; `kept` where the live generation has them."""
+class _Readable:
+    """A document with what decides its chunks; `unchanged` where the live generation has them."""
 
     document: Document
     sizes: ChunkSizes
     key: str
-    kept: bool
+    unchanged: bool
 
 
 class ReadAndChunk(UnitWorker):
@@ -75,14 +73,11 @@ class ReadAndChunk(UnitWorker):
 
     def work(self, unit: Unit) -> Unit:
         """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
-        found = list(self._found(unit))
-        rejections = [one for one in found if isinstance(one, Rejection)]
-        kept = [(one.document, one.key) for one in found if isinstance(one, _Found) and one.kept]
-        wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
+        readable, rejections = self._read(unit)
         documents: list[Document] = []
         keys: list[str] = []
         chunks: list[Chunk] = []
-        for one in wanted:
+        for one in (one for one in readable if not one.unchanged):
             of_document, note = self._parser.cut(one.document, one.sizes)
             chunks += of_document
             rejections += [] if note is None else [note]
@@ -98,7 +93,7 @@ class ReadAndChunk(UnitWorker):
         }
         written, self._summariser.counts = self._summariser.counts, Counter()
         counts = {"documents": len(documents), "chunks": len(chunks), **written}
-        return _noted(unit.having(tables, counts), kept, rejections)
+        return _noted(unit.extended(tables, counts), readable, rejections)
 
     def _summed_up(self, document: Document, chunks: list[Chunk], rejections: list[Rejection]) -> Document:
         try:
@@ -111,38 +106,35 @@ class ReadAndChunk(UnitWorker):
 
     def compared(self, unit: Unit) -> Unit | NewWork:
         """The unit, done, where the live generation holds all its documents; else what there is to do in it."""
-        found = list(self._found(unit))
-        known = [one for one in found if isinstance(one, _Found)]
-        wanted = [one.document for one in known if not one.kept]
-        if wanted:
-            return NewWork(len(wanted), sum(len(document.text) for document in wanted))
-        kept = [(one.document, one.key) for one in known]
-        return _noted(unit, kept, [one for one in found if isinstance(one, Rejection)])
+        readable, rejections = self._read(unit)
+        changed = [one.document for one in readable if not one.unchanged]
+        if changed:
+            return NewWork(len(changed), sum(len(document.text) for document in changed))
+        return _noted(unit, readable, rejections)
 
-    def _found(self, unit: Unit) -> Iterator[_Found | Rejection]:
+    def _read(self, unit: Unit) -> tuple[list[_Readable], list[Rejection]]:
         """The documents of a unit, the first of each URI, and whatever is none."""
-        reading = self._reading
-        seen: set[str] = set()
+        readable: dict[str, _Readable] = {}
+        rejections: list[Rejection] = []
         for item in unit.items:
-            for found in read_item(item, reading.ingest, domain=reading.domain):
-                if isinstance(found, Rejection):
-                    yield found
-                elif not found.text.strip() and not _is_titled(found):
-                    yield _blank(found)
-                elif found.uri in seen:
-                    yield repeated_uri(found.uri)
+            for document in read_item(item, self._reading.ingest, domain=self._reading.domain):
+                if isinstance(document, Rejection):
+                    rejections.append(document)
+                elif not document.text.strip() and not _is_titled(document):
+                    rejections.append(_blank(document))
+                elif document.uri in readable:
+                    rejections.append(repeated_uri(document.uri))
                 else:
-                    seen.add(found.uri)
-                    sizes = self._sizes_of(found)
-                    keys = list(self._keys_of(item, found, sizes))
-                    known = next((key for key in keys if key in reading.known), None)
-                    yield _Found(found, sizes, known or keys[0], kept=known is not None)
+                    readable[document.uri] = self._compared(document, item)
+        return list(readable.values()), rejections
 
-    def _keys_of(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> Iterator[str]:
-        """The keys a document may be known by: a stored one's summary may not be declared but made of its text."""
-        yield document_key(document, sizes, self._reading.made_with)
-        if isinstance(item, StoredItem):
-            yield document_key(replace(document, summary=None), sizes, self._reading.made_with)
+    def _compared(self, document: Document, item: SourceItem) -> _Readable:
+        sizes = self._sizes_of(document)
+        keys = [document_key(document, sizes, self._reading.made_with)]
+        if isinstance(item, StoredItem):  # its summary may not be declared but made of its text
+            keys.append(document_key(replace(document, summary=None), sizes, self._reading.made_with))
+        live = next((key for key in keys if key in self._reading.live), None)
+        return _Readable(document, sizes, live or keys[0], unchanged=live is not None)
 
     def _sizes_of(self, document: Document) -> ChunkSizes:
         sizes = self._reading.sizes.sizes_of(document)
@@ -150,10 +142,11 @@ class ReadAndChunk(UnitWorker):
         return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
 
 
-def _noted(unit: Unit, kept: list[tuple[Document, str]], rejections: list[Rejection]) -> Unit:
-    tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
+def _noted(unit: Unit, readable: list[_Readable], rejections: list[Rejection]) -> Unit:
+    unchanged = [(one.document, one.key) for one in readable if one.unchanged]
+    tables = {"kept": schemas.kept_to_table(unchanged), "rejected": schemas.rejections_to_table(rejections)}
     reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
-    return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})
+    return unit.extended(tables, {"unchanged": len(unchanged), **reasons})
 
 
 def _is_titled(document: Document) -> bool:

@@ -22,6 +22,9 @@ WRITTEN = "summaries_written"
 FAILED = "summaries_failed"
 """Count of requests that it did not answer as it should: those documents have extracts."""
 
+MOST_FAILURES = 3
+"""In a row; then a worker asks no more, and the rest of its documents have extracts."""
+
 _ANSWER_BYTES = 1 << 20
 
 
@@ -58,16 +61,16 @@ class Summariser:
         settings = self._settings
         if not settings.endpoint or document.content_type is ContentType.RECORD:
             return None
-        if self._failed_in_row >= settings.failures_allowed:
+        if self._failed_in_row >= MOST_FAILURES:
             self.counts[FAILED] += 1
             return None
         try:
-            said = within(_asked(settings, document.text[: settings.characters]), settings.max_tokens, self._count)
+            summary = within(_asked(settings, document.text[: settings.characters]), settings.max_tokens, self._count)
         except EndpointError:
-            said = ""
-        self._failed_in_row = 0 if said else self._failed_in_row + 1
-        self.counts[WRITTEN if said else FAILED] += 1
-        return said or None
+            summary = ""
+        self._failed_in_row = 0 if summary else self._failed_in_row + 1
+        self.counts[WRITTEN if summary else FAILED] += 1
+        return summary or None
 
 
 def _asked(settings: SummarySettings, text: str) -> str:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from pipelines.catalog.store_id import SHARE
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.git.safe_files import UNREADABLE, VANISHED
 from pipelines.ingestion.report import REJECTED
-from pipelines.ingestion.sources.contained import UNREADABLE, VANISHED
 from pipelines.ingestion.sources.files import BAD_SIDECAR
 from pipelines.ingestion.sources.items import SourceItem
 from pipelines.ingestion.sources.sources import paths_of, root_of
@@ -56,10 +56,10 @@ def require_gone(unit: Unit, part: Path, executor: Executor) -> None:
     require_same_view(list(_paths(unit.items)), executor)
     paths = {place: path for item in unit.items for place, path in paths_of(item).items()}
     for place in _vanished(part):
-        if (found := described(paths[place])) != _NOTHING:
+        if (now := described(paths[place])) != _NOTHING:
             raise SourceError(
                 f"{paths[place]}: expected the file that was listed, a worker found nothing there, and now there is "
-                f"{found}: run again when nobody replaces it"
+                f"{now}: run again when nobody replaces it"
             )
 
 
@@ -71,11 +71,11 @@ def require_same_view(paths: Collection[Path], executor: Executor) -> None:
     """
     here = _described(paths)
     for host, there in executor.on_other_hosts(partial(_described, paths)):
-        for path, expected, found in zip(paths, here, there, strict=True):
-            if found != expected == described(path):
+        for path, expected, seen in zip(paths, here, there, strict=True):
+            if seen != expected == described(path):
                 raise SourceError(
                     f"{path} on host {host}: expected {expected}, as on host {socket.gethostname()}, which listed the "
-                    f"sources, found {found}: {SHARE}"
+                    f"sources, found {seen}: {SHARE}"
                 )
 
 

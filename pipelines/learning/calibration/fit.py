@@ -103,22 +103,25 @@ class VerdictModel:
         middle = np.concatenate([np.full(slopes, 0.5), [1.0, 0.0, 0.0, 0.0]])
         design = np.vstack([_design(bins, columns), middle])
         counts = np.vstack([bins.weight[:, None] * np.stack([bins.good, bins.bad], axis=1), [1.0, 1.0]])
-        known = np.array([0.0, 0.0] if prior is None else [prior.selection, prior.reading])
+        expected = np.array([0.0, 0.0] if prior is None else [prior.selection, prior.reading])
         spread = np.array([1.0, 1.0] if prior is None else [prior.selection_spread, prior.reading_spread])
         mistaken = 0.0 if prior is None else prior.mistaken
         # Taken for what is so, verdicts tell nothing of who gave them.
         free = [(None, None)] * 2 if prior is not None else [(0.0, 0.0)] * 2
         further = (None, 0.0) if prior is not None else (0.0, 0.0)
-        found = _minimised(
-            _Loss(design, counts, mistaken, known, spread),
-            start=np.concatenate([np.zeros(slopes + 2), known]),
+        solution = _minimised(
+            _Loss(design, counts, mistaken, expected, spread),
+            start=np.concatenate([np.zeros(slopes + 2), expected]),
             bounds=[*[(0.0, None)] * slopes, (None, None), further, *free],
         )
-        at_first, (position, selection, reading) = _curve(found[: slopes + 1], columns), found[slopes + 1 :].tolist()
+        at_first, (position, selection, reading) = (
+            _curve(solution[: slopes + 1], columns),
+            solution[slopes + 1 :].tolist(),
+        )
         model = cls(at_first, at_first, -position, selection, reading, mistaken)
         return replace(model, curve=model._averaged(bins, columns, shown)) if position else model
 
-    def said_to_be_good(self, bins: MatchBins) -> Floats:
+    def verdict_probability(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
         depth = np.log(bins.rank)
         selected = bins.unasked * (self.selection + self.reading * depth)
@@ -144,18 +147,20 @@ def _all_shown(
 
     Where nobody was asked, what was judged has to stand for it.
     """
-    known = [(rank, match) for rank, match in shown if None not in [getattr(match, MEASURED[each]) for each in columns]]
-    if known:
-        match = np.array([[math.nan if each is None else each for each in values_of(match)] for _, match in known])
-        return match, np.array([rank for rank, _ in known], dtype=np.float64), np.ones(len(known))
+    complete = [
+        (rank, match) for rank, match in shown if None not in [getattr(match, MEASURED[each]) for each in columns]
+    ]
+    if complete:
+        match = np.array([[math.nan if each is None else each for each in values_of(match)] for _, match in complete])
+        return match, np.array([rank for rank, _ in complete], dtype=np.float64), np.ones(len(complete))
     mass = bins.good + bins.bad
     drawn = mass * bins.stands_for
     return bins.match, bins.rank, drawn if drawn.any() else mass
 
 
-def _curve(found: Floats, columns: Sequence[int]) -> MatchCurve:
+def _curve(parameters: Floats, columns: Sequence[int]) -> MatchCurve:
     """Slopes of some columns and an intercept."""
-    *slopes, intercept = found.tolist()
+    *slopes, intercept = parameters.tolist()
     by_column = dict(zip(columns, slopes, strict=True))
     meaning, words, near = (by_column.get(column, 0.0) for column in range(MEASURES))
     return MatchCurve(meaning, words, intercept, near)
@@ -173,13 +178,13 @@ class _Loss:
         design: (n, parameters), the match, 1, and where verdicts are fitted what `_design` adds.
         counts: (n, 2), good and bad verdicts.
         mistaken: Share of verdicts that say the opposite.
-        known, spread: Mean and standard deviation of the last parameters, as many as are known of beforehand.
+        prior_mean, spread: Mean and standard deviation of the last parameters, as many as are known of beforehand.
     """
 
     design: Floats
     counts: Floats
     mistaken: float
-    known: Floats
+    prior_mean: Floats
     spread: Floats
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
@@ -189,10 +194,10 @@ class _Loss:
         value = -float(np.sum(xlogy(good, chance) + xlog1py(bad, -chance)))
         by_chance = bad / (1.0 - chance) - good / chance
         gradient = self.design.T @ (by_chance * turned * share * (1.0 - share))
-        if len(self.known):
-            surprise = (parameters[-len(self.known) :] - self.known) / self.spread
+        if len(self.prior_mean):
+            surprise = (parameters[-len(self.prior_mean) :] - self.prior_mean) / self.spread
             value += 0.5 * float(surprise @ surprise)
-            gradient[-len(self.known) :] += surprise / self.spread
+            gradient[-len(self.prior_mean) :] += surprise / self.spread
         return value / total, gradient / total
 
 
@@ -241,13 +246,13 @@ def calibrate_matches(
     held_out: dict[str, Predictions] = {}
     gains: dict[str, float] = {}
     for name, columns in CURVES.items():
-        known = bins.knowing(columns)
-        if known.observations >= folds:
+        usable = bins.knowing(columns)
+        if usable.observations >= folds:
             # Not by rank: where matches tell nothing, what ranks tell is no probability by match.
-            held_out[name] = _held_out(known.wherever(), columns, prior, folds, np.random.default_rng(seed))
-            gains[name] = _entropy(known) - log_loss(held_out[name])
+            held_out[name] = _held_out(usable.wherever(), columns, prior, folds, np.random.default_rng(seed))
+            gains[name] = _entropy(usable) - log_loss(held_out[name])
             if gains[name] >= least_gain:
-                models[name] = VerdictModel.fit(known, columns, prior, shown)
+                models[name] = VerdictModel.fit(usable, columns, prior, shown)
     curves = {name: models[name].curve if name in models else None for name in CURVES}
     calibration = MatchCalibration(
         curves["both"], curves["meaning"], curves["words"], near_words=curves["near_words"], near=curves["near"]
@@ -269,8 +274,8 @@ def carried_over(
     """
     carried: dict[str, Any] = {}
     for name, channel in _SHOWN_BY.items():
-        known = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
-        matches = [match for match in known if calibration.probability(match) is not None]
+        measured_matches = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
+        matches = [match for match in measured_matches if calibration.probability(match) is not None]
         if getattr(calibration, name) is None or len(matches) < least:
             continue
         chances = np.array([calibration.probability(match) for match in matches], dtype=np.float64)
@@ -289,7 +294,7 @@ def _held_out(
     predicted = []
     for fold_good, fold_bad in zip(good, bad, strict=True):
         others = bins.with_counts(good.sum(axis=0) - fold_good, bad.sum(axis=0) - fold_bad)
-        predicted.append(VerdictModel.fit(others, columns, prior).said_to_be_good(bins))
+        predicted.append(VerdictModel.fit(others, columns, prior).verdict_probability(bins))
     return Predictions(np.concatenate(predicted), good.ravel(), bad.ravel())
 
 

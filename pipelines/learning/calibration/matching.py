@@ -95,8 +95,8 @@ def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
     rarest = rarest_class(priors.verdicts.stands_for)
     masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter in (MATCH, ASKED) and (told := match_cell(key.bin, rarest)) is not None:
-            cell, bad = told
+        if key.parameter in (MATCH, ASKED) and (parsed := match_cell(key.bin, rarest)) is not None:
+            cell, bad = parsed
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
     table = np.array(sorted(row for row in rows if row[-2] + row[-1] > 0), dtype=np.float64).reshape(-1, MEASURES + 4)
@@ -167,8 +167,8 @@ class Answering:
             return None
         if match.near is not None and self.near is not None:
             return match.near, self.near
-        known = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
-        return None if known[0] is None or known[1] is None else (known[0], known[1])
+        pair = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
+        return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
 
 
 CURVES: Mapping[str, tuple[int, ...]] = {
@@ -230,11 +230,11 @@ class MatchCalibration:
             StoreError: The value is not one of its kind.
         """
         try:
-            told_of = {**dict.fromkeys(_NEARER), **value}  # nearness was not counted once
-            curves = {name: told_of[name] and MatchCurve(**told_of[name]) for name in CURVES}
+            fields = {**dict.fromkeys(_NEARER), **value}  # nearness was not counted once
+            curves = {name: fields[name] and MatchCurve(**fields[name]) for name in CURVES}
             # Thresholds of P(good) were written once: they compare something else.
-            told = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
-            return cls(**curves, answering=told and Answering(**told))
+            answering = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
+            return cls(**curves, answering=answering and Answering(**answering))
         except (KeyError, TypeError) as error:
             raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 
@@ -271,15 +271,15 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float, confidence
 
 def _threshold(kinds: Sequence[Sequence[float | None]], bound: float, confidence: float) -> float | None:
     """None where a value is not known, or a kind has too few of them."""
-    found = []
+    thresholds = []
     for kind in kinds:
-        known = sorted(value for value in kind if value is not None)
+        ordered = sorted(value for value in kind if value is not None)
         below = bdtr(np.arange(len(kind)), len(kind), 1.0 - bound)  # P(Binomial(n, 1 − bound) <= at)
         at = int(np.searchsorted(below, confidence))
-        if len(known) < len(kind) or at == len(kind):
+        if len(ordered) < len(kind) or at == len(kind):
             return None
-        found.append(known[at])
-    return max(found, default=None)
+        thresholds.append(ordered[at])
+    return max(thresholds, default=None)
 
 
 Probe = Callable[[], Sequence[Sequence[Match]]]

@@ -84,8 +84,8 @@ class BetaCurve:
             return value / mass.sum(), gradient / mass.sum()
 
         rising = [(0.0, None), (0.0, None), (None, None)]
-        found = scipy.optimize.minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, bounds=rising, method="L-BFGS-B")
-        a, b, c = (float(value) for value in found.x)
+        solution = scipy.optimize.minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, bounds=rising, method="L-BFGS-B")
+        a, b, c = (float(value) for value in solution.x)
         return cls(a, b, c)
 
     def probabilities_of(self, scores: Floats) -> Floats:
@@ -148,8 +148,8 @@ class ScoreCalibration:
         try:
             values = json.loads(text)
             family: Callable[..., Isotonic | BetaCurve] = CURVES[values.pop("method")]
-            told = values.pop("match", None)
-            match = None if told is None else MatchCalibration.from_json_value(told)
+            stored = values.pop("match", None)
+            match = None if stored is None else MatchCalibration.from_json_value(stored)
             return cls(family(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}), match)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(

@@ -1,4 +1,4 @@
-"""Beta beliefs about a rate, such as "this signal agreed with the outcome", from integer evidence (LRN-4)."""
+"""Beta beliefs about a rate, such as "this source held when it was verified", from integer evidence (LRN-4)."""
 
 from __future__ import annotations
 
@@ -8,35 +8,6 @@ import numpy as np
 from scipy.special import betaincinv
 
 from pipelines.learning.evidence import MICRO
-
-
-@dataclass(frozen=True, slots=True)
-class BetaEvidence:
-    """Mass seen for and against a rate, in micro-units (>= 0). Adding is merging.
-
-    Examples:
-        >>> BetaEvidence.of(0.8) + BetaEvidence.of(0.4, weight=0.5)
-        BetaEvidence(hits=1000000, misses=500000)
-    """
-
-    hits: int = 0
-    misses: int = 0
-
-    @classmethod
-    def of(cls, agreement: float, weight: float = 1.0) -> BetaEvidence:
-        """Evidence of one observation: agreement in [0, 1], counted `weight` >= 0 times.
-
-        Raises:
-            ValueError: Either is out of its range, or not a number.
-        """
-        if not 0.0 <= agreement <= 1.0 or not 0.0 <= weight < float("inf"):
-            raise ValueError(f"expected agreement in [0, 1] and a finite weight >= 0, got {agreement}, {weight}")
-        mass = round(weight * MICRO)
-        hits = round(weight * agreement * MICRO)
-        return cls(hits, mass - hits)
-
-    def __add__(self, other: BetaEvidence) -> BetaEvidence:
-        return BetaEvidence(self.hits + other.hits, self.misses + other.misses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +25,6 @@ class Beta:
     def __post_init__(self) -> None:
         if not (self.a > 0.0 and self.b > 0.0):
             raise ValueError(f"expected a > 0 and b > 0, got {self.a}, {self.b}")
-
-    @classmethod
-    def around(cls, mean: float, strength: float) -> Beta:
-        """The belief of that mean in (0, 1) worth `strength` > 0 observations: Beta(κ·m, κ·(1 − m))."""
-        return cls(strength * mean, strength * (1.0 - mean))
 
     @property
     def mean(self) -> float:
@@ -86,19 +52,15 @@ class Beta:
         """One draw of the rate (Thompson sampling)."""
         return float(rng.beta(self.a, self.b))
 
-    def given(self, evidence: BetaEvidence, *, recency: float = 1.0) -> Beta:
-        """The posterior after `evidence`, each unit of which counts `recency` in [0, 1].
+    def given(self, hits: int, misses: int) -> Beta:
+        """The posterior after masses >= 0 for and against, in micro-units.
 
         Examples:
-            >>> Beta(1, 1).given(BetaEvidence.of(1.0) + BetaEvidence.of(0.0, weight=0.5)).mean
+            >>> Beta(1, 1).given(1_000_000, 500_000).mean
             0.571...
         """
-        hits, misses = (recency * side / MICRO for side in (evidence.hits, evidence.misses))
-        return Beta(self.a + hits, self.b + misses, self.observations + hits + misses)
-
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1); see `confidence`."""
-        return confidence(self.observations, halfway=halfway)
+        for_, against = hits / MICRO, misses / MICRO
+        return Beta(self.a + for_, self.b + against, self.observations + for_ + against)
 
 
 def confidence(n_effective: float, *, halfway: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import ndtri
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.families.beta import confidence
+from pipelines.learning.parameters import Masses, by_bin
 from pipelines.learning.priors import QualityPrior
 
 Floats = NDArray[np.float64]
@@ -21,36 +21,27 @@ Floats = NDArray[np.float64]
 _JITTER = 1e-10  # relative; keeps the factor of a kernel matrix of neighbouring turns positive
 
 
-@dataclass(frozen=True, slots=True)
-class QualityEvidence:
-    """Statistics of quality by bin of turns, in micro-units: n, Σq and Σq². Adding is merging.
+_STATISTICS = ("n", "sum", "squares")
+
+
+def quality_masses(turn: int, quality: float, *, turns: int, weight: float = 1.0) -> Counter[str]:
+    """What the quality in [0, 1] of one turn >= 1, counted `weight` >= 0 times, says: n, Σq and Σq², in micro-units.
+
+    Args:
+        turns: How many turns have a bin of their own.
+
+    Raises:
+        ValueError: An argument is out of its range, or not a number.
 
     Examples:
-        >>> QualityEvidence.of(7, 0.5, turns=64) + QualityEvidence.of(7, 1.0, turns=64)
-        QualityEvidence(masses={7: (2000000, 1500000, 1250000)})
+        >>> quality_masses(7, 0.5, turns=64)
+        Counter({'7/64.n': 1000000, '7/64.sum': 500000, '7/64.squares': 250000})
     """
-
-    masses: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, turn: int, quality: float, *, turns: int, weight: float = 1.0) -> QualityEvidence:
-        """Evidence of the quality in [0, 1] of one turn >= 1, counted `weight` >= 0 times.
-
-        Raises:
-            ValueError: One of them is out of its range, or not a number.
-        """
-        if turn < 1 or not 0.0 <= quality <= 1.0 or not 0.0 <= weight < math.inf:
-            raise ValueError(f"expected turn >= 1, quality in [0, 1], weight >= 0, got {turn}, {quality}, {weight}")
-        statistics = (weight, weight * quality, weight * quality * quality)
-        n, total, squares = (round(value * MICRO) for value in statistics)
-        return cls({turn_bin(turn, turns): (n, total, squares)})
-
-    def __add__(self, other: QualityEvidence) -> QualityEvidence:
-        merged = dict(self.masses)
-        for place, (n, total, squares) in other.masses.items():
-            before = merged.get(place, (0, 0, 0))
-            merged[place] = (before[0] + n, before[1] + total, before[2] + squares)
-        return QualityEvidence(merged)
+    if turn < 1 or not 0.0 <= quality <= 1.0 or not 0.0 <= weight < math.inf:
+        raise ValueError(f"expected turn >= 1, quality in [0, 1], weight >= 0, got {turn}, {quality}, {weight}")
+    place = turn_bin(turn, turns)
+    values = zip(_STATISTICS, (weight, weight * quality, weight * quality * quality), strict=True)
+    return Counter({f"{place}/{turns}.{name}": round(value * MICRO) for name, value in values})
 
 
 def turn_bin(turn: int, turns: int) -> int:
@@ -91,43 +82,43 @@ class Quality:
     offset: float = 0.0
     offset_variance: float = 0.0
 
-    def given(self, evidence: QualityEvidence, *, recency: float = 1.0) -> Quality:
-        """The posterior after `evidence`, each unit of which counts `recency` in [0, 1]; it replaces earlier one.
+    def given(self, masses: Masses) -> Quality:
+        """The posterior after the masses of turns.
 
         The noise is pooled over turns, from as many observations of the prior's as are stated.
         """
-        rows = sorted((place, masses) for place, masses in evidence.masses.items() if masses[0] > 0)
-        places = np.array([turn_of(place, self.prior.turns) for place, _ in rows])
-        n, total, squares = (np.array([masses[i] for _, masses in rows], dtype=np.float64) / MICRO for i in range(3))
+        turns, sums = self._statistics(masses)
+        n, total, squares = sums / MICRO
         means = total / n
         within = np.maximum(squares - n * means**2, 0.0).sum()
         freedom = np.maximum(n - 1.0, 0.0).sum()
         strength = self.prior.noise_strength
-        noise = (strength * self.prior.noise**2 + recency * within) / (strength + recency * freedom)
-        known = {"offset": self.offset, "offset_variance": self.offset_variance}
-        return Quality(self.prior, places, means, recency * n, float(noise), **known)
+        noise = float((strength * self.prior.noise**2 + within) / (strength + freedom))
+        return replace(self, turns=turns, means=means, counts=n, noise=noise)
 
-    def with_offset(self, evidence: QualityEvidence) -> Quality:
-        """The belief for an agent of which there is `evidence` of its own: shifted by its mean residual, shrunk.
+    def with_offset(self, masses: Masses) -> Quality:
+        """The belief for an agent with masses of its own: shifted by its mean residual, shrunk.
 
         How far that is, is known as N(shift, 1 / (1 / `prior.offset`² + n / σ²)); without evidence, as N(0, `offset`²).
         """
-        rows = sorted((turn_of(p, self.prior.turns), masses) for p, masses in evidence.masses.items() if masses[0] > 0)
-        n = np.array([masses[0] / MICRO for _, masses in rows])
-        seen = np.array([masses[1] / masses[0] for _, masses in rows])
-        residual = seen - self.predict(np.array([turn for turn, _ in rows]))[0]
+        turns, (masses_n, masses_sum, _) = self._statistics(masses)
+        n = masses_n / MICRO
+        residual = masses_sum / masses_n - self.predict(turns)[0]
         precision = 1.0 / self.prior.offset**2 + float(n.sum()) / self._noise
         shift = float(n @ residual) / self._noise / precision
         return replace(self, offset=self.offset + shift, offset_variance=1.0 / precision)
+
+    def _statistics(self, masses: Masses) -> tuple[Floats, Floats]:
+        """Turns in the middle of their bins, and the masses of each (3, bins); those of other widths are left out."""
+        width = self.prior.turns
+        rows = [(bin_, sums) for bin_, of, sums in by_bin(masses, _STATISTICS) if of == width and sums[0] > 0]
+        sums = np.array([sums for _, sums in rows], dtype=np.float64).reshape(-1, 3).T.copy()
+        return np.array([turn_of(bin_, width) for bin_, _ in rows]), sums
 
     @property
     def observations(self) -> float:
         """Turns behind the belief."""
         return float(self.counts.sum())
-
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1)."""
-        return confidence(self.observations, halfway=halfway)
 
     def predict(self, turns: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of expected quality at each turn (n,)."""

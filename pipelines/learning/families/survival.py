@@ -7,8 +7,8 @@ form, so the posterior is integrated numerically over ln λ, where it is log-con
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.families.beta import confidence
+from pipelines.learning.parameters import ACCURATE, INACCURATE, Masses, by_bin
 
 Floats = NDArray[np.float64]
 
@@ -31,44 +31,22 @@ _CERTAIN = 500.0  # a hazard beyond which e^hazard is as good as infinite
 _FURTHEST_BIN = 400
 
 
-@dataclass(frozen=True, slots=True)
-class SurvivalEvidence:
-    """Mass of accurate and inaccurate documents by bin of age, in micro-units. Adding is merging.
+def survival_masses(age_hours: float, *, accurate: bool, per_doubling: int, weight: float = 1.0) -> Counter[str]:
+    """What one document of an age >= 0, counted `weight` >= 0 times, says: micro-units by bin.
 
-    Attributes:
-        masses: (accurate, inaccurate) by bin: bin i of b per doubling holds ages of 2^(i/b) to 2^((i+1)/b) hours.
+    Bin i of b per doubling holds ages of 2^(i/b) to 2^((i+1)/b) hours.
+
+    Raises:
+        ValueError: Age or weight is out of its range, or not a number.
 
     Examples:
-        >>> seen = SurvivalEvidence.of(48.0, accurate=True, per_doubling=4)
-        >>> seen + SurvivalEvidence.of(50.0, accurate=False, weight=0.5, per_doubling=4)
-        SurvivalEvidence(masses={(22, 4): (1000000, 500000)})
+        >>> survival_masses(48.0, accurate=False, per_doubling=4)
+        Counter({'22/4.inaccurate': 1000000})
     """
-
-    masses: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, age_hours: float, *, accurate: bool, per_doubling: int, weight: float = 1.0) -> SurvivalEvidence:
-        """Evidence of one document of an age >= 0, counted `weight` >= 0 times.
-
-        Raises:
-            ValueError: Either is out of its range, or not a number.
-        """
-        if not 0.0 <= age_hours < math.inf or not 0.0 <= weight < math.inf:
-            raise ValueError(f"expected a finite age >= 0 and a finite weight >= 0, got {age_hours}, {weight}")
-        mass = round(weight * MICRO)
-        return cls({(age_bin(age_hours, per_doubling), per_doubling): (mass, 0) if accurate else (0, mass)})
-
-    def __add__(self, other: SurvivalEvidence) -> SurvivalEvidence:
-        total = dict(self.masses)
-        for place, (accurate, inaccurate) in other.masses.items():
-            before = total.get(place, (0, 0))
-            total[place] = (before[0] + accurate, before[1] + inaccurate)
-        return SurvivalEvidence(total)
-
-    @property
-    def observations(self) -> float:
-        """How many documents there are."""
-        return sum(max(mass, 0) for pair in self.masses.values() for mass in pair) / MICRO
+    if not 0.0 <= age_hours < math.inf or not 0.0 <= weight < math.inf:
+        raise ValueError(f"expected a finite age >= 0 and a finite weight >= 0, got {age_hours}, {weight}")
+    kind = ACCURATE if accurate else INACCURATE
+    return Counter({f"{age_bin(age_hours, per_doubling)}/{per_doubling}.{kind}": round(weight * MICRO)})
 
 
 def age_bin(age_hours: float, per_doubling: int) -> int:
@@ -101,28 +79,18 @@ class Survival:
         if not (0.0 < self.shape < math.inf and 0.0 < self.rate_hours < math.inf):
             raise ValueError(f"expected shape > 0 and rate > 0, got {self.shape}, {self.rate_hours}")
 
-    def given(self, evidence: SurvivalEvidence, *, recency: float = 1.0) -> Survival:
-        """The posterior after `evidence`, each unit of which counts `recency` in [0, 1]."""
-        rows = sorted(evidence.masses.items())
-        ages = np.array([2.0 ** ((place + 0.5) / per_doubling) for (place, per_doubling), _ in rows])
-        seen = np.array([masses for _, masses in rows], dtype=np.float64).reshape(-1, 2)
-        counts = recency * np.maximum(seen, 0.0) / MICRO
-        return Survival(
-            self.shape,
-            self.rate_hours,
-            np.concatenate([self.ages, ages]),
-            np.concatenate([self.accurate, counts[:, 0]]),
-            np.concatenate([self.inaccurate, counts[:, 1]]),
-        )
+    def given(self, masses: Masses) -> Survival:
+        """The posterior after the masses of documents by bin of age."""
+        rows = by_bin(masses, (ACCURATE, INACCURATE))
+        ages = np.array([2.0 ** ((place + 0.5) / width) for place, width, _ in rows])
+        seen = np.array([pair for _, _, pair in rows], dtype=np.float64).reshape(-1, 2)
+        accurate, inaccurate = (np.maximum(seen, 0.0) / MICRO).T.copy()  # sums over strides round differently
+        return replace(self, ages=ages, accurate=accurate, inaccurate=inaccurate)
 
     @property
     def observations(self) -> float:
         """Documents behind the belief, beyond the prior."""
         return float(self.accurate.sum() + self.inaccurate.sum())
-
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1)."""
-        return confidence(self.observations, halfway=halfway)
 
     @property
     def mean(self) -> float:
@@ -158,20 +126,27 @@ class Survival:
     def freshness(self, age_hours: float) -> float:
         """Posterior mean of e^(−λ·age), in (0, 1]; an age below 0, a clock that runs ahead, counts as 0.
 
-        By Jensen's inequality it exceeds e^(−age · mean λ): old items fade, they do not vanish.
+        By Jensen's inequality it exceeds e^(−age · mean λ): old items fade, they do not vanish. Of the prior alone it
+        is (rate / (rate + age))^shape.
 
         Examples:
-            >>> round(Survival(2.0, 200.0).freshness(200.0), 12)  # (rate / (rate + age))^shape of the prior alone
+            >>> Survival(2.0, 200.0).freshness(200.0)
             0.25
         """
+        age_hours = max(age_hours, 0.0)
+        if self.observations == 0.0:
+            return float((self.rate_hours / (self.rate_hours + age_hours)) ** self.shape)
         rates, mass = self._grid
-        return float(np.exp(-max(age_hours, 0.0) * rates) @ mass)
+        return float(np.exp(-age_hours * rates) @ mass)
 
     def freshness_of_ages(self, ages_hours: Floats) -> Floats:
         """`freshness` of each age (n,); NaN stays NaN."""
+        ages_hours = np.maximum(ages_hours, 0.0)
+        if self.observations == 0.0:  # the closed form spares an integral per candidate
+            return np.asarray((self.rate_hours / (self.rate_hours + ages_hours)) ** self.shape)
         rates, mass = self._grid
         # Summed line by line: a product of matrices rounds an age differently in other company (ARC-9).
-        return np.asarray((np.exp(-np.maximum(ages_hours, 0.0)[:, None] * rates) * mass).sum(axis=1))
+        return np.asarray((np.exp(-ages_hours[:, None] * rates) * mass).sum(axis=1))
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:

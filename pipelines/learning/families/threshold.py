@@ -9,8 +9,8 @@ the posterior of τ* is a marginal of the posterior of the fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.families.beta import confidence
+from pipelines.learning.parameters import BAD, GOOD, Masses, by_bin
 from pipelines.learning.priors import ThresholdPrior
 
 Floats = NDArray[np.float64]
@@ -30,40 +30,22 @@ _NEGLIGIBLE = 1e-9
 _SLOPES = (1e-3, 1e2)  # reach of the first grid, in prior means
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdEvidence:
-    """Mass of good and bad decisions by bin of confidence, in micro-units. Adding is merging.
+def threshold_masses(confidence: float, *, good: bool, bins: int, weight: float = 1.0) -> Counter[str]:
+    """What one decision of a confidence in [0, 1], counted `weight` >= 0 times, says: micro-units by bin.
 
-    Attributes:
-        masses: (good, bad) by bin: bin i of n holds confidences in [i/n, (i + 1)/n).
+    Bin i of n holds confidences in [i/n, (i + 1)/n).
+
+    Raises:
+        ValueError: Confidence or weight is out of its range, or not a number.
 
     Examples:
-        >>> seen = ThresholdEvidence.of(0.72, good=True, bins=20)
-        >>> seen + ThresholdEvidence.of(0.74, good=False, bins=20, weight=0.5)
-        ThresholdEvidence(masses={(14, 20): (1000000, 500000)})
+        >>> threshold_masses(0.72, good=True, bins=20)
+        Counter({'14/20.good': 1000000})
     """
-
-    masses: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, confidence: float, *, good: bool, bins: int, weight: float = 1.0) -> ThresholdEvidence:
-        """Evidence of one decision of a confidence in [0, 1], counted `weight` >= 0 times.
-
-        Raises:
-            ValueError: Either is out of its range, or not a number.
-        """
-        if not 0.0 <= confidence <= 1.0 or not 0.0 <= weight < math.inf:
-            raise ValueError(f"expected confidence in [0, 1] and a finite weight >= 0, got {confidence}, {weight}")
-        mass = round(weight * MICRO)
-        place = min(int(confidence * bins), bins - 1)
-        return cls({(place, bins): (mass, 0) if good else (0, mass)})
-
-    def __add__(self, other: ThresholdEvidence) -> ThresholdEvidence:
-        total = dict(self.masses)
-        for place, (good, bad) in other.masses.items():
-            before = total.get(place, (0, 0))
-            total[place] = (before[0] + good, before[1] + bad)
-        return ThresholdEvidence(total)
+    if not 0.0 <= confidence <= 1.0 or not 0.0 <= weight < math.inf:
+        raise ValueError(f"expected confidence in [0, 1] and a finite weight >= 0, got {confidence}, {weight}")
+    place = min(int(confidence * bins), bins - 1)
+    return Counter({f"{place}/{bins}.{GOOD if good else BAD}": round(weight * MICRO)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,27 +62,18 @@ class Threshold:
     good: Floats = field(default_factory=lambda: np.empty(0))
     bad: Floats = field(default_factory=lambda: np.empty(0))
 
-    def given(self, evidence: ThresholdEvidence, *, recency: float = 1.0) -> Threshold:
-        """The posterior after `evidence`, each unit of which counts `recency` in [0, 1]."""
-        rows = sorted(evidence.masses.items())
-        middles = np.array([(place + 0.5) / bins for (place, bins), _ in rows])
-        seen = np.array([masses for _, masses in rows], dtype=np.float64).reshape(-1, 2)
-        counts = recency * np.maximum(seen, 0.0) / MICRO
-        return Threshold(
-            self.prior,
-            np.concatenate([self.confidences, middles]),
-            np.concatenate([self.good, counts[:, 0]]),
-            np.concatenate([self.bad, counts[:, 1]]),
-        )
+    def given(self, masses: Masses) -> Threshold:
+        """The posterior after the masses of decisions by bin of confidence."""
+        rows = by_bin(masses, (GOOD, BAD))
+        middles = np.array([(place + 0.5) / bins for place, bins, _ in rows])
+        seen = np.array([pair for _, _, pair in rows], dtype=np.float64).reshape(-1, 2)
+        good, bad = (np.maximum(seen, 0.0) / MICRO).T.copy()  # sums over strides round differently
+        return replace(self, confidences=middles, good=good, bad=bad)
 
     @property
     def observations(self) -> float:
         """Decisions behind the belief, beyond the prior."""
         return float(self.good.sum() + self.bad.sum())
-
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1)."""
-        return confidence(self.observations, halfway=halfway)
 
     @property
     def mean(self) -> float:

@@ -33,7 +33,6 @@ from scipy.special import ndtri
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.families.beta import confidence
 from pipelines.learning.priors import ExaminationPrior
 from pipelines.learning.recency import Discount
 
@@ -115,10 +114,6 @@ class Examination:
         """One draw of θ, by inverse CDF."""
         return self._quantile(rank, float(rng.random()))
 
-    def confidence(self, rank: int, halfway: float) -> float:
-        """How settled the belief about a rank is, in [0, 1)."""
-        return confidence(self.observations(rank), halfway=halfway)
-
     def observations(self, rank: int) -> float:
         """Results shown at that rank, beyond the prior."""
         return float(self.shown[self.rank == self._place(rank)].sum())
@@ -195,9 +190,9 @@ def _interpolated(values: Floats, knots: Floats) -> Floats:
     values = np.clip(values, knots[0], knots[-1])
     left = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
     right = (values - knots[left]) / (knots[left + 1] - knots[left])
-    found, rows = np.zeros((len(values), len(knots))), np.arange(len(values))
-    found[rows, left], found[rows, left + 1] = 1.0 - right, right
-    return found
+    weights, rows = np.zeros((len(values), len(knots))), np.arange(len(values))
+    weights[rows, left], weights[rows, left + 1] = 1.0 - right, right
+    return weights
 
 
 def _prior_of(prior: ExaminationPrior) -> tuple[Floats, Floats]:

@@ -92,19 +92,19 @@ def _cells(
     domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
     leads = _leads(scores, sizes)
     counted = np.arange(len(results)) if only is None else np.cumsum(sizes) - sizes + np.array(only)
-    told = counted[(ranks[counted] <= limits[counted, 0]) & ~np.isnan(leads[counted])]
+    valid = counted[(ranks[counted] <= limits[counted, 0]) & ~np.isnan(leads[counted])]
     # One number per cell: sorting those is many times faster than sorting rows.
     shape = (len(pages), len(_DOMAINS), *(int(most) + 1 for most in limits.max(axis=0)))
-    bins = _score_bins(scores[told], limits[told, 1]), _lead_bins(leads[told], limits[told, 2])
-    codes = np.ravel_multi_index((page[told], domains[told], ranks[told], *bins), shape)
+    bins = _score_bins(scores[valid], limits[valid, 1]), _lead_bins(leads[valid], limits[valid, 2])
+    codes = np.ravel_multi_index((page[valid], domains[valid], ranks[valid], *bins), shape)
     cells, where = np.unique(codes, return_inverse=True)
     masses = np.zeros((len(cells), 3), dtype=np.int64)
-    each = np.column_stack([np.ones(len(told)), scores[told], (1.0 + leads[told]) / 2.0])
+    each = np.column_stack([np.ones(len(valid)), scores[valid], (1.0 + leads[valid]) / 2.0])
     np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64))
-    known = list(pages)
+    buckets = list(pages)
     places = zip(*(part.tolist() for part in np.unravel_index(cells, shape)), strict=True)
     for (number, domain, rank, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):
-        of, under = known[number]
+        of, under = buckets[number]
         cell = Cell(under.day, _DOMAINS[domain].value, under.model, under.agent, rank, place[0], place[1], under.grid)
         yield of, cell, seen, score, lead
 
@@ -116,13 +116,13 @@ def _leads(scores: Floats, sizes: Ints) -> Floats:
         scores: Of all answers, one after another; NaN where one has none.
         sizes: How many results each answer has.
     """
-    told = np.where(np.isnan(scores), -np.inf, scores)
+    filled = np.where(np.isnan(scores), -np.inf, scores)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    best = np.repeat(np.maximum.reduceat(told, starts), sizes)
+    best = np.repeat(np.maximum.reduceat(filled, starts), sizes)
     answer = np.repeat(np.arange(len(sizes)), sizes)
-    tops = np.flatnonzero(told == best)
+    tops = np.flatnonzero(filled == best)
     top = tops[np.unique(answer[tops], return_index=True)[1]]  # of equals, the first: the others' best is their equal
-    rest = told.copy()
+    rest = filled.copy()
     rest[top] = -np.inf
     best[top] = np.maximum.reduceat(rest, starts)
     return np.where(np.isinf(best), np.nan, scores - best)

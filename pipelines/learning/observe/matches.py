@@ -70,9 +70,9 @@ def match_key_at(
 ) -> EvidenceKey:
     """The same, for who knows the bin of each measure of the match and the classes of rank and chance; or None."""
     # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
-    known = places[:-1] if places[-1] is None else places
-    told = (_UNKNOWN if place is None else f"{place:02d}" for place in known)
-    bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}.{depth:02d}"
+    measured = places[:-1] if places[-1] is None else places
+    texts = (_UNKNOWN if place is None else f"{place:02d}" for place in measured)
+    bin_ = f"{'.'.join(texts)}/{bins}.{'good' if good else 'bad'}.{depth:02d}"
     if draw is None:
         return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
     return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")

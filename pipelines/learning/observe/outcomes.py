@@ -22,7 +22,7 @@ from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.observe.pages import Pages
-from pipelines.learning.observe.sizes import CELLS, observe_sizes
+from pipelines.learning.observe.sizes import size_masses
 from pipelines.learning.parameters import (
     AGAINST,
     ALONE,
@@ -179,8 +179,8 @@ class OutcomeColumns:
             left, right, at = _pairs_of(columns // 2)
             padded = np.hstack([values, np.ones((len(values), 1))])
             speaks_for = np.rint(weight[:, None] * MICRO * (padded[:, left] * padded[:, right]))
-            told = speaks_for.astype(np.int64) * self.times[some, None]
-            _add_rows(masses, row[some], at, told, self._mass(some, weight))
+            masses_for = speaks_for.astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], at, masses_for, self._mass(some, weight))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -201,50 +201,47 @@ class OutcomeColumns:
         names, cell = list(hashes), [each.tolist() for each in np.unravel_index(cells, sizes)]
         for of, day, under, number, good, mass in zip(*cell, masses.tolist(), strict=True):
             bin_ = POSITIVE if good else NEGATIVE
-            where_kept = self.unders[under]
-            yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
+            scope = self.unders[under]
+            yield of, UsageKey(first + day, names[number], bin_, scope.principal, scope.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of verdicts by tally, how well their results match and where they stood; none on known questions."""
-        known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
-        told = known & (self.judged != UNJUDGED)
-        if not told.any():
+        alone = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
+        counted = alone & (self.judged != UNJUDGED)
+        if not counted.any():
             return
-        some, first = np.flatnonzero(told), int(self.day.min())
+        some, first = np.flatnonzero(counted), int(self.day.min())
         measured = [self._match_places(some, name) + 1 for name in MEASURED]
         asked, most = self._asked_places(some) + 1, int(self.bins.max())
         depth = rank_places(np.array([each.rank for each in self.results], dtype=np.int64))[self.result[some]]
         classes = int(depth.max()) + 1, int(asked.max()) + 1
         sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, *classes)
-        told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
-        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, depth, asked), sizes)
+        columns = (self.of, self.day - first, self.domain, self.kind, self.bins)
+        codes = np.ravel_multi_index((*(column[some] for column in columns), *measured, depth, asked), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
         cell = [each.tolist() for each in np.unravel_index(cells, sizes)]
-        for of, day, where, what, bins, *told_places, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
-            places = [place - 1 if place else None for place in told_places]
+        for of, day, where, what, bins, *measure_bins, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
+            places = [place - 1 if place else None for place in measure_bins]
             drawn, good = draw - 1 if draw else None, bool(what & _GOOD)
             key = match_key_at(first + day, _DOMAINS[where], places, depth=at, good=good, bins=bins, draw=drawn)
             yield of, key._replace(parameter=SURPLUS + key.parameter) if what & _SURPLUS else key, mass
 
     def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of what outcomes say about the sizes that made their results."""
-        made = [each.made for each in self.results]
-        told = np.flatnonzero(np.array([each is not None for each in made], dtype=bool)[self.result])
-        cells: dict[tuple[int, int, str, str, str, str, bool], list[int]] = {}
-        for place in told.tolist():
-            result, under = self.results[self.result[place]], self.unders[self.under[place]]
+        has_size = np.array([each.made is not None for each in self.results], dtype=bool)[self.result]
+        cells: dict[tuple[int, int, str, str, str, str, bool], dict[tuple[str, str], int]] = {}
+        for row in np.flatnonzero(has_size).tolist():
+            result, under = self.results[self.result[row]], self.unders[self.under[row]]
             scope = (result.domain.value, under.model, under.agent, under.intent)
-            leaf = (int(self.of[place]), int(self.day[place]), *scope, bool(self.surplus[place]))
-            masses = cells.setdefault(leaf, [0] * len(CELLS))
+            masses = cells.setdefault((int(self.of[row]), int(self.day[row]), *scope, bool(self.surplus[row])), {})
             if result.made is not None:
-                one = [0] * len(CELLS)
-                observe_sizes(one, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
-                for cell, mass in enumerate(one):
-                    masses[cell] += mass * int(self.times[place])
+                one = size_masses(result.made, good=bool(self.good[row]), weight=float(self.weight[row]))
+                for cell, mass in one.items():
+                    masses[cell] = masses.get(cell, 0) + mass * int(self.times[row])
         for (of, day, domain, model, agent, intent, surplus), masses in cells.items():
-            for (parameter, bin_), mass in zip(CELLS, masses, strict=True):
+            for (parameter, bin_), mass in masses.items():
                 if mass:
                     yield of, EvidenceKey(day, domain, model, agent, intent, SURPLUS * surplus + parameter, bin_), mass
 
@@ -254,13 +251,13 @@ class OutcomeColumns:
 
     def _match_places(self, some: _Ints, name: str) -> _Ints:
         """In which bin one measure of the match lies, for some outcomes; -1 where it is not known."""
-        known = [getattr(each.match, name, None) for each in self.results]
-        values = np.array([math.nan if value is None else value for value in known], dtype=np.float64)[
+        measures = [getattr(each.match, name, None) for each in self.results]
+        values = np.array([math.nan if value is None else value for value in measures], dtype=np.float64)[
             self.result[some]
         ]
-        told, bins = ~np.isnan(values), self.bins[some]
+        present, bins = ~np.isnan(values), self.bins[some]
         places = np.full(len(some), -1, dtype=np.int64)
-        places[told] = np.minimum((values[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        places[present] = np.minimum((values[present] * bins[present]).astype(np.int64), bins[present] - 1)
         return places
 
     def _asked_places(self, some: _Ints) -> _Ints:
@@ -282,9 +279,9 @@ class OutcomeColumns:
         bins = self.bins
         scores = np.array([math.nan if each.score is None else each.score for each in self.results])[self.result]
         masses = np.zeros((leaves, _FIRST_BIN + int(bins.max())), dtype=np.int64)
-        told = np.flatnonzero(~np.isnan(scores))
-        places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
-        np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
+        scored = np.flatnonzero(~np.isnan(scores))
+        places = np.minimum((scores[scored] * bins[scored]).astype(np.int64), bins[scored] - 1)
+        np.add.at(masses, (row[scored], _FIRST_BIN + places), self.mass[scored])
         for columns, some, values, weight in self._by_shape:
             agreed = weight[:, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
             speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
@@ -305,16 +302,16 @@ class OutcomeColumns:
         shape = np.empty(len(self.results), dtype=np.int64)
         for place, some in enumerate(shapes.values()):
             within[some], shape[some] = np.arange(len(some)), place
-        found = []
+        by_shape = []
         for place, (names, some) in enumerate(shapes.items()):
-            known = [column for column, name in enumerate(names) if name in _PLACES]
-            told = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
-            told = told.reshape(len(some), len(names))[:, known]
+            signal_columns = [column for column, name in enumerate(names) if name in _PLACES]
+            values = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
+            values = values.reshape(len(some), len(names))[:, signal_columns]
             outcomes = np.flatnonzero(shape[self.result] == place)
-            columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            relative = self._pages.relative(told, self._page[some], columns // 2)
-            found.extend(self._weighed(columns, outcomes, relative[within[self.result[outcomes]]]))
-        return found
+            columns = np.array([_PLACES[names[column]] for column in signal_columns], dtype=np.int64)
+            relative = self._pages.relative(values, self._page[some], columns // 2)
+            by_shape.extend(self._weighed(columns, outcomes, relative[within[self.result[outcomes]]]))
+        return by_shape
 
     def _weighed(self, columns: _Ints, outcomes: _Ints, values: _Floats) -> list[_Shape]:
         """The same with their weights: precedent counts in full, other signals as far as it left their page open.
@@ -329,12 +326,12 @@ class OutcomeColumns:
         if not len(ordered):
             return [(columns, outcomes, values, weight)]
         rest, own = np.flatnonzero(left >= 1.0), columns == _PRECEDENT
-        told = [
+        parts = [
             (columns, rest, values[rest], weight[rest]),
             (columns[own], ordered, values[ordered][:, own], weight[ordered]),
             (columns[~own], ordered, values[ordered][:, ~own], weight[ordered] * left[ordered]),
         ]
-        return [(of, outcomes[some], found, by) for of, some, found, by in told if len(of) and len(some)]
+        return [(of, outcomes[some], part_values, by) for of, some, part_values, by in parts if len(of) and len(some)]
 
 
 def _matched_alone(result: Observed) -> bool:

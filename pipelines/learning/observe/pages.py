@@ -19,7 +19,7 @@ _Floats = NDArray[np.float64]
 _PLACES: Mapping[str, int] = {signal.value: place for place, signal in enumerate(SIGNALS)}
 
 
-class Told(Protocol):
+class PageResult(Protocol):
     """A result on a page."""
 
     @property
@@ -34,19 +34,19 @@ class Pages:
         several: bool (pages,), which of them hold more than one result.
     """
 
-    def __init__(self, pages: Sequence[Sequence[Told]]) -> None:
+    def __init__(self, pages: Sequence[Sequence[PageResult]]) -> None:
         self._pages = pages
         self.several = np.array([len(page) > 1 for page in pages], dtype=bool)
 
-    def relative(self, told: _Floats, page: _Ints, signals: _Ints) -> _Floats:
+    def relative(self, values: _Floats, page: _Ints, signals: _Ints) -> _Floats:
         """Values of results (n, signals) by how far they are from their page's mean: ½ + s − mean, cut to [0, 1].
 
         What all results of a page share ranks none of them above another, and says nothing about weights: that a
         question's results all match its words well is no reason why users like them. Where nothing was shown beside a
         result there is nothing to measure it against, and its values stay as they are.
         """
-        compared = np.clip(0.5 + told - self._means[page[:, None], signals], 0.0, 1.0)
-        return np.where(self.several[page][:, None], compared, told)
+        compared = np.clip(0.5 + values - self._means[page[:, None], signals], 0.0, 1.0)
+        return np.where(self.several[page][:, None], compared, values)
 
     @cached_property
     def left_open(self) -> _Floats:
@@ -55,9 +55,9 @@ class Pages:
         It is 1 where nothing is told of what came of the same question, or nothing was shown beside a result.
         """
         left = np.ones(len(self._pages))
-        for names, pages, told in self._by_shape:
+        for names, pages, values in self._by_shape:
             if Signal.PRECEDENT.value in names:
-                precedent = told[:, names.index(Signal.PRECEDENT.value)]
+                precedent = values[:, names.index(Signal.PRECEDENT.value)]
                 np.minimum.at(left, pages, 2.0 * np.minimum(precedent, 1.0 - precedent))
         return left
 
@@ -68,11 +68,11 @@ class Pages:
         Sums are of whole micro-units, the same in any order.
         """
         sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
-        for names, of, told in self._by_shape:
-            known = [column for column, name in enumerate(names) if name in _PLACES]
+        for names, of, values in self._by_shape:
+            columns = [column for column, name in enumerate(names) if name in _PLACES]
             pages, begin, results = np.unique(of, return_index=True, return_counts=True)
-            where = pages[:, None], np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            sums[where] += np.add.reduceat(np.rint(told[:, known] * MICRO).astype(np.int64), begin, axis=0)
+            where = pages[:, None], np.array([_PLACES[names[column]] for column in columns], dtype=np.int64)
+            sums[where] += np.add.reduceat(np.rint(values[:, columns] * MICRO).astype(np.int64), begin, axis=0)
             counts[where] += results[:, None]
         means: _Floats = sums / np.maximum(counts, 1) / MICRO
         return means

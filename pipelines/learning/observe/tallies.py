@@ -128,8 +128,8 @@ class Tally:
 
     def note_mass(self, key: EvidenceKey, micro: int, *, surplus: bool = False) -> None:
         """Note one mass in micro-units."""
-        kept = key._replace(parameter=SURPLUS + key.parameter) if surplus else key
-        self._all.report(self.number, kept, micro)
+        stored = key._replace(parameter=SURPLUS + key.parameter) if surplus else key
+        self._all.report(self.number, stored, micro)
 
     def show(self, page: ImpressionBuckets, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""

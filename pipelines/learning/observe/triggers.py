@@ -61,7 +61,7 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     A trigger lasts from its first selection until `lasts_days` after its last one; one more selection by the same words
     reinforces it.
     """
-    said: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    by_principal: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     days: dict[tuple[str, str], tuple[int, int]] = {}
     uses = Uses.of(evidence.usage).columns()
     terms = np.array([name.startswith(LEARNED) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
@@ -71,11 +71,11 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
             each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal)
         )
         of = (content_hash, bin_.removeprefix(LEARNED))
-        said[of][principal] = said[of].get(principal, 0) + micro
+        by_principal[of][principal] = by_principal[of].get(principal, 0) + micro
         first, last = days.get(of, (day, day))
         days[of] = (min(first, day), max(last, day))
     by_content: defaultdict[str, list[LearnedTrigger]] = defaultdict(list)
-    for (content_hash, term), masses in sorted(said.items()):
+    for (content_hash, term), masses in sorted(by_principal.items()):
         first, last = days[content_hash, term]
         strength = sum(min(micro, MICRO) for micro in masses.values()) / MICRO
         if today - last <= prior.lasts_days and strength >= prior.least:
@@ -84,7 +84,7 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     return LearnedTriggers(
         [
             trigger
-            for found in by_content.values()
-            for trigger in sorted(found, key=lambda each: (-each.strength, each.term))[: prior.per_item]
+            for candidates in by_content.values()
+            for trigger in sorted(candidates, key=lambda each: (-each.strength, each.term))[: prior.per_item]
         ]
     )

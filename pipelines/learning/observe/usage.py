@@ -137,8 +137,8 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     np.add.at(ever, (row, bin_), micro)
     np.add.at(counted, (row, bin_), discounted)
     first, speaker = numbered((content, len(rows)), (principal, len(uses.principal.words)))
-    known = ~uses.principal.holds("")[counts]
-    share = _cap(counted, prior.principal_cap, _Speakers(row[first], known[first], speaker), bin_, discounted)
+    identified = ~uses.principal.holds("")[counts]
+    share = _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
     asked = _by_question(uses.question.words, (question, row, bin_), discounted * share[speaker])
@@ -151,20 +151,22 @@ def _by_question(
     """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
     question, row, bin_ = where
     named = np.array([name != "" for name in names], dtype=bool)
-    told = named[question] & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
-    if not told.any():
+    selected = named[question] & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
+    if not selected.any():
         return {}
     width = int(row.max()) + 1
-    cells, of_cell = np.unique(question[told] * width + row[told], return_inverse=True)
+    cells, of_cell = np.unique(question[selected] * width + row[selected], return_inverse=True)
     sums = np.zeros((len(cells), 2), dtype=np.int64)
     np.add.at(
-        sums, (of_cell, (bin_[told] == _BINS[NEGATIVE]).astype(np.int64)), np.rint(counted[told]).astype(np.int64)
+        sums,
+        (of_cell, (bin_[selected] == _BINS[NEGATIVE]).astype(np.int64)),
+        np.rint(counted[selected]).astype(np.int64),
     )
-    said, at = np.divmod(cells, width)
-    known = _observations(sums)
-    begin, end = (np.searchsorted(said, np.arange(len(names)), side=side) for side in ("left", "right"))
+    question_of_cell, at = np.divmod(cells, width)
+    observations = _observations(sums)
+    begin, end = (np.searchsorted(question_of_cell, np.arange(len(names)), side=side) for side in ("left", "right"))
     return {
-        name: QuestionOutcomes(at[part], known[part, 0], known[part, 1])
+        name: QuestionOutcomes(at[part], observations[part, 0], observations[part, 1])
         for number, name in enumerate(names)
         if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
     }
@@ -178,7 +180,7 @@ class _Speakers(NamedTuple):
     """
 
     row: Ints
-    known: NDArray[np.bool_]
+    identified: NDArray[np.bool_]
     of: Ints
 
 
@@ -190,10 +192,10 @@ def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints
     Returns:
         The share of each one's outcomes that counts, float64 (speakers,).
     """
-    said = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
-    np.add.at(said, (speakers.of, bin_), micro)
-    outcomes = np.maximum(said[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
-    share = np.where(speakers.known, capped_share(outcomes.sum(axis=1) / MICRO, cap), 1.0)
+    masses = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
+    np.add.at(masses, (speakers.of, bin_), micro)
+    outcomes = np.maximum(masses[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
+    share = np.where(speakers.identified, capped_share(outcomes.sum(axis=1) / MICRO, cap), 1.0)
     surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
     for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
         np.subtract.at(counted[:, place], speakers.row, surplus[:, column])

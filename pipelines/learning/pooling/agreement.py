@@ -145,21 +145,21 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     Args:
         session: Whose reading it is; its overlay is a part of `evidence`. None reads what all read.
     """
-    found, by_intent = gathered(evidence, priors.robustness)
+    by_node, by_intent = gathered(evidence, priors.robustness)
     project = _project(priors, today)
-    nodes = Nodes.of(found.paths)
+    nodes = Nodes.of(by_node.paths)
     cap = priors.robustness.effective_cap
     everywhere = Discount(today, priors.recency.global_half_life_days)
-    domain = places_of((path[:1] for path in found.paths), nodes.by_path[0])
-    by_domain = (wide(side, found.columns) for side in found.observed(domain, len(DOMAINS), everywhere))
+    domain = places_of((path[:1] for path in by_node.paths), nodes.by_path[0])
+    by_domain = (wide(side, by_node.columns) for side in by_node.observed(domain, len(DOMAINS), everywhere))
     root, offset = _root(priors.signals, *by_domain, cap=cap)
     factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
-    top, *below = nodes.levels(found, project)
+    top, *below = nodes.levels(by_node, project)
     top = replace(top, offset=offset, strength_factor=factor)
-    tree = BeliefTree.grown(nodes, found, root, [top, *below], priors.pooling, cap=cap)
+    tree = BeliefTree.grown(nodes, by_node, root, [top, *below], priors.pooling, cap=cap)
     if session is not None:
         own, _ = gathered(session.overlay, priors.robustness)
-        tree = tree.of_session(own, session.alike.correlation(), priors.pooling, cap=cap)
+        tree = tree.of_session(own, session.moments.correlation(), priors.pooling, cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
     discriminant = priors.signals.weighing is WeightMethod.DISCRIMINANT
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}

@@ -71,8 +71,8 @@ def conflicts(before: Sides, after: Sides, session: Sides, *, margin: float, str
         _met(place, before.get(place, _NONE), after.get(place, _NONE), mine, strength)
         for place, mine in session.items()
     )
-    found = [one for one in met if one.session_shift * one.others_shift < 0.0 and one.margin >= margin]
-    return sorted(found, key=lambda one: (-one.margin, one.place))
+    opposed = [one for one in met if one.session_shift * one.others_shift < 0.0 and one.margin >= margin]
+    return sorted(opposed, key=lambda one: (-one.margin, one.place))
 
 
 def _met(

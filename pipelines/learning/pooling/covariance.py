@@ -40,8 +40,7 @@ class Spread:
 
     Attributes:
         covariance: float64 (signals, signals), positive definite.
-        known: float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior: 0 for
-            one that never varied or was never told.
+        certainty: float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior.
         free: float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find
             something: less for one that was seen and hardly varies.
         noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it
@@ -52,7 +51,7 @@ class Spread:
     """
 
     covariance: Floats
-    known: Floats
+    certainty: Floats
     free: Floats
     noise: Floats
     balance: float
@@ -74,7 +73,9 @@ def read_spread(
         principal_cap: Observations that one principal's outcomes of one content count at most.
     """
     masses = _masses(evidence, discount, daily_cap)
-    repetition = read_repetition(evidence, discount, alike=prior.alike, principal_cap=principal_cap)
+    repetition = read_repetition(
+        evidence, discount, correlation=prior.question_correlation, principal_cap=principal_cap
+    )
     return {domain: _spread(prior, masses[place], repetition) for place, domain in enumerate(_DOMAINS)}
 
 
@@ -90,8 +91,8 @@ def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
     share = capped_share(np.maximum(daily.hits + daily.misses, 0) / MICRO, daily_cap)
     counted = np.zeros((len(_DOMAINS) * len(_COLUMNS), 2), dtype=np.int64)
     for side, micro in enumerate((daily.hits, daily.misses)):
-        told = np.rint(discount.of_days(micro.astype(np.float64), daily.day) * share)
-        np.add.at(counted[:, side], daily.place, told.astype(np.int64))
+        masses_today = np.rint(discount.of_days(micro.astype(np.float64), daily.day) * share)
+        np.add.at(counted[:, side], daily.place, masses_today.astype(np.int64))
     return counted.reshape(len(_DOMAINS), 2, len(PAIRS), 2)
 
 
@@ -100,10 +101,10 @@ def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
     scatter, seen = np.zeros((size, size)), np.zeros((size, size))
     outcomes = []
     for kind in masses:
-        covariance, told = _covariance(np.maximum(kind, 0) / MICRO)
-        scatter += told * covariance
-        seen += told
-        outcomes.append(float(np.diag(told).max()))
+        covariance, n = _covariance(np.maximum(kind, 0) / MICRO)
+        scatter += n * covariance
+        seen += n
+        outcomes.append(float(np.diag(n).max()))
     stated = prior.strength * prior.variance
     strength = seen + prior.strength
     shared = np.where(np.eye(size, dtype=bool), 1.0, seen / (seen + prior.apart))
@@ -111,7 +112,7 @@ def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
     varied = np.maximum(np.diag(scatter), 0.0) / stated
     return Spread(
         covariance=covariance,
-        known=-np.expm1(-varied),
+        certainty=-np.expm1(-varied),
         free=1.0 - np.diag(seen / strength) / (1.0 + varied),
         noise=np.minimum(1.0, np.sqrt(np.diag(covariance) / prior.variance)),
         balance=_balance(*outcomes),
@@ -147,5 +148,5 @@ def _positive(covariance: Floats, prior: SpreadPrior) -> Floats:
     Moments of signals that were not always told together need not be those of any distribution.
     """
     values, vectors = np.linalg.eigh(covariance)
-    kept: Floats = (vectors * np.maximum(values, prior.least)) @ vectors.T
-    return kept
+    bounded: Floats = (vectors * np.maximum(values, prior.least)) @ vectors.T
+    return bounded

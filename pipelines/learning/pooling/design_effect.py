@@ -47,19 +47,19 @@ class Repetition:
         return min(outcomes, max(self.worth, outcomes - self.lost))
 
 
-def read_repetition(evidence: Evidence, discount: Discount, *, alike: float, principal_cap: float) -> Repetition:
+def read_repetition(evidence: Evidence, discount: Discount, *, correlation: float, principal_cap: float) -> Repetition:
     """What outcomes are worth by the questions that they came of.
 
     Args:
-        alike: Correlation ρ of outcomes under one question, in [0, 1].
+        correlation: ρ, that of outcomes under one question, in [0, 1].
         principal_cap: Observations that one principal's outcomes of one content under one question count at most.
     """
-    said = _said_of_questions(evidence, discount, principal_cap=principal_cap)
-    worth = float((said / (1.0 + np.maximum(said - 1.0, 0.0) * alike)).sum())
-    return Repetition(worth, lost=float(said.sum()) - worth)
+    per_question = _outcomes_per_question(evidence, discount, principal_cap=principal_cap)
+    worth = float((per_question / (1.0 + np.maximum(per_question - 1.0, 0.0) * correlation)).sum())
+    return Repetition(worth, lost=float(per_question.sum()) - worth)
 
 
-def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap: float) -> Floats:
+def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_cap: float) -> Floats:
     """Outcomes of each question as they count today, in observations, ascending, float64 (questions,).
 
     What is not known to come of any question is left out. In this order sums are the same in whichever order evidence
@@ -71,9 +71,9 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
 
     Examples:
         >>> from pipelines.learning.uses import UsageKey
-        >>> said = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
-        >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): n * MICRO for key, n in said.items()}
-        >>> _said_of_questions(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()
+        >>> n = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
+        >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): each * MICRO for key, each in n.items()}
+        >>> _outcomes_per_question(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()
         [2.0, 4.0]
     """
     uses = Uses.of(evidence.usage).columns()
@@ -82,12 +82,12 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
         (each.codes[outcomes], len(each.words)) for each in (uses.question, uses.content, uses.principal)
     )
     first, speaker = numbered(question, content, principal)
-    said = np.zeros(len(first), dtype=np.int64)
+    by_speaker = np.zeros(len(first), dtype=np.int64)
     masses = discount.of_days(uses.micro[outcomes].astype(np.float64), uses.day[outcomes]).astype(np.int64)
-    np.add.at(said, speaker, masses)
-    known = ~uses.principal.holds("")[outcomes][first]
-    most = np.where(known, round(principal_cap * MICRO), np.iinfo(np.int64).max)
+    np.add.at(by_speaker, speaker, masses)
+    identified = ~uses.principal.holds("")[outcomes][first]
+    most = np.where(identified, round(principal_cap * MICRO), np.iinfo(np.int64).max)
     of_question, asked = np.unique(question[0][first], return_inverse=True)
     counted = np.zeros(len(of_question), dtype=np.int64)
-    np.add.at(counted, asked, np.clip(said, 0, most))
+    np.add.at(counted, asked, np.clip(by_speaker, 0, most))
     return np.asarray(np.sort(counted) / MICRO)

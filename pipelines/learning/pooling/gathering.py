@@ -71,8 +71,8 @@ class Gathered:
 
     def _side(self, micro: Ints, group: Ints, groups: int, discount: Discount | None) -> Floats:
         # A float holds a micro-unit exactly up to 9·10⁹ observations.
-        told = micro.astype(np.float64)
-        counted = np.rint((told if discount is None else discount.of_days(told, self.daily.day)) * self.share)
+        values = micro.astype(np.float64)
+        counted = np.rint((values if discount is None else discount.of_days(values, self.daily.day)) * self.share)
         if np.abs(counted).sum() > _INT64_SAFE:
             raise OverflowError("evidence: expected the sum of all masses within int64")
         width = max(len(self.columns), 1)
@@ -89,7 +89,11 @@ def gathered(evidence: Evidence, robustness: RobustnessPrior) -> tuple[Gathered,
     domain = masses.coded("domain", {name: code for code, name in enumerate(_DOMAINS)})
     model, agent, intent = (masses.named(part) for part in ("model", "agent", "intent"))
     # An observation is made at the agent; without one at the model, without either at the domain.
-    path = [domain, np.where(model.known | agent.known, model.codes, -1), np.where(agent.known, agent.codes, -1)]
+    path = [
+        domain,
+        np.where(model.specified | agent.specified, model.codes, -1),
+        np.where(agent.specified, agent.codes, -1),
+    ]
     by_node = _Nodes.of(path, [_DOMAINS, model.names, agent.names])
     by_intent = _Nodes.of([domain, intent.codes], [_DOMAINS, intent.names])
     return by_node.gathered(masses, robustness), by_intent.gathered(masses, robustness)
@@ -105,7 +109,7 @@ class _Named:
 
     names: Sequence[str]
     codes: Ints
-    known: NDArray[np.bool_]
+    specified: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

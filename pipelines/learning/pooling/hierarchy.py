@@ -76,8 +76,8 @@ class Pooled:
 
     def of(self, columns: Ints) -> Pooled:
         """Some of the parameters."""
-        kept = self._where((slice(None), columns))
-        return kept if kept.strength is None else replace(kept, strength=kept.strength.of(columns))
+        some = self._where((slice(None), columns))
+        return some if some.strength is None else replace(some, strength=some.strength.of(columns))
 
     def _where(self, which: slice | tuple[slice, Ints]) -> Pooled:
         return Pooled(
@@ -148,27 +148,27 @@ def pool_below(
     pooling: PoolingPrior,
     *,
     effective_cap: float = math.inf,
-    found: Correlation | None = None,
+    correlation: Correlation | None = None,
 ) -> Pooled:
     """Beliefs of the nodes of one level, whose evidence holds that of their children.
 
     Args:
         above: The level of their parents.
         effective_cap: See `pool`.
-        found: How much siblings differ, where more of them are known than stand in `level`.
+        correlation: How much siblings differ, where more of them are known than stand in `level`.
     """
     prior_mean = _prior_means(level, above.mean)
-    if found is None:
-        found = intraclass_correlation(
+    if correlation is None:
+        correlation = intraclass_correlation(
             level.parent, len(above.hits), prior_mean=prior_mean, hits=level.hits, misses=level.misses
         )
-    strength = believed_strength(found, above.strength, pooling)
+    strength = believed_strength(correlation, above.strength, pooling)
     share = capped_share(level.hits + level.misses, effective_cap)
     counted = level.hits * share, level.misses * share
-    kept = np.empty_like(prior_mean), np.empty_like(prior_mean)
+    posterior = np.empty_like(prior_mean), np.empty_like(prior_mean)
     for rows in _blocks(prior_mean):
         hits, misses = (side[rows] for side in counted)
-        kept[0][rows], kept[1][rows] = _believed(
+        posterior[0][rows], posterior[1][rows] = _believed(
             level,
             above,
             list(strength.points(_factor(level, rows), weakest=pooling.weakest)),
@@ -176,7 +176,7 @@ def pool_below(
             prior_mean=prior_mean[rows],
             counted=(hits, misses),
         )
-    return Pooled(prior_mean, kept[0], *counted, kept[1], strength)
+    return Pooled(prior_mean, posterior[0], *counted, posterior[1], strength)
 
 
 def _factor(level: Level, rows: slice) -> Floats | None:

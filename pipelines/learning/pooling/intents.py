@@ -12,7 +12,6 @@ from scipy.special import logit, ndtri, polygamma, psi
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Signal
-from pipelines.learning.families.beta import confidence
 from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, Gathered, Path, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.priors import Priors
@@ -58,10 +57,6 @@ class IntentFactor:
         """One draw of the factor (Thompson sampling)."""
         return float(np.exp(np.mean(logit(np.clip(rng.beta(self.a, self.b), _EDGE, 1.0 - _EDGE)) - self.expected)))
 
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1)."""
-        return confidence(self.observations, halfway=halfway)
-
 
 @dataclass(frozen=True, slots=True)
 class Intents:
@@ -101,20 +96,22 @@ class Intents:
         return IntentFactor(a, b, self.expected[place, at], float(self.belief.n[place, at].sum()))
 
 
-def read_intents(priors: Priors, found: Gathered, today: int, root: Pooled, domain: Level) -> Intents:
+def read_intents(priors: Priors, gathered: Gathered, today: int, root: Pooled, domain: Level) -> Intents:
     """Pool intents under their domains, in the way that models are: a rare one hardly departs from its domain.
 
     Args:
         root: The belief of all domains together.
-        domain: The level of domains as the hierarchy has it; what it observed is taken from `found` instead.
+        domain: The level of domains as the hierarchy has it; what it observed is taken from `gathered` instead.
     """
     domains: dict[Path, int] = {(each.value, ANY): place for place, each in enumerate(Domain)}
-    places = numbered(path for path in found.paths if path[1] != ANY)
+    places = numbered(path for path in gathered.paths if path[1] != ANY)
     parent = np.array([domains[path[0], ANY] for path in places], dtype=np.int64)
     discount = Discount(today, priors.recency.project_half_life_days)
-    direct, below = (found.observed(places_of(found.paths, level), len(level), discount) for level in (domains, places))
-    offset = None if domain.offset is None else domain.offset[:, found.columns]
+    direct, below = (
+        gathered.observed(places_of(gathered.paths, level), len(level), discount) for level in (domains, places)
+    )
+    offset = None if domain.offset is None else domain.offset[:, gathered.columns]
     levels = [Level(domain.parent, *direct, offset, domain.strength_factor), Level(parent, *below)]
     cap = priors.robustness.effective_cap
-    _, of_domain, of_intent = pool(root.of(found.columns), levels, priors.pooling, effective_cap=cap)
-    return Intents(places, found.columns, of_intent, logit(of_domain.mean[parent]))
+    _, of_domain, of_intent = pool(root.of(gathered.columns), levels, priors.pooling, effective_cap=cap)
+    return Intents(places, gathered.columns, of_intent, logit(of_domain.mean[parent]))

@@ -26,14 +26,14 @@ class SessionEvidence:
 
     Attributes:
         overlay: Evidence that it alone has brought, and no other session reads yet.
-        alike: How much sessions that completed before it started differ, by all of `COLUMNS`.
+        moments: How much sessions that completed before it started differ, by all of `COLUMNS`.
     """
 
     overlay: Evidence
-    alike: Moments
+    moments: Moments
 
 
-def said_by(overlay: Evidence) -> Mapping[Path, Floats]:
+def observed_by(overlay: Evidence) -> Mapping[Path, Floats]:
     """What a session observed at each node, float64 (2, columns): observations for, then against."""
     masses: dict[Path, Floats] = {}
     for key, micro in overlay.counts.items():
@@ -61,10 +61,10 @@ def to_plain(moments: Moments) -> dict[str, list[float]]:
     return {name: table[column].tolist() for name, column in COLUMNS.items() if table[column].any()}
 
 
-def from_plain(told: Mapping[str, list[float]]) -> Moments:
+def from_plain(stored: Mapping[str, list[float]]) -> Moments:
     """What `to_plain` wrote; parameters that no longer exist are left out."""
     table = np.zeros((len(COLUMNS), 4))
     for name, column in COLUMNS.items():
-        if name in told:
-            table[column] = told[name]
+        if name in stored:
+            table[column] = stored[name]
     return Moments(*table.T)

@@ -61,7 +61,9 @@ class PoolingStrength(NamedTuple):
                 yield np.maximum((kappa + 1.0) / factor[:, None] - 1.0, weakest), weight
 
 
-def believed_strength(found: Correlation, above: PoolingStrength | None, pooling: PoolingPrior) -> PoolingStrength:
+def believed_strength(
+    correlation: Correlation, above: PoolingStrength | None, pooling: PoolingPrior
+) -> PoolingStrength:
     """The posterior of κ at one level, on points that lie evenly in ln κ.
 
     At the top the prior is that of a uniform shrinkage κ₀/(κ + κ₀), p(κ) ∝ κ₀/(κ + κ₀)² with median κ₀ = `initial`
@@ -72,7 +74,7 @@ def believed_strength(found: Correlation, above: PoolingStrength | None, pooling
     siblings of which next to nothing is known leave κ as open as none.
 
     Args:
-        found: How much siblings differ.
+        correlation: How much siblings differ.
         above: The posterior of the level above; None at the top.
         pooling: Bounds, median, and points.
     """
@@ -80,10 +82,10 @@ def believed_strength(found: Correlation, above: PoolingStrength | None, pooling
     kappas = np.exp(logs)
     stated = kappas * pooling.initial / (kappas + pooling.initial) ** 2
     prior = stated[:, None] if above is None else _moved(logs, stated, pooling.ratio) @ above.weights
-    known = found.freedom > 0.0
-    expected = np.where(known, found.chance + 1.0 / (kappas[:, None] + 1.0), 1.0)
-    spread = np.where(known, np.maximum(found.chance + found.rho, 0.0), 0.0)
-    log = np.log(prior) - found.freedom / 2.0 * (np.log(expected) + spread / expected)
+    defined = correlation.freedom > 0.0
+    expected = np.where(defined, correlation.chance + 1.0 / (kappas[:, None] + 1.0), 1.0)
+    spread = np.where(defined, np.maximum(correlation.chance + correlation.rho, 0.0), 0.0)
+    log = np.log(prior) - correlation.freedom / 2.0 * (np.log(expected) + spread / expected)
     mass = np.exp(log - log.max(axis=0))
     return PoolingStrength(kappas, mass / mass.sum(axis=0))
 

@@ -59,9 +59,9 @@ class Nodes:
         parents = [np.zeros(len(domains), dtype=np.int64), *(np.array(each, dtype=np.int64) for each in above)]
         return cls((domains, models, agents), parents)
 
-    def levels(self, found: Gathered, discount: Discount) -> list[Level]:
+    def levels(self, gathered: Gathered, discount: Discount) -> list[Level]:
         """What was observed at each node itself."""
-        direct = (found.observed(places_of(found.paths, level), len(level), discount) for level in self.by_path)
+        direct = (gathered.observed(places_of(gathered.paths, level), len(level), discount) for level in self.by_path)
         return [Level(parent, *sides) for parent, sides in zip(self.parents, direct, strict=True)]
 
 
@@ -93,7 +93,14 @@ class BeliefTree:
 
     @classmethod
     def grown(
-        cls, nodes: Nodes, found: Gathered, root: Pooled, levels: Sequence[Level], pooling: PoolingPrior, *, cap: float
+        cls,
+        nodes: Nodes,
+        gathered: Gathered,
+        root: Pooled,
+        levels: Sequence[Level],
+        pooling: PoolingPrior,
+        *,
+        cap: float,
     ) -> BeliefTree:
         """Pool everything observed.
 
@@ -102,30 +109,32 @@ class BeliefTree:
             levels: As `nodes` has them; priors of their own are of all of `COLUMNS`.
             cap: At most so many observations of a node stand against its prior (LRN-3).
         """
-        told = [_of(level, found.columns) for level in levels]
-        pooled = pool(root.of(found.columns), told, pooling, effective_cap=cap)
-        return cls(nodes, found.columns, pooled, pool(root, [_untold(level) for level in levels], pooling))
+        observed_levels = [_of(level, gathered.columns) for level in levels]
+        pooled = pool(root.of(gathered.columns), observed_levels, pooling, effective_cap=cap)
+        return cls(nodes, gathered.columns, pooled, pool(root, [_untold(level) for level in levels], pooling))
 
-    def of_session(self, found: Gathered, alike: Correlation, pooling: PoolingPrior, *, cap: float) -> BeliefTree:
+    def of_session(
+        self, gathered: Gathered, correlation: Correlation, pooling: PoolingPrior, *, cap: float
+    ) -> BeliefTree:
         """The same with a level more: what one session observed, on top of what its domain, model or agent believes.
 
         Nothing in a session fades (LRN-2). Where it observed nothing it believes what its agent does.
 
         Args:
-            found: What the session alone observed; the nodes' own evidence holds it, too.
-            alike: How much sessions differ, by all of `COLUMNS`.
+            gathered: What the session alone observed; the nodes' own evidence holds it, too.
+            correlation: How much sessions differ, by all of `COLUMNS`.
             cap: See `grown`.
         """
-        differ = Correlation(*(each[self.columns] for each in alike))
+        differ = Correlation(*(each[self.columns] for each in correlation))
         own = []
         for depth, level in enumerate(self.nodes.by_path, start=1):
-            at = places_of((path[:depth] for path in found.paths), level)
+            at = places_of((path[:depth] for path in gathered.paths), level)
             places, row = np.unique(at[at >= 0], return_inverse=True)
             group = np.full(len(at), -1, dtype=np.int64)
             group[at >= 0] = row
-            sides = (wide(side, found.columns) for side in found.observed(group, len(places), None))
+            sides = (wide(side, gathered.columns) for side in gathered.observed(group, len(places), None))
             here = Level(places, *(side[:, self.columns] for side in sides))
-            belief = pool_below(self.levels[depth], here, pooling, effective_cap=cap, found=differ)
+            belief = pool_below(self.levels[depth], here, pooling, effective_cap=cap, correlation=differ)
             own.append(_Own({place: row for row, place in enumerate(places.tolist())}, belief))
         return replace(self, own=own)
 
@@ -155,18 +164,20 @@ class BeliefTree:
             path.insert(0, int(self.nodes.parents[depth - 1][path[0]]))
         return path
 
-    def _with(self, untold: Pooled, told: Pooled) -> Pooled:
+    def _with(self, unobserved: Pooled, observed: Pooled) -> Pooled:
         def row(before: Floats, after: Floats) -> Floats:
             whole = before.copy()
             whole[:, self.columns] = after
             return whole
 
         return Pooled(
-            row(untold.prior_mean, told.prior_mean),
-            row(untold.kappa, told.kappa),
-            row(untold.hits, told.hits),
-            row(untold.misses, told.misses),
-            None if untold.variance is None or told.variance is None else row(untold.variance, told.variance),
+            row(unobserved.prior_mean, observed.prior_mean),
+            row(unobserved.kappa, observed.kappa),
+            row(unobserved.hits, observed.hits),
+            row(unobserved.misses, observed.misses),
+            None
+            if unobserved.variance is None or observed.variance is None
+            else row(unobserved.variance, observed.variance),
         )
 
 

@@ -101,9 +101,9 @@ class _Weigher:
 
     def mean(self) -> Floats:
         """Shares at the mean of agreement, (signals,)."""
-        found = self._found()
+        learned = self._learned()
         doubt = self._doubt()
-        return (1.0 - doubt) * found + doubt * self._stated
+        return (1.0 - doubt) * learned + doubt * self._stated
 
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
         """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares.
@@ -114,12 +114,12 @@ class _Weigher:
         drawn = _log_odds(agreement)
         if self._spread is None:
             return self._shares(drawn)
-        found = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
-        return _shares(np.maximum(found + (self.mean() - self._found()), 0.0), self._stated)
+        learned = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
+        return _shares(np.maximum(learned + (self.mean() - self._learned()), 0.0), self._stated)
 
-    def _found(self) -> Floats:
-        found: Floats = self._shares(self._mean_log_odds())[0]
-        return found
+    def _learned(self) -> Floats:
+        learned: Floats = self._shares(self._mean_log_odds())[0]
+        return learned
 
     def _mean_log_odds(self) -> Floats:
         """Log-odds of agreement, the mean of the rates after good and after bad outcomes, (1, signals)."""
@@ -133,11 +133,11 @@ class _Weigher:
         """
         if self._spread is None:
             return _shares(np.maximum(odds, 0.0), self._stated)
-        known = self._spread.known
-        scaled = odds + known * (self._stated_odds - self._mean_log_odds())
+        certainty = self._spread.certainty
+        scaled = odds + certainty * (self._stated_odds - self._mean_log_odds())
         alone = _shares(np.maximum(scaled, 0.0), self._stated)
-        together = _shares(known * discriminant(odds, self._spread.covariance), alone)
-        return (alone @ known)[:, None] * together + (1.0 - known) * alone
+        together = _shares(certainty * discriminant(odds, self._spread.covariance), alone)
+        return (alone @ certainty)[:, None] * together + (1.0 - certainty) * alone
 
     def _doubt(self) -> float:
         """The part of the weights that is left to what is stated, in [0, 1].
@@ -166,7 +166,7 @@ def _among(spread: Spread, columns: Sequence[int]) -> Spread:
     return replace(
         spread,
         covariance=spread.covariance[np.ix_(columns, columns)],
-        known=spread.known[columns],
+        certainty=spread.certainty[columns],
         free=spread.free[columns],
         noise=spread.noise[columns],
     )

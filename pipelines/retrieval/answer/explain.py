@@ -1,9 +1,10 @@
-"""Lines of the table of candidates as objects, with all that explains their scores (RET-18)."""
+"""Lines of the table of candidates as results, with all that explains their scores (RET-18)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -11,11 +12,13 @@ import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal, WeightBelief
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Channel, ChannelHit, Contribution, RankedResult, Signal, WeightBelief
+from pipelines.domain.sizing import made_by
 from pipelines.quality.groups import exact_sums
+from pipelines.retrieval.ranking.fusion import SignalWeight, SignalWeights
 from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Flags, Floats, Ints, ScoreTerm
-from pipelines.retrieval.ranking.weights import SignalWeight, SignalWeights
-from pipelines.retrieval.snapshot.ports import StoredContent, StoredOccurrence
+from pipelines.retrieval.snapshot.ports import ReadableBeliefs, StoredContent, StoredOccurrence
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -191,3 +194,74 @@ def _relevances(candidates: Candidates, believed: Sequence[Mapping[Signal, Signa
     ).reshape(len(believed), len(SIGNALS))
     lines = candidates.number
     return np.clip(exact_sums(candidates.signals[lines] * expected[candidates.merged.scope[lines]]), 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is told of a result beside its score.
+
+    Attributes:
+        match: How well it matches the query's own words.
+        probability, doubtful, above_next, propensity: As `RankedResult` has them.
+    """
+
+    match: Match | None = None
+    probability: float | None = None
+    doubtful: bool = False
+    above_next: float | None = None
+    propensity: float = 1.0
+
+
+UNJUDGED = Verdict()
+
+
+def results(
+    candidates: Sequence[Candidate],
+    beliefs: ReadableBeliefs,
+    verdicts: Sequence[Verdict] | None = None,
+) -> tuple[RankedResult, ...]:
+    """Candidates of one query, in their order, as ranked results.
+
+    Args:
+        verdicts: On each of them; None where none is told.
+    """
+    told = verdicts or [UNJUDGED] * len(candidates)
+    return tuple(
+        _result(rank, candidate, beliefs, verdict)
+        for rank, (candidate, verdict) in enumerate(zip(candidates, told, strict=True), start=1)
+    )
+
+
+def _result(
+    rank: int,
+    candidate: Candidate,
+    beliefs: ReadableBeliefs,
+    verdict: Verdict,
+) -> RankedResult:
+    occurrence = candidate.occurrence
+    chunk = occurrence.label
+    return RankedResult(
+        rank=rank,
+        content_hash=candidate.content_hash,
+        chunk_id=chunk.chunk_id,
+        uris=candidate.uris,
+        text=candidate.text,
+        kind=chunk.kind,
+        symbol=chunk.symbol,
+        heading_path=chunk.heading_path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        domain=occurrence.domain,
+        channels=candidate.channels,
+        signals=candidate.signals,
+        contributions=candidate.contributions,
+        relevance=candidate.relevance,
+        probability=verdict.probability,
+        above_next=verdict.above_next,
+        propensity=verdict.propensity,
+        examination=beliefs.examined(occurrence.domain, rank),
+        made=made_by(chunk),
+        match=verdict.match,
+        doubtful=verdict.doubtful,
+        alike=candidate.alike,
+    )

@@ -12,12 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.graph import EdgeArrays
-from pipelines.retrieval.channels.degree import DegreeChannel
-from pipelines.retrieval.channels.dense import DenseChannel
-from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
-from pipelines.retrieval.channels.rankings import Hits
-from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Ranked, SearchChannel
-from pipelines.retrieval.channels.triggers import TriggerChannel, Triggered
+from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
+from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Hits, Ranked, SearchChannel
+from pipelines.retrieval.channels.searching import DenseChannel, TriggerChannel, Triggered
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex
 

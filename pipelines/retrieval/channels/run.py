@@ -4,17 +4,63 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ScoreRows = Callable[[Ints], Floats]
+"""One number for each of some contents, named by row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """Rows of contents, each once, and a channel's scores of them (higher is better), best first.
+
+    Attributes:
+        rows: int64 (n,).
+        scores: float64 (n,).
+    """
+
+    rows: Ints
+    scores: Floats
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, float]]) -> Hits:
+        """Rows with their scores, the best first.
+
+        Examples:
+            >>> found = Hits.of([(7, 0.5), (3, 0.25)])
+            >>> len(found), list(found.head(1))
+            (2, [(7, 0.5)])
+        """
+        known = list(pairs)
+        rows, scores = zip(*known, strict=True) if known else ((), ())
+        return cls(np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return zip(self.rows.tolist(), self.scores.tolist(), strict=True)
+
+    def head(self, depth: int) -> Hits:
+        """The first `depth` of them."""
+        return self if len(self.rows) <= depth else Hits(self.rows[:depth], self.scores[:depth])
+
+
+NOTHING = Hits.of(())
+
 
 DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
 """Channels that find by meaning, one per encoder."""

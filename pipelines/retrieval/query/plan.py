@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.query.understanding.understand import taken_apart, understood
+from pipelines.retrieval.query.understanding import taken_apart, understood
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.facts import GenerationFacts
-from pipelines.retrieval.snapshot.filters import RowFilter
+from pipelines.retrieval.snapshot.documents import GenerationFacts, RowFilter
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ import numpy as np
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.channels.rankings import ScoreRows
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import Ranked, ScoreRows
+from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
-from pipelines.retrieval.ranking.weights import SignalWeights, weighed
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.ports import PairScorer
 

@@ -1,16 +1,24 @@
-"""Facts of a generation's documents as columns: what ranking asks of many documents at once."""
+"""What a generation's documents declare: columns for ranking, filters, and which signals there are (RET-4, RET-13)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.retrieval.snapshot.ports import DeclaredFacts, DocumentFacts
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ranking import Signal
+from pipelines.indexes.graph.graph import EdgeKind
+from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.snapshot.ports import ContentStore, DeclaredFacts, DocumentFacts, OpenGeneration
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,3 +114,259 @@ NO_DOCUMENTS = Documents.of(())
 def source_type(facts: DocumentFacts) -> str:
     """What kind of source a document is, as trust in it is learned: declared as `source_type`, or its content type."""
     return facts.metadata.get(SOURCE_TYPE, facts.content_type.value)
+
+
+Test = Callable[[DocumentFacts, str], bool]
+
+_SETS = 64  # sets kept: one per filter in use; a byte and a row number per content each
+
+
+class RowFilter:
+    """The contents of one generation that filters let through, found on first use of a filter and kept."""
+
+    def __init__(self, chunks: ContentStore) -> None:
+        self._chunks = chunks
+        self._rows = lru_cache(maxsize=_SETS)(self._found)
+
+    def rows(self, filters: Mapping[str, str]) -> RowSet | None:
+        """What may be found; None where nothing is asked of documents.
+
+        Raises:
+            ValueError: A filter asks for what no document can have, such as a date that is none.
+        """
+        return self._of(filters) if filters else None
+
+    def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
+        """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""
+        named = {f"{name}:{value}": {name: value} for name, value in sorted(filters.items())}
+        alone = tuple(told for told, one in named.items() if not len(self._of(one)))
+        return alone or (" and ".join(named),)
+
+    def _of(self, filters: Mapping[str, str]) -> RowSet:
+        return self._rows(tuple(sorted(filters.items())))
+
+    def _found(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
+        wanted = dict(filters)
+        mask = self._chunks.mask(lambda facts: matches(facts, wanted))
+        if not mask.any():
+            # What is no date is told, also where no document is dated and none was compared with it.
+            for name in sorted(TIMES & wanted.keys()):
+                seconds(wanted[name])
+        return RowSet(mask)
+
+
+def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
+    """Whether a document has everything asked for.
+
+    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
+    is known of every document. One in a folder lies in all that hold that folder, too.
+    """
+    return all(_holds(facts, name, wanted) for name, wanted in filters.items())
+
+
+def _holds(facts: DocumentFacts, name: str, wanted: str) -> bool:
+    declared = facts.metadata.get(name)
+    if name == "folder" and declared is not None:
+        return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
+    if declared is not None or name not in _KNOWN:
+        return declared == wanted
+    return _KNOWN[name](facts, wanted)
+
+
+def _since(facts: DocumentFacts, wanted: str) -> bool:
+    return facts.modified_at is not None and facts.modified_at >= seconds(wanted)
+
+
+def _until(facts: DocumentFacts, wanted: str) -> bool:
+    return facts.modified_at is not None and facts.modified_at < seconds(wanted)
+
+
+_KNOWN: Mapping[str, Test] = MappingProxyType(
+    {
+        "domain": lambda facts, wanted: facts.domain.value == wanted,
+        "type": lambda facts, wanted: facts.content_type.value == wanted,
+        "language": lambda facts, wanted: facts.language == wanted,
+        "since": _since,
+        "until": _until,
+    }
+)
+
+
+@lru_cache(maxsize=_SETS)
+def seconds(date: str) -> float:
+    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
+
+    Raises:
+        ValueError: It is none.
+
+    Examples:
+        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
+        (86400.0, 0.0)
+    """
+    try:
+        parsed = datetime.fromisoformat(date)
+    except ValueError as error:
+        raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+TIMES = frozenset({"since", "until"})
+"""Filters whose value is a date or time, whatever documents declare."""
+
+
+def is_time(value: str) -> bool:
+    """Whether a filter by time understands a value.
+
+    Examples:
+        >>> is_time("2024-05-31"), is_time("yesterday")
+        (True, False)
+    """
+    try:
+        seconds(value)
+    except ValueError:
+        return False
+    return True
+
+
+FOLDER = "folder"
+"""Name under which a document's folder is a fact."""
+
+_CITES = list(EdgeKind).index(EdgeKind.CITES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GenerationFacts:
+    """Which facts a query may ask for, and which signals this generation can tell.
+
+    Attributes:
+        values: Values by name of every fact that documents share; what tells single documents apart is left out.
+        available_signals: Signals of quality that at least one document says something about.
+        cited: How often other contents cite each content, int64 (contents,).
+        most_cited: The most citations that any document has.
+        structure: How whole each chunk is, by place, float64 (chunks,).
+        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
+        documents: Every document, by its number.
+        isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
+    """
+
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    available_signals: frozenset[Signal] = frozenset()
+    cited: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    most_cited: int = 0
+    structure: np.ndarray = field(default_factory=lambda: np.ones(0))
+    parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    documents: Documents = NO_DOCUMENTS
+    isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+
+    def known(self, name: str, value: str) -> bool:
+        """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
+        return is_time(value) if name in TIMES else value in self.values.get(name, ())
+
+    def authority(self, rows: np.ndarray, citations: np.ndarray) -> np.ndarray:
+        """log(1 + c) / log(1 + c_max), where c are the citations that are declared, or found if those are more."""
+        if not self.most_cited:
+            return np.zeros(len(rows))
+        found = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
+        counts, of_row = np.unique(np.maximum(found, citations), return_inverse=True)
+        most = math.log1p(self.most_cited)
+        return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
+
+
+NO_FACTS = GenerationFacts()
+"""Of a generation whose documents declare nothing."""
+
+
+def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> GenerationFacts:
+    """What a generation's documents declare, and how often they cite one another.
+
+    Args:
+        encoder: The one by whose vectors contents stand alone or not.
+        most: Values of a name above which it is none that one filters by.
+    """
+    documents = generation.chunks.documents()
+    cited = _cited(generation)
+    most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
+    values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
+    tells = {signal for document in documents for signal in _told(document)}
+    tells |= {Signal.AUTHORITY} if most_cited else set()
+    tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
+    tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
+    isolation = _isolation(generation, encoder)
+    tells |= {Signal.ISOLATION} if len(isolation) else set()
+    return GenerationFacts(
+        values, frozenset(tells), cited, most_cited, structure, parents, Documents.of(documents), isolation
+    )
+
+
+def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
+    """Values by name of the facts that documents share.
+
+    Examples:
+        >>> sorted(shared_values([("folder", "a/b")], most=1)["folder"])
+        ['a', 'a/b']
+        >>> sorted(shared_values([("team", "core"), ("id", "1"), ("id", "2")], most=1))
+        ['team']
+    """
+    values: dict[str, set[str]] = {}
+    for name, value in declared:
+        held = values.setdefault(name, set())
+        if name == FOLDER:
+            held.update(_ancestors(value))
+        elif len(held) <= most:
+            held.add(value)
+    return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
+
+
+def rooted(parents: np.ndarray) -> np.ndarray:
+    """Parents of chunks by place, without those that lead in a circle and never to a top.
+
+    Examples:
+        >>> rooted(np.array([-1, 0, 1, 4, 3])).tolist()
+        [-1, 0, 1, -1, -1]
+    """
+    above = parents
+    for _ in range(len(parents).bit_length()):  # twice as far up each time
+        above = np.where(above >= 0, above[above], -1)
+    return np.where(above >= 0, -1, parents)
+
+
+def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:
+    yield "domain", document.domain.value
+    yield "type", document.content_type.value
+    if document.language is not None:
+        yield "language", document.language
+    yield from document.metadata.items()
+
+
+def _told(document: DeclaredFacts) -> Iterator[Signal]:
+    if document.modified_at is not None:
+        yield Signal.NOVELTY
+    if document.tier is not None:
+        yield Signal.TIER
+    if document.validation is not None:
+        yield Signal.VALIDATION
+    if document.intent is not None:
+        yield Signal.CONGRUENCE
+
+
+def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
+    try:
+        told = generation.dense(encoder).isolation
+    except StoreError:
+        told = None
+    return np.zeros(0, dtype=np.float32) if told is None else told
+
+
+def _cited(generation: OpenGeneration) -> np.ndarray:
+    try:
+        edges = generation.graph.arrays()
+    except StoreError:
+        return np.zeros(0, dtype=np.int64)
+    counts: np.ndarray = np.bincount(edges.target[edges.kind == _CITES], minlength=edges.contents)[: edges.contents]
+    return counts
+
+
+def _ancestors(folder: str) -> Iterator[str]:
+    parts = folder.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))

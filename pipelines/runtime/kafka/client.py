@@ -168,9 +168,9 @@ class _Watched(KafkaConnectionManager):  # type: ignore[misc]
     def refusal(self) -> Exception | None:
         """One of the refusals, where all brokers refuse."""
         brokers = [broker.node_id for broker in self.cluster.brokers() or self.cluster.bootstrap_brokers()]
-        found = [self._failures.get(broker) for broker in brokers]
-        refusals = [error for error in found if error is not None and _refusal(error) is not None]
-        return refusals[0] if refusals and len(refusals) == len(found) else None
+        failures = [self._failures.get(broker) for broker in brokers]
+        refusals = [error for error in failures if error is not None and _refusal(error) is not None]
+        return refusals[0] if refusals and len(refusals) == len(failures) else None
 
     def lacks(self, topic: str) -> bool:
         """Whether brokers answered, and hold no such topic."""

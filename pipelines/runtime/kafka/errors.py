@@ -1,7 +1,7 @@
 """What weft says where Kafka refuses a client: who or what was refused, and the setting or permission that changes it.
 
-Two clients are in use, and both end here: `kafka_client` asks with the exceptions of kafka-python, `kafka_log` with the
-codes and texts of librdkafka. Refusals are `ConfigurationError`: no later try cures them. Messages hold no secrets.
+Two clients are in use, and both end here: `client` asks with the exceptions of kafka-python, `reader` with the codes
+and texts of librdkafka. Refusals are `ConfigurationError`: no later try cures them. Messages hold no secrets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Access:
         Args:
             text: The client's own words, where they say more.
         """
-        return ConfigurationError(f"{self}: {_REASONS[refusal](self.settings)}{text and f' ({text})'}")
+        return ConfigurationError(f"{self}: {_reason(refusal, self.settings)}{text and f' ({text})'}")
 
     def not_permitted(self, operation: str = "", resource: str = "") -> ConfigurationError:
         """The error of a user who may not do that.
@@ -88,14 +88,14 @@ class Access:
             "create it"
         )
 
-    def unavailable(self, found: str) -> BrokerUnavailableError:
+    def unavailable(self, text: str) -> BrokerUnavailableError:
         """The error of a broker that does not answer."""
-        if "socket disconnected" in found or "EOF" in found:
+        if "socket disconnected" in text or "EOF" in text:
             protocol = self.settings.security_protocol
             advice = f"does its listener expect another kafka.security_protocol than {protocol}, or does it stop?"
         else:
             advice = "is the broker up?"
-        return BrokerUnavailableError(f"{self}: expected an answer, found {found}; {advice}")
+        return BrokerUnavailableError(f"{self}: expected an answer, found {text}; {advice}")
 
 
 def tls_refusal(text: str) -> Refusal | None:
@@ -106,14 +106,14 @@ def tls_refusal(text: str) -> Refusal | None:
     >>> tls_refusal("error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number 42")
     <Refusal.CERTIFICATE: 'certificate'>
     """
-    said = text.lower()
-    if "alert" in said:  # the broker's words about this client
-        return Refusal.CERTIFICATE if any(alert in said for alert in _ALERTS) else None
-    if "certificate verify failed" not in said:
+    words = text.lower()
+    if "alert" in words:  # the broker's words about this client
+        return Refusal.CERTIFICATE if any(alert in words for alert in _ALERTS) else None
+    if "certificate verify failed" not in words:
         return None
-    if "has expired" in said:
+    if "has expired" in words:
         return Refusal.EXPIRED
-    return Refusal.HOST if any(words in said for words in _OTHER_HOST) else Refusal.AUTHORITY
+    return Refusal.HOST if any(part in words for part in _OTHER_HOST) else Refusal.AUTHORITY
 
 
 def sasl_refusal(text: str) -> Refusal:
@@ -122,73 +122,56 @@ def sasl_refusal(text: str) -> Refusal:
     >>> sasl_refusal("SASL authentication error: Authentication failed: Invalid username or password")
     <Refusal.USER: 'user'>
     """
-    said = text.lower()
-    if "unsupported sasl mechanism" in said:
+    words = text.lower()
+    if "unsupported sasl mechanism" in words:
         return Refusal.MECHANISM
-    return Refusal.PROTOCOL if "current sasl state" in said else Refusal.USER
-
-
-def _user(settings: KafkaSettings) -> str:
-    return (
-        f"expected user {settings.sasl_username!r} to be let in with {settings.sasl_mechanism}, found the "
-        "authentication refused: check kafka.sasl_username and kafka.sasl_password (WEFT__KAFKA__SASL_PASSWORD)"
-    )
-
-
-def _mechanism(settings: KafkaSettings) -> str:
-    return (
-        f"expected the broker to offer {settings.sasl_mechanism}, found that it does not: set kafka.sasl_mechanism to "
-        "one of its listener"
-    )
-
-
-def _protocol(settings: KafkaSettings) -> str:
-    return (
-        f"expected a listener for {settings.security_protocol}, found one that speaks otherwise: set "
-        "kafka.security_protocol as the listener has it, or the port of such a listener in kafka.bootstrap"
-    )
-
-
-def _authority(settings: KafkaSettings) -> str:
-    trusted = "one that this machine trusts" if settings.ssl_cafile is None else f"one in {settings.ssl_cafile}"
-    return (
-        f"expected a broker's certificate signed by an authority, {trusted}, found another: give the file of the "
-        "authority that signed it as kafka.ssl_cafile"
-    )
-
-
-def _expired(_: KafkaSettings) -> str:
-    return (
-        "expected a broker's certificate that is valid today, found an expired one: renew it at the broker, or correct "
-        "this machine's clock; kafka.ssl_cafile cannot help"
-    )
-
-
-def _host(settings: KafkaSettings) -> str:
-    return (
-        f"expected a broker's certificate for a host of {settings.bootstrap}, found one for others: name brokers in "
-        "kafka.bootstrap as their certificates do, or set kafka.ssl_check_hostname to false"
-    )
-
-
-def _certificate(settings: KafkaSettings) -> str:
-    if settings.ssl_certfile is None:
-        return (
-            "expected to be let in without a certificate, found that the broker asks for one: set kafka.ssl_certfile "
-            "and kafka.ssl_keyfile"
-        )
-    return (
-        f"expected the certificate in {settings.ssl_certfile} to be accepted, found it refused: give one that is valid "
-        "and signed by an authority of the broker as kafka.ssl_certfile"
-    )
+    return Refusal.PROTOCOL if "current sasl state" in words else Refusal.USER
 
 
 _REASONS = {
-    Refusal.USER: _user,
-    Refusal.MECHANISM: _mechanism,
-    Refusal.PROTOCOL: _protocol,
-    Refusal.AUTHORITY: _authority,
-    Refusal.EXPIRED: _expired,
-    Refusal.HOST: _host,
-    Refusal.CERTIFICATE: _certificate,
+    Refusal.USER: (
+        "expected user {user!r} to be let in with {mechanism}, found the authentication refused: check "
+        "kafka.sasl_username and kafka.sasl_password (WEFT__KAFKA__SASL_PASSWORD)"
+    ),
+    Refusal.MECHANISM: (
+        "expected the broker to offer {mechanism}, found that it does not: set kafka.sasl_mechanism to one of its "
+        "listener"
+    ),
+    Refusal.PROTOCOL: (
+        "expected a listener for {protocol}, found one that speaks otherwise: set kafka.security_protocol as the "
+        "listener has it, or the port of such a listener in kafka.bootstrap"
+    ),
+    Refusal.AUTHORITY: (
+        "expected a broker's certificate signed by an authority, {trusted}, found another: give the file of the "
+        "authority that signed it as kafka.ssl_cafile"
+    ),
+    Refusal.EXPIRED: (
+        "expected a broker's certificate that is valid today, found an expired one: renew it at the broker, or correct "
+        "this machine's clock; kafka.ssl_cafile cannot help"
+    ),
+    Refusal.HOST: (
+        "expected a broker's certificate for a host of {bootstrap}, found one for others: name brokers in "
+        "kafka.bootstrap as their certificates do, or set kafka.ssl_check_hostname to false"
+    ),
+    Refusal.CERTIFICATE: (
+        "expected the certificate in {certificate} to be accepted, found it refused: give one that is valid and signed "
+        "by an authority of the broker as kafka.ssl_certfile"
+    ),
 }
+_NO_CERTIFICATE = (
+    "expected to be let in without a certificate, found that the broker asks for one: set kafka.ssl_certfile and "
+    "kafka.ssl_keyfile"
+)
+
+
+def _reason(refusal: Refusal, settings: KafkaSettings) -> str:
+    if refusal is Refusal.CERTIFICATE and settings.ssl_certfile is None:
+        return _NO_CERTIFICATE
+    return _REASONS[refusal].format(
+        user=settings.sasl_username,
+        mechanism=settings.sasl_mechanism,
+        protocol=settings.security_protocol,
+        bootstrap=settings.bootstrap,
+        certificate=settings.ssl_certfile,
+        trusted="one that this machine trusts" if settings.ssl_cafile is None else f"one in {settings.ssl_cafile}",
+    )

@@ -112,10 +112,10 @@ class LogGaps:
         if not answer.responses:
             return []
         (of_topic,) = answer.responses
-        (found,) = of_topic.partitions
-        if found.error_code:
-            raise kafka_errors.for_code(found.error_code)(f"topic {self._topic}, partition {partition}")
-        return list(_stretches_of(found))
+        (answered,) = of_topic.partitions
+        if answered.error_code:
+            raise kafka_errors.for_code(answered.error_code)(f"topic {self._topic}, partition {partition}")
+        return list(_stretches_of(answered))
 
     def _leader(self, partition: int) -> int:
         (described,) = self._admin.describe_topics([self._topic])
@@ -167,11 +167,11 @@ def _described(admin: KafkaAdminClient, producer_id: int) -> tuple[str, int] | N
     return None
 
 
-def _stretches_of(found: Any) -> Iterator[Stretch]:
+def _stretches_of(answer: Any) -> Iterator[Stretch]:
     """The batches of one partition's answer, and what of them readers get, as Kafka's own consumer decides it."""
-    waiting = sorted(found.aborted_transactions or (), key=lambda one: -one.first_offset)
+    waiting = sorted(answer.aborted_transactions or (), key=lambda one: -one.first_offset)
     aborted: set[int] = set()
-    records = MemoryRecords(bytes(found.records or b""))
+    records = MemoryRecords(bytes(answer.records or b""))
     while (batch := records.next_batch()) is not None:
         while waiting and waiting[-1].first_offset <= batch.last_offset:
             aborted.add(waiting.pop().producer_id)

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
+FETCH_BYTES = 4_194_304
+"""Per partition and fetch: about 20,000 small events, or 16 of the largest."""
+
 
 class Record(NamedTuple):
     """One record as it lies in the log; nothing in it has been decoded or checked.

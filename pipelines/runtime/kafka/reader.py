@@ -17,7 +17,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Kaf
 
 from pipelines.domain.errors import ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka.errors import Access, sasl_refusal, tls_refusal
-from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Records
+from pipelines.runtime.kafka.log import FETCH_BYTES, Batches, LogFacts, OpenTransaction, Records
 from pipelines.runtime.kafka.writer import KafkaTopics
 from pipelines.runtime.settings import KafkaSettings
 
@@ -208,8 +208,8 @@ class KafkaSource:
         try:
             yield
         except KafkaException as error:
-            found = error.args[0]
-            raise read_error(found.code(), found.str(), self._access) from error
+            cause = error.args[0]
+            raise read_error(cause.code(), cause.str(), self._access) from error
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -227,7 +227,7 @@ def _columns(messages: Sequence[Any]) -> Records:
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers."""
     password, key_password = settings.sasl_password, settings.ssl_keyfile_password
-    told = {
+    options = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": settings.security_protocol,
         "sasl.mechanism": settings.sasl_mechanism,
@@ -246,10 +246,10 @@ def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
         "allow.auto.create.topics": False,  # a look must not make a topic with the broker's default partitions
         "auto.offset.reset": "error",
         "check.crcs": True,
-        "max.partition.fetch.bytes": settings.fetch_bytes,
-        "fetch.wait.max.ms": settings.fetch_wait_ms,
+        "max.partition.fetch.bytes": FETCH_BYTES,
+        "fetch.wait.max.ms": 100,  # an empty fetch is answered then: bounds what a quiet topic adds to freshness
         "queued.min.messages": 2 * max_poll_records,  # a poll is ready while another is consumed; more is only memory
-        "fetch.queue.backoff.ms": settings.fetch_pause_ms,
+        "fetch.queue.backoff.ms": 1,  # the client's own pause after it read ahead, 1000, starves an updater
         "socket.timeout.ms": settings.request_timeout_ms,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}

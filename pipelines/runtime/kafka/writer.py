@@ -1,8 +1,7 @@
-"""Writing to Kafka, and asking about topics; reading is in `kafka_log`, and how brokers are reached in `kafka_client`.
+"""Writing to Kafka, and asking about topics.
 
-Foreign errors are mapped there: everything that a later try may cure is `BrokerUnavailableError`, an offset that the
-log does not hold is `WrongLogError`, a record too large for any request is `InvalidEventError`, a setting or permission
-that stands in the way is `ConfigurationError`.
+What a later try may cure is `BrokerUnavailableError`, an offset that the log does not hold is `WrongLogError`, a record
+too large for any request is `InvalidEventError`, a setting or permission in the way is `ConfigurationError`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pipelines.domain.errors import (
 from pipelines.runtime.kafka.client import Connections
 from pipelines.runtime.kafka.errors import Access
 from pipelines.runtime.kafka.gaps import LogGaps, open_transaction
-from pipelines.runtime.kafka.log import LogFacts, OpenTransaction
+from pipelines.runtime.kafka.log import FETCH_BYTES, LogFacts, OpenTransaction
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ class KafkaTopics:
 
     def gaps(self, topic: str, settings: KafkaSettings) -> LogGaps:
         """What explains the gaps between a topic's records; call it within `errors`."""
-        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=settings.fetch_bytes)
+        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=FETCH_BYTES)
 
     def open_transaction(self, topic: str, partition: int) -> OpenTransaction | None:
         """The oldest open transaction of a partition, as far as the broker tells."""
@@ -150,7 +149,7 @@ class KafkaPublisher:
         # Nobody waits for a client that is opened again any longer than for the one before it.
         self._hasty = settings.model_copy(update={"connect_timeout_ms": settings.send_block_ms})
         self._counting, self._opening = threading.Lock(), threading.Lock()
-        self.waiting = self.lost = self._told = 0
+        self.waiting = self.lost = self._reported = 0
         self._reason: WeftError | None = None
         self._spent = self._closed = False
         self._open(settings)
@@ -197,7 +196,7 @@ class KafkaPublisher:
                 late = self.waiting
                 break
         with self._counting:
-            lost, self._told, reason = self.lost - self._told, self.lost, self._reason
+            lost, self._reported, reason = self.lost - self._reported, self.lost, self._reason
         if late:
             reason = self._connections.mapped(kafka_errors.KafkaTimeoutError("none in time"))
         if (lost or late) and isinstance(reason, ConfigurationError):
@@ -239,13 +238,11 @@ class KafkaPublisher:
                 acks="all",
                 enable_idempotence=settings.idempotent,
                 allow_auto_create_topics=False,
-                linger_ms=settings.linger_ms,
-                batch_size=settings.batch_bytes,
+                linger_ms=5,  # events of one burst share a request
+                batch_size=131_072,
                 delivery_timeout_ms=settings.delivery_timeout_ms,
                 max_block_ms=settings.send_block_ms,
             )
-        # Version 3.0.12 keeps that setting from the part that asks for topics, and a broker may make one when asked.
-        self._producer._metadata.config["allow_auto_create_topics"] = False
         # Version 3.0.12 keeps that setting from the part that asks for topics, and a broker may make one when asked.
         self._producer._metadata.config["allow_auto_create_topics"] = False
 

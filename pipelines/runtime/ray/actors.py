@@ -35,8 +35,8 @@ class Shared(Generic[Value]):
 
     def get(self) -> Value:
         """The value."""
-        found: Value = ray.get(self._reference)
-        return found
+        value: Value = ray.get(self._reference)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,15 @@ class ActorPool:
             WeftError: Actors died over a task, again and again, or none could be started.
         """
         self._start_all()
-        waiting, done, died, told = deque(range(len(tasks))), dict[int, Any](), Counter[int](), 0
+        waiting, done, died, yielded = deque(range(len(tasks))), dict[int, Any](), Counter[int](), 0
         try:
-            while told < len(tasks):
+            while yielded < len(tasks):
                 while self._idle and waiting:
                     self._ask(self._idle.pop(0), method, tasks, waiting.popleft())
-                while told in done:
-                    yield done.pop(told)
-                    told += 1
-                if told < len(tasks):
+                while yielded in done:
+                    yield done.pop(yielded)
+                    yielded += 1
+                if yielded < len(tasks):
                     self._next(waiting, done, died)
         finally:
             self._doing = {reference: _Doing(doing.actor) for reference, doing in self._doing.items()}
@@ -140,7 +140,7 @@ class ActorPool:
         (reference,), _ = ray.wait(list(self._doing), num_returns=1)
         doing = self._doing.pop(reference)
         try:
-            found = ray.get(reference)
+            result = ray.get(reference)
         except RayTaskError as error:
             self._idle.append(doing.actor)
             if doing.task is not None:
@@ -151,7 +151,7 @@ class ActorPool:
             self._lost_unused = 0
             self._idle.append(doing.actor)
             if doing.task is not None:
-                done[doing.task] = found
+                done[doing.task] = result
 
     def _lost(self, doing: _Doing, error: RayError, waiting: deque[int], died: Counter[int]) -> None:
         """Start another actor for one that is gone; what it did is to be done first of all."""

@@ -71,7 +71,7 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
     if address == "local":
         # A cluster that Ray starts for this process turns token authentication on and makes the token itself.
         local: dict[str, Any] = {"num_cpus": settings.cpus or None, "object_store_memory": settings.object_store_bytes}
-        with _saying_no_more_than(logging.ERROR, _TOKEN_LOG):
+        with _at_level(logging.ERROR, _TOKEN_LOG):
             ray.init(address="local", include_dashboard=False, **local, **common)
     else:
         _take_token(address)
@@ -97,13 +97,13 @@ def require_head(address: str, source: str, *, within_s: float) -> None:
         head = address.removeprefix(_CLIENT) if client else canonicalize_bootstrap_address(address)
     except (OSError, ValueError) as error:
         raise WeftError(f"{expected}, found: {error}: start one (ray start --head), or correct {source}") from error
-    found = _said_by(head, within_s)
-    if found not in (_ALIVE | {grpc.StatusCode.UNIMPLEMENTED} if client else _ALIVE):
-        what = f"no answer within {within_s:g} s" if found in _SILENT else f"something else there ({found.value[1]})"
+    status = _status_of(head, within_s)
+    if status not in (_ALIVE | {grpc.StatusCode.UNIMPLEMENTED} if client else _ALIVE):
+        what = f"no answer within {within_s:g} s" if status in _SILENT else f"something else there ({status.value[1]})"
         raise WeftError(f"{expected}, found {what}: start it, or correct {source}; 'local' needs none")
 
 
-def _said_by(head: str, within_s: float) -> grpc.StatusCode:
+def _status_of(head: str, within_s: float) -> grpc.StatusCode:
     with init_grpc_channel(head, [("grpc.enable_http_proxy", 0)]) as channel:
         try:
             channel.unary_unary(_CHECK_ALIVE)(b"", timeout=within_s, wait_for_ready=True)
@@ -140,7 +140,7 @@ def _take_token(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _saying_no_more_than(level: int, log: logging.Logger) -> Iterator[None]:
+def _at_level(level: int, log: logging.Logger) -> Iterator[None]:
     """Within a block, let a log hold messages of a level and above: that a new cluster has a token is no warning.
 
     Not where another one is joined: that it has none is one.
@@ -162,13 +162,13 @@ def keeping_signal_handlers() -> Iterator[None]:
     """
     libc = ctypes.CDLL(None)
     own = signal.getsignal(signal.SIGTERM)
-    kept = {number: ctypes.create_string_buffer(_SIGACTION_BYTES) for number in _HANDLED}
-    for number, action in kept.items():
+    actions = {number: ctypes.create_string_buffer(_SIGACTION_BYTES) for number in _HANDLED}
+    for number, action in actions.items():
         libc.sigaction(int(number), None, action)
     try:
         yield
     finally:
-        for number, action in kept.items():
+        for number, action in actions.items():
             libc.sigaction(int(number), action, None)
         if callable(own) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, own)

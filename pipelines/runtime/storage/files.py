@@ -136,9 +136,9 @@ def verify_files(folder: Path, files: Mapping[str, str]) -> None:
     """
     for name, expected in sorted(files.items()):
         path = folder / name
-        found = sha256_of(path) if path.is_file() else "no file"
-        if found != expected:
-            raise CorruptionError(f"{path}: expected sha256 {expected}, found {found}; rebuild or roll back")
+        actual = sha256_of(path) if path.is_file() else "no file"
+        if actual != expected:
+            raise CorruptionError(f"{path}: expected sha256 {expected}, found {actual}; rebuild or roll back")
     for path in files_below(folder):
         name = path.relative_to(folder).as_posix()
         if name != MANIFEST_FILE and name not in files:

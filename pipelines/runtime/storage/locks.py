@@ -56,10 +56,10 @@ def holders_of(path: Path) -> list[Holder]:
     The file is not opened: closing it would let go of what this process itself holds of it.
     """
     try:
-        found, locks = path.stat(), _LOCKS.read_text(encoding="ascii")
+        status, locks = path.stat(), _LOCKS.read_text(encoding="ascii")
     except OSError:
         return []
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     pids = set()
     for line in locks.splitlines():
         # "3: POSIX ADVISORY WRITE 4711 fe:00:131 120 120"; who waits stands behind an arrow.

@@ -127,8 +127,8 @@ class TableQueries:
 
     def number(self, query: str) -> int:
         """The one number that a query answers."""
-        found = self._run(query).fetchall()
-        return int(found[0][0])
+        ((number,),) = self._run(query).fetchall()
+        return int(number)
 
     def counts(self, name: str, column: str) -> dict[str, int]:
         """Rows by the value of a column, the largest number first; "unknown" stands for no value."""
@@ -163,28 +163,28 @@ class TableQueries:
         """
         keys = self._sampled(query, by[0])
         ranges = [(0, len(keys) + 1)]  # of places among the keys: a range holds what lies from one key up to the next
-        again = 0  # rows that were told before their range proved too long, and come once more
+        again = 0  # rows that were yielded before their range proved too long, and come once more
         while ranges:
             first, end = ranges.pop()
-            told = 0
+            passed = 0
             try:
                 for table in self._between(query, by, keys[first - 1 : first], keys[end - 1 : end], at_once):
-                    told += table.num_rows
+                    passed += table.num_rows
                     new = table.slice(again)
                     again -= table.num_rows - new.num_rows
                     yield new.select(schema.names).cast(schema)
             except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
                 if not _is_too_much(error) or end - first < 2:
                     raise self._mapped(error) from error
-                again += told
+                again += passed
                 middle = (first + end) // 2
                 ranges += [(middle, end), (first, middle)]
 
     def _sampled(self, query: str, column: str) -> list[str]:
         """Different values of a column, in order, that cut the rows of a query in parts of about one size."""
         sampled = f"select {column} from ({query}) using sample reservoir({_CUTS} rows) repeatable (1)"  # noqa: S608
-        found = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
-        return [str(value) for (value,) in found]
+        values = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
+        return [str(value) for (value,) in values]
 
     def _between(
         self, query: str, by: Sequence[str], low: Sequence[str], high: Sequence[str], at_once: int

@@ -12,12 +12,12 @@ import msgspec
 import typer
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import SourceError, StoreError
+from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.embedding.encoders.precision import pinned
 from pipelines.feedback.events.attributor import Attributor, texts_in
-from pipelines.runtime.storage.errors import advice_on
 from pipelines.serving.console.options import CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import reading
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
 Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the response was given.")]
@@ -31,7 +31,9 @@ def attribute(response: Response, contents: Contents, options: CommonOptions) ->
     """
     settings = options.settings()
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
-    text = _text_of(response)
+    with reading(response):
+        from_stdin = str(response) == "-"
+        text = sys.stdin.read() if from_stdin else response.read_text(encoding="utf-8", errors="replace")
     catalog = Catalog(require_store(settings))
     with closing(catalog.open_live()) as generation:
         texts = texts_in(generation, [ContentHash(each) for each in contents])
@@ -42,12 +44,3 @@ def attribute(response: Response, contents: Contents, options: CommonOptions) ->
     if attribution is None:
         raise StoreError("expected a response and a content of the live generation, found nothing to compare")
     sys.stdout.write(json.dumps(msgspec.to_builtins(attribution), sort_keys=True) + "\n")
-
-
-def _text_of(response: Path) -> str:
-    if str(response) == "-":
-        return sys.stdin.read()
-    try:
-        return response.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SourceError(f"{response}: expected a readable file, found: {error}: {advice_on(error)}") from error

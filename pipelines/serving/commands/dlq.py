@@ -10,16 +10,15 @@ from contextlib import closing
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from pipelines.feedback.publish.dead_letters import envelope, replayed
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import KeptDeadLetter
+from pipelines.feedback.store.tables import StoredDeadLetter, dead_letters_in
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, store_command
-from pipelines.serving.console.terminal import cells, moment, tell
+from pipelines.serving.console.terminal import moment, table_of, tell
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
 Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
@@ -40,7 +39,7 @@ def list_dead_letters(
 ) -> None:
     """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
     counts: Counter[str] = Counter()
-    shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
+    shown: list[tuple[PartitionReport, StoredDeadLetter]] = []
     for state in states(options.settings(), partition):
         report = state.report()
         counts.update(report.reasons)
@@ -52,7 +51,11 @@ def list_dead_letters(
         for report, letter in shown:
             sys.stdout.write(envelope(letter, report.topic, report.partition).decode() + "\n")
         return
-    tell(_table(shown))
+    rows = [
+        (report.partition, each.offset, moment(each.timestamp), each.reason, f"{each.size:,}", each.detail)
+        for report, each in shown
+    ]
+    tell(table_of(("partition", "offset", "time", "reason", "bytes", "detail"), [tuple(map(str, row)) for row in rows]))
     sys.stdout.write("".join(f"{name}: {count:,}\n" for name, count in sorted(counts.items())) or "no dead letters\n")
 
 
@@ -81,16 +84,8 @@ def replay(
     sys.stdout.write(json.dumps(counts, sort_keys=True) + "\n")
 
 
-def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLetter]:
+def _letters(state: PartitionState, reason: str | None) -> Iterator[StoredDeadLetter]:
     offset = 0
-    while letters := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
+    while letters := state.read(dead_letters_in, offset, _AT_ONCE):
         yield from (letter for letter in letters if reason in {None, letter.reason})
         offset = letters[-1].offset + 1
-
-
-def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:
-    table = Table("partition", "offset", "time", "reason", "bytes", "detail", box=None)
-    for report, letter in shown:
-        place = (str(report.partition), str(letter.offset), moment(letter.timestamp))
-        table.add_row(*cells(*place, letter.reason, f"{letter.size:,}", letter.detail))
-    return table

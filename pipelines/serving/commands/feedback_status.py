@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.table import Table
 
 from pipelines.domain.errors import StoreError
 from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.feedback.fold.sources import SourceActivity
-from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
+from pipelines.feedback.run.metrics import SourceActivity, losses_of, prometheus, samples, standings_of
 from pipelines.feedback.run.partitions import UPDATERS, partition_folder
 from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import cells, moment, print_rows, stamp, tell
+from pipelines.serving.console.terminal import moment, print_rows, stamp, table_of, tell
 
+_LOST = ("partition", "offset", "records", "reason", "accepted", "by")
+_SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
 
@@ -45,7 +45,7 @@ def list_damaged(options: CommonOptions, as_json: AsJson = False) -> None:
         rows,
         as_json=as_json,
         document=_DamagedState._asdict,
-        table=Table("partition", "folder", "bytes", "set aside", box=None),
+        columns=("partition", "folder", "bytes", "set aside"),
         texts=lambda row: (str(row.partition), row.folder, f"{row.bytes:,}", stamp(row.set_aside_at)),
     )
 
@@ -92,11 +92,8 @@ def status(
     root = require_store(settings)
     standings, sources = standings_of(root, settings.feedback)
     if principal is not None:
-        sources = [
-            source
-            for source in sources
-            if (source.kind, source.name) == ("principal", principal_fingerprint(principal))
-        ]
+        wanted = ("principal", principal_fingerprint(principal))
+        sources = [source for source in sources if (source.kind, source.name) == wanted]
     losses = losses_of(root, settings.feedback)
     measured = samples(root, standings, now=system_clock())
     if metrics:
@@ -106,27 +103,21 @@ def status(
         document = {"sources": [source.as_json() for source in sources], "metrics": values, "losses": losses}
         sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
     else:
-        tell(_table(sources))
+        tell(table_of(_SOURCES, map(_source, sources), title="sources"))
         for report in (progress.report for progress in standings):
             if waiting := report.dead_letters_waiting:
                 sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
         if losses:
-            tell(_lost(losses))
+            tell(table_of(_LOST, map(_lost, losses), title="lost unread"))
 
 
-def _lost(losses: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table("partition", "offset", "records", "reason", "accepted", "by", title="lost unread", box=None)
-    for loss in losses:
-        place = (str(loss["partition"]), str(loss["offset"]), f"{loss['records']:,}", loss["reason"])
-        table.add_row(*cells(*place, moment(loss["accepted_ms"]), loss["accepted_by"]))
-    return table
+def _lost(loss: Mapping[str, Any]) -> tuple[str, ...]:
+    place = (str(loss["partition"]), str(loss["offset"]), f"{loss['records']:,}", loss["reason"])
+    return (*place, moment(loss["accepted_ms"]), loss["accepted_by"])
 
 
-def _table(sources: list[SourceActivity]) -> Table:
-    table = Table("kind", "source", "answers", "per answer (others)", "flags", title="sources", box=None)
-    for source in sources:
-        rates = ", ".join(
-            f"{what} {rate:.2g} ({source.expected.get(what, 0.0):.2g})" for what, rate in source.seen.items() if rate
-        )
-        table.add_row(*cells(source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags)))
-    return table
+def _source(source: SourceActivity) -> tuple[str, ...]:
+    rates = ", ".join(
+        f"{what} {rate:.2g} ({source.expected.get(what, 0.0):.2g})" for what, rate in source.seen.items() if rate
+    )
+    return (source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags))

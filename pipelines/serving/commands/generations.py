@@ -8,7 +8,7 @@ from typing import Annotated
 
 import pyarrow.parquet as pq
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
@@ -48,7 +48,7 @@ def list_generations(options: CommonOptions, as_json: AsJson = False) -> None:
             "live": one.id == pointer.generation,
             **one.model_dump(mode="json", include=brief),
         },
-        table=Table("", id_column, "made", *_COUNTED, "content hash", box=None),
+        columns=("", id_column, "made", *_COUNTED, "content hash"),
         texts=texts,
     )
 
@@ -73,7 +73,7 @@ def rejected(generation: Generation = LIVE, *, options: CommonOptions, as_json: 
         sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"])),
         as_json=as_json,
         document=lambda row: row,
-        table=Table("uri", "reason", "detail", box=None),
+        columns=("uri", "reason", "detail"),
         texts=lambda row: (row["uri"], row["reason"], row["detail"]),
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
-from pipelines.indexes.chunk_store import Content
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
-from pipelines.retrieval.answer.snippet import snippet
+from pipelines.retrieval.answer.trace import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
@@ -66,7 +65,7 @@ def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
         map(catalog.learned_manifest, catalog.learned_versions()),
         as_json=as_json,
         document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
-        table=Table("", "version", "made", "built on", "evidence", "MLflow run", box=None),
+        columns=("", "version", "made", "built on", "evidence", "MLflow run"),
         texts=lambda one: (
             LIVE if one.version == live else "",
             one.version,
@@ -91,10 +90,10 @@ def show(
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
     catalog, settings = _opened(options)
     print_rows(
-        _selected(_readings(catalog, settings.priors, version), family, scope),
+        _readings(catalog, settings.priors, version, family, scope),
         as_json=as_json,
         document=asdict,
-        table=_table("family", "scope", "parameter", *_FIGURES, "level"),
+        columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
         texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
     )
 
@@ -112,12 +111,12 @@ def diff(
 ) -> None:
     """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
     catalog, settings = _opened(options)
-    old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
+    old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
     print_rows(
         moves(old, new),
         as_json=as_json,
         document=_move_as_json,
-        table=_table("family", "scope", "parameter", before, after, "change", "surprise"),
+        columns=_columns("family", "scope", "parameter", before, after, "change", "surprise"),
         texts=lambda move: (
             *move.key,
             *(number(None if each is None else each.mean) for each in (move.before, move.after)),
@@ -149,7 +148,8 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
-    with _live(catalog) as generation:
+    nothing_live = catalog.pointer().generation is None
+    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
         shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
 
@@ -193,7 +193,7 @@ def history(
     rows: list[tuple[str, Reading]] = [
         (version, reading)
         for version in (*catalog.learned_versions(), LIVE)
-        for reading in _selected(_readings(catalog, settings.priors, version), family, scope)
+        for reading in _readings(catalog, settings.priors, version, family, scope)
         if reading.parameter == parameter
     ]
     if not rows:
@@ -202,7 +202,7 @@ def history(
         rows if as_json else sorted(rows, key=lambda row: row[1].key),
         as_json=as_json,
         document=lambda row: {"version": row[0], **asdict(row[1])},
-        table=_table("family", "scope", "version", *_FIGURES),
+        columns=_columns("family", "scope", "version", *_FIGURES),
         texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
     )
 
@@ -212,9 +212,16 @@ def _opened(options: CommonOptions) -> tuple[Catalog, Settings]:
     return Catalog(require_store(settings)), settings
 
 
-def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:
-    beliefs = _beliefs(catalog, priors, version)[0]
-    return read_all(beliefs, priors, beliefs.scopes())
+def _readings(
+    catalog: Catalog, priors: Priors, version: str, family: FamilyName | None, scope: str | None
+) -> list[Reading]:
+    """The beliefs of a version that are of the family, and whose scope begins so."""
+    beliefs, _ = _beliefs(catalog, priors, version)
+    return [
+        reading
+        for reading in read_all(beliefs, priors, beliefs.scopes())
+        if family in (None, reading.family) and reading.scope.startswith(scope or "")
+    ]
 
 
 def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
@@ -227,30 +234,16 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     return read_beliefs(priors, evidence, now=now), evidence
 
 
-def _live(catalog: Catalog) -> AbstractContextManager[Generation | None]:
-    return nullcontext() if catalog.pointer().generation is None else closing(catalog.open_live())
-
-
 def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
-    rows = [None if generation is None else generation.chunks.row_of(content_hash) for content_hash in hashes]
-    held = [row for row in rows if row is not None]
-    contents = dict(zip(held, [] if generation is None else generation.chunks.contents(held), strict=True))
-    named = zip(rows, hashes, strict=True)
-    return [content_hash[:12] if row is None else _name(contents[row]) for row, content_hash in named]
-
-
-def _name(content: Content) -> str:
-    place = content.occurrences[0]
-    return f"{place.uri}:{place.label.start_line}  {snippet(content.text, '', _SHOWN)}"
-
-
-def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str | None) -> list[Reading]:
-    return [
-        reading
-        for reading in readings
-        if family in (None, reading.family) and (scope is None or reading.scope.startswith(scope))
-    ]
+    names = {content_hash: content_hash[:12] for content_hash in hashes}
+    if generation is not None:
+        rows = [row for content_hash in hashes if (row := generation.chunks.row_of(content_hash)) is not None]
+        for content in generation.chunks.contents(rows):
+            place = content.occurrences[0]
+            start = snippet(content.text, "", _SHOWN)
+            names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
+    return [names[content_hash] for content_hash in hashes]
 
 
 def _move_as_json(move: BeliefChange) -> dict[str, Any]:
@@ -263,10 +256,9 @@ def _move_as_json(move: BeliefChange) -> dict[str, Any]:
     }
 
 
-def _table(*names: str) -> Table:
+def _columns(*names: str) -> list[Column]:
     text = {"family", "scope", "parameter", "version", "level"}
-    columns = [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
-    return Table(*columns, box=None)
+    return [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
 
 
 def _figures(reading: Reading) -> tuple[str, ...]:

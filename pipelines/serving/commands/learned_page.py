@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
+from typing import NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
@@ -54,16 +55,16 @@ class BeliefRow:
     low: float | None
     high: float | None
 
+    @property
+    def stayed(self) -> bool:
+        """Whether nobody would see it move."""
+        if self.at is None or self.was_at is None:
+            return self.was == self.now
+        return abs(self.at - self.was_at) < _SEEN
 
-@dataclass(frozen=True, slots=True)
-class BeliefGroup:
-    """Beliefs of one kind about one thing.
 
-    Attributes:
-        what: What the rows are.
-        scale: What the bars show.
-        aside: Whether it is shown to those alone who ask for it.
-    """
+class BeliefGroup(NamedTuple):
+    """Beliefs of one kind about one thing: what the rows are, what the bars show, and whether it is folded away."""
 
     name: str
     what: str
@@ -72,8 +73,7 @@ class BeliefGroup:
     aside: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A table of words."""
 
     name: str
@@ -89,7 +89,7 @@ class LearnedPage:
     Attributes:
         title: Of what, and made when.
         level: Of the intervals.
-        moves: What changed, a sentence each.
+        moves: What changed, a sentence each, the most surprising first.
     """
 
     title: str
@@ -106,94 +106,29 @@ class LearnedPage:
 
 
 def page_of(
-    title: str,
-    before: Beliefs,
-    after: Beliefs,
-    priors: Priors,
-    *,
-    hashes: Sequence[ContentHash],
-    names: NameOf,
+    title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameOf
 ) -> LearnedPage:
     """The page of what changed between two states of evidence.
 
     Args:
-        hashes: Contents that anything is known of.
+        hashes: Contents that feedback spoke of.
         names: What is shown of contents.
     """
-    old, new = (readings_of(beliefs, priors, after) for beliefs in (before, after))
-    return LearnedPage(
-        title=title,
-        level=f"{priors.interval.level:.0%}",
-        moves=in_short(old, new, most=_SENTENCES),
-        groups=groups_of(old, new),
-        lists=[*contents_listed(after, hashes, names, most=_LISTED), triggers_listed(after, names, most=_LISTED)],
-    )
-
-
-def in_short(before: Iterable[Reading], after: Iterable[Reading], *, most: int) -> list[str]:
-    """What feedback moved, a sentence each, the most surprising first."""
-    return [
+    old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
+    sentences = [
         f"{_title(move.after.family, move.after.scope)}: {move.after.parameter} {number(move.before.mean)} → "
         f"{number(move.after.mean)}, after {number(move.after.observations)} observations."
-        for move in moves(before, after)
+        for move in moves(old, new)
         if move.before is not None and move.after is not None and move.change and move.after.observations >= _OBSERVED
-    ][:most]
-
-
-def groups_of(before: Sequence[Reading], after: Sequence[Reading]) -> list[BeliefGroup]:
-    """Beliefs that feedback said anything about, beside what they were."""
-    old = {reading.key: reading for reading in before}
-    observed = [reading for reading in after if reading.observations > 0.0]
-    return [
-        _group(family, scope, list(readings), old)
+    ]
+    former = {reading.key: reading for reading in old}
+    observed = [reading for reading in new if reading.observations > 0.0]
+    groups = [
+        _group(family, scope, [(reading, former.get(reading.key)) for reading in readings])
         for (family, scope), readings in groupby(observed, key=lambda reading: (reading.family, reading.scope))
     ]
-
-
-def contents_listed(
-    beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf, *, most: int
-) -> tuple[Listed, Listed]:
-    """The contents that were found good most, and those found bad most."""
-    signals = beliefs.content_signals(hashes)
-    usage, good, bad = signals.usage.tolist(), signals.positive.tolist(), signals.negative.tolist()
-    order = sorted(range(len(hashes)), key=lambda at: (-usage[at], hashes[at]))
-    best = [at for at in order if good[at] > bad[at]][:most]
-    worst = [at for at in reversed(order) if bad[at] > good[at]][:most]
-
-    def listed(name: str, about: str, places: Sequence[int]) -> Listed:
-        names_shown = names([hashes[at] for at in places])
-        rows = [
-            (number(good[at]), number(bad[at]), number(usage[at]), content)
-            for at, content in zip(places, names_shown, strict=True)
-        ]
-        return Listed(name, about, ("good", "bad", "usage", "content"), rows)
-
-    return (
-        listed("Found good", "Outcomes as they count today; usage is the chance that the next one is good.", best),
-        listed("Found bad", "What people were shown and passed over, or voted down.", worst),
-    )
-
-
-def triggers_listed(beliefs: Beliefs, names: NameOf, *, most: int) -> Listed:
-    """Words that contents are found by because somebody once picked them from far down."""
-    triggers = sorted(beliefs.triggers.every(), key=lambda each: (-each.strength, each.term, each.content_hash))[:most]
-    names_shown = names([each.content_hash for each in triggers])
-    rows = [
-        (each.term, number(each.strength), "on trial" if each.on_trial else "in force", name)
-        for each, name in zip(triggers, names_shown, strict=True)
-    ]
-    about = "Words of queries that now find what was once picked from far down."
-    return Listed("Words that lead somewhere", about, ("word", "people", "", "content"), rows)
-
-
-def readings_of(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]:
-    """Every belief, and the weights of what feedback spoke of: those alone, so that they sum to 1 as in a search.
-
-    Args:
-        now: Who has heard that feedback, and how much of it.
-    """
-    weights = [reading for scope in now.scopes() for reading in _weights(beliefs, scope, now)]
-    return weights + read_all(beliefs, priors, ())
+    lists = [*_contents(after, hashes, names), _triggers(after, names)]
+    return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists)
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -210,14 +145,19 @@ def number(value: float | None, *, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}{form}}"
 
 
+def _readings(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]:
+    """Every belief, and the weights of what feedback spoke of by now: those alone, so that they sum to 1."""
+    weights = [reading for scope in now.scopes() for reading in _weights(beliefs, scope, now)]
+    return weights + read_all(beliefs, priors, ())
+
+
 def _weights(beliefs: Beliefs, scope: Scope, now: Beliefs) -> list[Reading]:
     observed = {signal: belief.n_effective for signal, belief in now.weights(scope, tuple(Signal)).items()}
     signals = [signal for signal, observations in observed.items() if observations > 0.0]
     believed = beliefs.weights(scope, signals) if signals else {}
+    family, path = "weight", path_of(scope)
     return [
-        Reading(
-            "weight", path_of(scope), _words(signal), each.mean, each.low, each.high, observed[signal], 0.0, each.level
-        )
+        Reading(family, path, _words(signal), each.mean, each.low, each.high, observed[signal], 0.0, each.level)
         for signal, each in believed.items()
     ]
 
@@ -226,28 +166,49 @@ def _words(signal: Signal) -> str:
     return signal.value.replace("_", " ")
 
 
-def _group(
-    family: str, scope: str, readings: Sequence[Reading], old: Mapping[tuple[str, str, str], Reading]
-) -> BeliefGroup:
-    _, what = _ABOUT.get(family, ("", "belief"))
-    former = [old.get(reading.key) for reading in readings]
-    ends = [_end(*pair) for pair in zip(readings, former, strict=True)]
+def _contents(beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf) -> tuple[Listed, Listed]:
+    """The contents that were judged good most, and those judged bad most."""
+    signals = beliefs.content_signals(hashes)
+    usage, good, bad = signals.usage.tolist(), signals.positive.tolist(), signals.negative.tolist()
+    order = sorted(range(len(hashes)), key=lambda at: (-usage[at], hashes[at]))
+    best = [at for at in order if good[at] > bad[at]][:_LISTED]
+    worst = [at for at in reversed(order) if bad[at] > good[at]][:_LISTED]
+
+    def listed(name: str, about: str, places: Sequence[int]) -> Listed:
+        named = zip(places, names([hashes[at] for at in places]), strict=True)
+        rows = [(number(good[at]), number(bad[at]), number(usage[at]), content) for at, content in named]
+        return Listed(name, about, ("good", "bad", "usage", "content"), rows)
+
+    return (
+        listed("Found good", "Outcomes as they count today; usage is the chance that the next one is good.", best),
+        listed("Found bad", "What people were shown and passed over, or voted down.", worst),
+    )
+
+
+def _triggers(beliefs: Beliefs, names: NameOf) -> Listed:
+    """Words that contents are retrieved by because somebody once picked them from far down."""
+    triggers = sorted(beliefs.triggers.every(), key=lambda each: (-each.strength, each.term, each.content_hash))
+    shown = triggers[:_LISTED]
+    rows = [
+        (each.term, number(each.strength), "on trial" if each.on_trial else "in force", name)
+        for each, name in zip(shown, names([each.content_hash for each in shown]), strict=True)
+    ]
+    about = "Words of queries that now find what was once picked from far down."
+    return Listed("Words that lead somewhere", about, ("word", "people", "", "content"), rows)
+
+
+def _group(family: str, scope: str, readings: Sequence[tuple[Reading, Reading | None]]) -> BeliefGroup:
+    ends = [_end(*each) for each in readings]
     if family in _OF_SEVERAL_UNITS:
         scale = "each on a scale of its own"
     else:
         ends, scale = [max(ends)] * len(ends), f"0 to {number(max(ends))}"
-    rows = [_row(*each) for each in zip(readings, former, ends, strict=True)]
+    rows = [_row(*each, end) for each, end in zip(readings, ends, strict=True)]
     if family == "weight":
         rows.sort(key=lambda row: -(row.at or 0.0))
-    as_before = all(_stayed(row) for row in rows)
-    return BeliefGroup(_title(family, scope), what, scale, rows, as_before or family in _FOR_FEW)
-
-
-def _stayed(row: BeliefRow) -> bool:
-    """Whether nobody would see it move."""
-    if row.at is None or row.was_at is None:
-        return row.was == row.now
-    return abs(row.at - row.was_at) < _SEEN
+    aside = family in _FOR_FEW or all(row.stayed for row in rows)
+    _, what = _ABOUT.get(family, ("", "belief"))
+    return BeliefGroup(_title(family, scope), what, scale, rows, aside)
 
 
 def _end(reading: Reading, before: Reading | None) -> float:
@@ -258,35 +219,18 @@ def _end(reading: Reading, before: Reading | None) -> float:
 
 
 def _row(reading: Reading, before: Reading | None, most: float) -> BeliefRow:
-    def place(value: float | None) -> float | None:
-        return None if value is None else round(min(max(value / most, 0.0), 1.0) * _FULL, 2)
-
     was = None if before is None else before.mean
-    return BeliefRow(
-        reading.parameter,
-        number(was),
-        number(reading.mean),
-        number(reading.observations),
-        place(reading.mean),
-        place(was),
-        place(reading.low),
-        place(reading.high),
-    )
+    places = [
+        None if value is None else round(min(max(value / most, 0.0), 1.0) * _FULL, 2)
+        for value in (reading.mean, was, reading.low, reading.high)
+    ]
+    return BeliefRow(reading.parameter, number(was), number(reading.mean), number(reading.observations), *places)
 
 
 def _title(family: str, scope: str) -> str:
+    """What a belief is about, and whose it is: "code/m/a?debug" is of code, model m, agent a, asked to debug."""
     title, _ = _ABOUT.get(family, (f"{family.capitalize()} of {{scope}}", ""))
-    return title.format(scope=scope_in_words(scope))
-
-
-def scope_in_words(scope: str) -> str:
-    """Whose belief it is, for people.
-
-    Examples:
-        >>> [scope_in_words(scope) for scope in ("code", "code/m", "code/*/a", "code/m/a?debug")]
-        ['code', 'code, model m', 'code, agent a', 'code, model m, agent a, asked to debug']
-    """
     path, _, intent = scope.partition("?")
     first, *rest = path.split("/")
     named = [f"{name} {value}" for name, value in zip(("model", "agent"), rest, strict=False) if value != ANY]
-    return ", ".join([first, *named, *([f"asked to {intent}"] if intent else [])])
+    return title.format(scope=", ".join([first, *named, *([f"asked to {intent}"] if intent else [])]))

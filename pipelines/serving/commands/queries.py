@@ -17,7 +17,7 @@ from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import cells, console, plain, print_lines, print_rows, stamp
+from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, stamp, table_of
 from pipelines.settings import Settings
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
@@ -41,7 +41,7 @@ def list_queries(
         read_queries(require_store(settings), settings.query_log, limit=limit, since=since),
         as_json=as_json,
         document=brief,
-        table=Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None),
+        columns=("query id", "asked", "text", "results", "channels", "ms", "outcomes"),
         texts=_texts,
     )
 
@@ -140,14 +140,11 @@ def whole(query: LoggedQuery) -> dict[str, Any]:
 
 def _channels(query: LoggedQuery) -> Table:
     shown = {result.content_hash: result.rank for result in query.results}
-    table = Table("channel", "its best, and where they ended", box=None)
-    for channel, head in query.heads.items():
-        places = ", ".join(
-            f"#{hit.rank} → {shown[hit.content_hash]}" if hit.content_hash in shown else f"#{hit.rank} → not shown"
-            for hit in head[:10]
-        )
-        table.add_row(*cells(channel, places))
-    return table
+    rows = [
+        (channel, ", ".join(f"#{hit.rank} → {shown.get(hit.content_hash, 'not shown')}" for hit in head[:10]))
+        for channel, head in query.heads.items()
+    ]
+    return table_of(("channel", "its best, and where they ended"), rows)
 
 
 def _headline(query: LoggedQuery, result: LoggedResult) -> str:
@@ -160,8 +157,8 @@ def _headline(query: LoggedQuery, result: LoggedResult) -> str:
 
 
 def _why(result: LoggedResult) -> Table:
-    table = Table("", "value", "weight", "adds", box=None)
-    for part in result.facts["contributions"]:
-        figures = (f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}")
-        table.add_row(*cells(part["name"].replace("_", " "), *figures))
-    return table
+    rows = [
+        (part["name"].replace("_", " "), f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}")
+        for part in result.facts["contributions"]
+    ]
+    return table_of(("", "value", "weight", "adds"), rows)

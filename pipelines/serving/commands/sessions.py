@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.live import Reach
@@ -17,7 +16,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.sessions import Life, Phase
-from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.overlays import PENDING, SETTLED, merge_report_in, overlay_in, session_in, sessions_in
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.commands.partitions import states
@@ -47,14 +46,14 @@ def list_sessions(
     rows = [
         (state.partition, life)
         for state in states(settings)
-        for life in state.sessions()
+        for life in state.read(sessions_in)
         if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
     ]
     print_rows(
         rows[:limit],
         as_json=as_json,
         document=lambda row: {"partition": row[0], **row[1]._asdict()},
-        table=Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None),
+        columns=("session", "partition", "phase", "principal", "started", "heard", "pending", "settled"),
         texts=lambda row: _texts(*row),
     )
     if not as_json:
@@ -73,12 +72,12 @@ def show(session: Session, options: CommonOptions) -> None:
     settings = options.settings()
     catalog = Catalog(require_store(settings))
     for state, life in _states_of(settings, session):
-        report = state.merge_report(session)
+        report = state.read(merge_report_in, session)
         facts = {
             "partition": state.partition,
             **life._asdict(),
-            "observations_pending": _observations(state.overlay(session, PENDING)),
-            "observations_settled": _observations(state.overlay(session, SETTLED)),
+            "observations_pending": _observations(state.read(overlay_in, session, PENDING)),
+            "observations_settled": _observations(state.read(overlay_in, session, SETTLED)),
             "learned_versions": [
                 version
                 for version in catalog.learned_versions()
@@ -112,7 +111,7 @@ def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionStat
     """The partitions that remember a session: one, where producers choose keys as they should."""
     count = 0
     for state in states(settings):
-        if (life := state.session(session)) is not None:
+        if (life := state.read(session_in, session)) is not None:
             count += 1
             yield state, life
     if not count:

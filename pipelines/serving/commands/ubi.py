@@ -5,33 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import SourceError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
+from pipelines.feedback.events.ubi import from_ubi, hashes_alone
 from pipelines.runtime.kafka.writer import KafkaPublisher
-from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.console.options import Bootstrap, CommonOptions, Conf
+from pipelines.serving.console.terminal import reading
 from pipelines.settings import Settings
 
 Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and ubi_events, one JSON object a line.")]
 Of = Annotated[Domain, typer.Option("--domain", help="Domain of the contents that the documents name.")]
-
-
-class Line(NamedTuple):
-    """Where a document stands."""
-
-    file: Path
-    number: int
 
 
 def send_ubi(
@@ -46,22 +38,23 @@ def send_ubi(
     Objects are content hashes. Read again, documents are recognised as repeats. Refused ones are told on stderr.
     """
     settings = CommonOptions(conf).settings(bootstrap=bootstrap)
-    lines = [(Line(file, number), text) for file in files for number, text in _lines(file)]
-    documents = [_parsed(text) for _, text in lines]
+    lines: list[tuple[Path, int, str]] = []
+    for file in files:
+        with reading(file):
+            lines += ((file, number, text) for number, text in text_lines(file) if text.strip())
+    documents = [_parsed(text) for *_, text in lines]
     mapped = from_ubi(documents, settings.feedback.ubi, hashes_alone(domain))
     for index, reason, detail in mapped.refused:
-        place = lines[index][0]
-        sys.stderr.write(f"{place.file}:{place.number}: {reason}: {detail}\n")
+        file, number, _ = lines[index]
+        sys.stderr.write(f"{file}:{number}: {reason}: {detail}\n")
     if not dry_run:
         _send(settings, mapped.events)
-    sys.stdout.write(json.dumps(_summary(mapped.events, mapped.refused, sent=not dry_run), sort_keys=True) + "\n")
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    try:
-        yield from ((number, line) for number, line in text_lines(file) if line.strip())
-    except OSError as error:
-        raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
+    summary = {
+        "sent": 0 if dry_run else len(mapped.events),
+        "events": Counter(str(event.__struct_config__.tag) for event in mapped.events),
+        "refused": Counter(each.reason for each in mapped.refused),
+    }
+    sys.stdout.write(json.dumps(summary, sort_keys=True) + "\n")
 
 
 def _parsed(text: str) -> object:
@@ -77,11 +70,3 @@ def _send(settings: Settings, events: Sequence[AnyEvent]) -> None:
         for event in events:
             publisher.send(event.session_id.encode(), encode(event))
         publisher.flush()
-
-
-def _summary(events: Sequence[AnyEvent], refused: Sequence[Refused], *, sent: bool) -> dict[str, object]:
-    return {
-        "sent": len(events) if sent else 0,
-        "events": Counter(str(event.__struct_config__.tag) for event in events),
-        "refused": Counter(each.reason for each in refused),
-    }

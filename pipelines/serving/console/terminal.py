@@ -11,15 +11,17 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from pipelines.domain.errors import WeftError
+from pipelines.domain.errors import SourceError, WeftError
 from pipelines.runtime.storage.errors import advice_on
 
 T = TypeVar("T")
@@ -76,9 +78,30 @@ def refusal(command: str, error: WeftError | OSError) -> str:
     return f"{command}: {visible(' '.join(reason.split()))}\n"
 
 
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """A block that reads a file whose name was given.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
+
+
 def cells(*texts: str) -> list[Text]:
     """A row of a table: texts as they are, nothing in them markup."""
     return [Text(visible(text)) for text in texts]
+
+
+def table_of(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], *, title: str | None = None) -> Table:
+    """A table of texts as they are."""
+    table = Table(*columns, title=title, box=None)
+    for row in rows:
+        table.add_row(*cells(*row))
+    return table
 
 
 def console() -> Console:
@@ -104,22 +127,19 @@ def print_rows(
     *,
     as_json: bool,
     document: Callable[[T], object],
-    table: Table,
+    columns: Sequence[str | Column],
     texts: Callable[[T], Sequence[str]],
 ) -> None:
     """Print rows: as JSON, one object per line, or as a table.
 
     Args:
         document: A row as JSON.
-        table: Its columns; no rows yet.
-        texts: A row of the table.
+        texts: A row of the table, a text for each column.
     """
     if as_json:
         print_lines(map(document, rows))
-        return
-    for row in rows:
-        table.add_row(*cells(*texts(row)))
-    tell(table)
+    else:
+        tell(table_of(columns, map(texts, rows)))
 
 
 def stamp(seconds: float) -> str:

@@ -47,13 +47,17 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     shutil.rmtree(folder, ignore_errors=True)
     count_tokens = load_token_counter(settings.embedding)
     originals = [
-        *_documents("weft", _own(), settings),
+        *_documents("weft", [ROOT / name for name in OWN if (ROOT / name).exists()], settings),
         *_documents("python", _standard_library(modules), settings),
     ]
     sizes = prior_sizes(settings.chunking, settings.priors)
     documents, questions = masked_corpus(originals, sizes.sizes_of, count_tokens)
     for document in documents:
-        _write(folder / document.uri, document)
+        path = folder / document.uri
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
+        if document.modified_at is not None:
+            os.utime(path, (document.modified_at, document.modified_at))
     return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))
 
 
@@ -89,10 +93,6 @@ def _is_ours(name: str) -> bool:
     return leftover or name in _PARTS or name in _FILES
 
 
-def _own() -> Iterator[Path]:
-    return (ROOT / name for name in OWN if (ROOT / name).exists())
-
-
 def _standard_library(modules: int) -> list[Path]:
     """The first modules of a fitting size, by name, so that every run on one interpreter takes the same."""
     top = Path(sysconfig.get_paths()["stdlib"])
@@ -103,22 +103,8 @@ def _standard_library(modules: int) -> list[Path]:
 def _documents(name: str, paths: Iterable[Path], settings: Settings) -> Iterator[Document]:
     for path in paths:
         for item in read_source(path, settings.ingest, domain=None):
-            if isinstance(item, Document) and _is_written_by_hand(item):
-                yield _named(item, name, path)
-
-
-def _is_written_by_hand(document: Document) -> bool:
-    return Path(document.uri).suffix in _TEXTS and len(document.text) <= _OWN_BYTES
-
-
-def _named(document: Document, name: str, path: Path) -> Document:
-    # The URI of a file starts with its folder's name, which for a module is the interpreter's, not ours.
-    inner = document.uri if path.is_dir() else path.name
-    return replace(document, uri=f"{name}/{inner}")
-
-
-def _write(path: Path, document: Document) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
-    if document.modified_at is not None:
-        os.utime(path, (document.modified_at, document.modified_at))
+            if not isinstance(item, Document):
+                continue
+            if Path(item.uri).suffix in _TEXTS and len(item.text) <= _OWN_BYTES:
+                # The URI of a file starts with its folder's name, which for a module is the interpreter's, not ours.
+                yield replace(item, uri=f"{name}/{item.uri if path.is_dir() else path.name}")

@@ -18,6 +18,7 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.console.terminal import plain, stdout, tell
+from pipelines.serving.reports.figures import titled
 from pipelines.serving.updaters import require_balance, summary
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
@@ -58,13 +59,12 @@ def weights(before: Weights, after: Weights) -> None:
     for signal in Signal:
         if not any(believed[signal].n_effective > 0.0 for believed in after.values()):
             continue
-        cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
-        table.add_row(signal.value, *cells)
+        table.add_row(signal.value, *(_change(before[domain][signal], after[domain][signal]) for domain in before))
     tell(table)
 
 
-def _belief(belief: WeightBelief) -> str:
-    return f"{belief.mean:.2f} ({belief.low:.2f}–{belief.high:.2f}, n={belief.n_effective:.0f})"
+def _change(prior: WeightBelief, now: WeightBelief) -> str:
+    return f"{prior.mean:.2f} → {now.mean:.2f} ({now.low:.2f}–{now.high:.2f}, n={now.n_effective:.0f})"
 
 
 def fates(standings: Sequence[PartitionProgress]) -> dict[str, Any]:
@@ -79,11 +79,11 @@ def fates(standings: Sequence[PartitionProgress]) -> dict[str, Any]:
 def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> None:
     """The table of held-out quality, and how sure the gain is."""
     questions = len(next(iter(measured[AFTER].values())))
-    table = Table("", *_SHOWN.values(), title=f"{questions} held-out questions", title_justify="left", box=None)
+    table = titled(f"{questions} held-out questions", "", *_SHOWN.values())
     for name, values in measured.items():
         means = estimates(values, settings)
-        style = "bold" if name == AFTER else ""
-        table.add_row(name, *(f"{means[metric].mean:.3f}" for metric in _SHOWN), style=style)
+        figures = (f"{means[metric].mean:.3f}" for metric in _SHOWN)
+        table.add_row(name, *figures, style="bold" if name == AFTER else "")
     tell(table)
     for metric in ("ndcg_at_10", "hit_rate_at_1"):
         gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
@@ -96,11 +96,7 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
 
 
 def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
-    """Say what to do next.
-
-    Args:
-        page: Where the page of what was learned lies.
-    """
+    """Say what to do next, and where the page of what was learned lies."""
     store, shown = plain(shlex.quote(str(root))), plain(str(page))
     stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")
     stdout.print(f'  search   .venv/bin/weft search "how is a checkpoint written" --store {store} --explain')

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
@@ -21,7 +20,8 @@ from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.measures.significance import Half, strength_of
 from pipelines.evaluation.replay.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
 from pipelines.learning.evidence import Evidence
-from pipelines.serving.console.terminal import plain, stderr, stdout, tell
+from pipelines.serving.console.terminal import stderr, stdout, tell
+from pipelines.serving.reports.figures import change_cells, change_text, figures, titled
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
@@ -51,9 +51,9 @@ class Ablation:
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
     rules, tuned = settings.evaluation, settings.retrieval
-    queries = [as_query(query, rules) for query in dataset.queries]
+    queries, times = [as_query(query, rules) for query in dataset.queries], len(features_of(tuned))
     with (
-        closing(StoreReplay(settings, times=len(features_of(tuned)))) as replay,
+        closing(StoreReplay(settings, times=times)) as replay,
         Progress(console=stderr, transient=True) as progress,
     ):
         runs = _Runs(replay, queries, settings, document_id, progress)
@@ -107,8 +107,7 @@ class _Runs:
         return run
 
     def _parts(self, name: str) -> Iterator[Sequence[Query]]:
-        starts = range(0, len(self.queries), _AT_ONCE)
-        for start in self.progress.track(starts, description=name):
+        for start in self.progress.track(range(0, len(self.queries), _AT_ONCE), description=name):
             yield self.queries[start : start + _AT_ONCE]
 
     def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
@@ -137,37 +136,30 @@ def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
         f"{dataset.name} {dataset.split}: nDCG@10 {ablation.full.mean:.4f} with everything on; "
         f"{ablation.queries} queries, {strength.value} evidence"
     )
-    table = Table("without", box=None, title=plain(title), title_justify="left")
-    for heading in ("effect", f"{settings.evaluation.interval:.0%} interval", "p (Holm)", "better", "worse"):
-        table.add_column(heading, justify="right")
-    for heading in ("tuned half", "held-out half"):
-        table.add_column(heading, justify="right")
-    table.add_column("the feature")
+    interval = f"{settings.evaluation.interval:.0%} interval"
+    headings = ("effect", interval, "p (Holm)", "better", "worse", "tuned half", "held-out half")
+    table = titled(title, "without", *figures(headings), "the feature")
     for effect in ablation.effects:
         table.add_row(*_row(effect))
     tell(table)
     if ablation.held_out is None:
         stdout.print("no feature looks harmful on the half to tune on")
-    else:
-        change = ablation.held_out.change
-        stdout.print(
-            f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
-            f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
-            highlight=False,
-        )
+        return
+    stdout.print(
+        f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
+        f"changes by {change_text(ablation.held_out)}"
+    )
 
 
 def _row(effect: Effect) -> list[str]:
-    change = effect.difference.change
-    halves = [effect.halves.get(half) for half in Half]
+    difference, halves = effect.difference, [effect.halves.get(half) for half in Half]
     return [
         effect.feature,
-        f"{change.mean:+.4f}",
-        f"{change.low:+.4f} … {change.high:+.4f}",
+        *change_cells(difference),
         f"{effect.p_adjusted:.3f}",
-        str(effect.difference.better),
-        str(effect.difference.worse),
-        *("" if half is None else f"{half.change.mean:+.4f}" for half in halves),
+        str(difference.better),
+        str(difference.worse),
+        *("" if half is None else change_cells(half)[0] for half in halves),
         effect.verdict,
     ]
 

@@ -9,32 +9,24 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.consolidation.gate import GateVerdict, Ranking, judge_rankings
+from pipelines.consolidation.gate import GateVerdict, judge_rankings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Difference, RunComparison, compare_runs
 from pipelines.evaluation.measures.measuring import Measurement
+from pipelines.evaluation.measures.metrics import PerQuery
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
-from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.serving.console.terminal import plain, stdout, tell
+from pipelines.serving.reports.figures import LABELS, change_cells, change_text, figures, titled
 from pipelines.settings import Settings
 
 _MOVERS = 5  # queries that gained most, and that lost most, named one by one
+_TEXT = 70  # characters of a query
 
 BASE = "base"
 """Names the configuration as it stands, without a change."""
-
-LABELS = {
-    "ndcg_at_10": "nDCG@10",
-    "mrr_at_5": "MRR@5",
-    "mrr_at_10": "MRR@10",
-    "recall_at_20": "Recall@20",
-    "recall_at_100": "Recall@100",
-    "hit_rate_at_1": "Hit rate@1",
-    "map": "MAP",
-}
 
 Configure = Callable[[list[Path], list[str]], Settings]
 """Settings with some files and assignments over the common ones."""
@@ -95,105 +87,97 @@ def _changes(name: str) -> tuple[list[Path], list[str]] | None:
     return ([], []) if name == BASE else None
 
 
-def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> tuple[RunComparison, GateVerdict]:
-    """The comparison, and what the gate would say of how far the rankings moved (EVA-7)."""
-    comparison = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
-    before, after = (_rankings(one.run, dataset) for one in (control, treatment))
-    return comparison, judge_rankings(before, after, settings.consolidation.shadow)
+@dataclass(frozen=True, slots=True)
+class DatasetComparison:
+    """Two sides on the judged queries of a data set, and what the gate says of how far the rankings moved (EVA-7)."""
+
+    dataset: Dataset
+    control: Side
+    treatment: Side
+    runs: RunComparison
+    moved: GateVerdict
 
 
-def described(
-    dataset: Dataset,
-    control: Side,
-    treatment: Side,
-    comparison: RunComparison,
-    moved: GateVerdict,
-    *,
-    times: Measurement | None,
-) -> dict[str, Any]:
+def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> DatasetComparison:
+    """Compare both sides."""
+    runs = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
+    before, after = (
+        [[ContentHash(name) for name in order_of(side.run.get(query_id, {}))] for query_id in dataset.qrels]
+        for side in (control, treatment)
+    )
+    moved = judge_rankings(before, after, settings.consolidation.shadow)
+    return DatasetComparison(dataset, control, treatment, runs, moved)
+
+
+def verdict_as_json(moved: GateVerdict) -> dict[str, Any]:
+    """What the gate says, for machines."""
+    return {"decision": moved.decision.value, "reason": moved.reason, **moved.figures}
+
+
+def as_json(comparison: DatasetComparison, times: Measurement | None) -> dict[str, Any]:
     """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them.
 
     Args:
         times: Of some of its queries asked one by one; None for a run file, which knows none.
     """
+    dataset, runs = comparison.dataset, comparison.runs
     return {
         "dataset": dataset.name,
         "split": dataset.split,
-        **{name: sum(values.values()) / len(values) for name, values in comparison.treatment.items()},
+        **_means(runs.treatment),
         "queries": len(dataset.qrels),
-        "p50_ms": None if times is None else times.p50_ms,
-        "p95_ms": None if times is None else times.p95_ms,
-        "control": {
-            "name": control.name,
-            **{name: sum(values.values()) / len(values) for name, values in comparison.control.items()},
-        },
-        "treatment": {"name": treatment.name},
-        "differences": {name: difference.as_json() for name, difference in comparison.differences.items()},
-        "halves": {half.value: difference.as_json() for half, difference in comparison.halves.items()},
-        "strength": comparison.strength.value,
-        "unjudged": {"control": comparison.unjudged[0], "treatment": comparison.unjudged[1]},
-        "shadow": {"decision": moved.decision.value, "reason": moved.reason, **moved.figures},
-        "gained": _movers(comparison, _MOVERS, gained=True),
-        "lost": _movers(comparison, _MOVERS, gained=False),
+        "p50_ms": times and times.p50_ms,
+        "p95_ms": times and times.p95_ms,
+        "control": {"name": comparison.control.name, **_means(runs.control)},
+        "treatment": {"name": comparison.treatment.name},
+        "differences": {name: difference.as_json() for name, difference in runs.differences.items()},
+        "halves": {half.value: difference.as_json() for half, difference in runs.halves.items()},
+        "strength": runs.strength.value,
+        "unjudged": dict(zip(("control", "treatment"), runs.unjudged, strict=True)),
+        "shadow": verdict_as_json(comparison.moved),
+        **{name: [{"query_id": each, "change": change} for each, change in moved] for name, moved in _movers(runs)},
     }
 
 
-def show(
-    dataset: Dataset,
-    control: Side,
-    treatment: Side,
-    comparison: RunComparison,
-    moved: GateVerdict,
-    *,
-    settings: EvaluationSettings,
-) -> None:
-    """For people: the table, how strong the evidence is, and who gained and lost."""
-    out = stdout
-    tell(table(dataset, control, treatment, comparison, settings.interval))
-    change = comparison.differences[HEADLINE]
-    judgement = _judgement(change)
-    out.print(
-        f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {comparison.strength.value} evidence", highlight=False
-    )
-    for half, difference in comparison.halves.items():
+def show(comparison: DatasetComparison, *, interval: float) -> None:
+    """For people: the table, how strong the evidence is, and who gained and lost.
+
+    Args:
+        interval: The level of the intervals, 0 to 1.
+    """
+    dataset, runs = comparison.dataset, comparison.runs
+    tell(_table(comparison, interval))
+    judgement = _judgement(runs.differences[HEADLINE])
+    stdout.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {runs.strength.value} evidence")
+    for half, each in runs.halves.items():
         purpose = "to tune on" if half is Half.TUNED else "to believe"
-        out.print(f"  {half.value} half, {purpose}: {_change(difference)}, {_of(difference)}", highlight=False)
-    before, after = comparison.unjudged
-    out.print(f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B", highlight=False)
-    out.print(f"  rankings moved: {moved.decision.value} ({moved.reason})", highlight=False)
+        stdout.print(f"  {half.value} half, {purpose}: {_change(each)}, {each.better} better, {each.worse} worse")
+    before, after = runs.unjudged
+    stdout.print(f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B")
+    stdout.print(f"  rankings moved: {comparison.moved.decision.value} ({comparison.moved.reason})")
     texts = {query.query_id: query.text for query in dataset.queries}
-    for title, gained in (("gained most", True), ("lost most", False)):
-        for mover in _movers(comparison, _MOVERS, gained=gained):
-            name, text = mover["query_id"], texts.get(mover["query_id"], "")[:70]
-            out.print(f"  {title}: {mover['change']:+.3f}  {plain(name)}  [dim]{plain(text)}[/]", highlight=False)
+    for name, moved in _movers(runs):
+        for query_id, change in moved:
+            text = plain(texts.get(query_id, "")[:_TEXT])
+            stdout.print(f"  {name} most: {change:+.3f}  {plain(query_id)}  [dim]{text}[/]")
 
 
-def table(dataset: Dataset, control: Side, treatment: Side, comparison: RunComparison, level: float) -> Table:
+def _table(comparison: DatasetComparison, level: float) -> Table:
     """Every measure of both, and the difference."""
-    title = f"{dataset.name} {dataset.split}: A = {control.name}, B = {treatment.name}"
-    shown = Table("measure", box=None, title=plain(title), title_justify="left")
-    for heading in ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse"):
-        shown.add_column(heading, justify="right")
-    for name, difference in comparison.differences.items():
-        means = [
-            sum(values[name].values()) / len(values[name]) for values in (comparison.control, comparison.treatment)
-        ]
-        change = difference.change
-        shown.add_row(
-            LABELS[name],
-            *(f"{mean:.4f}" for mean in means),
-            f"{change.mean:+.4f}",
-            f"{change.low:+.4f} … {change.high:+.4f}",
-            f"{difference.p:.4f}",
-            f"{difference.detectable:.4f}",
-            str(difference.better),
-            str(difference.worse),
-        )
+    dataset, runs = comparison.dataset, comparison.runs
+    title = f"{dataset.name} {dataset.split}: A = {comparison.control.name}, B = {comparison.treatment.name}"
+    headings = ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse")
+    shown = titled(title, "measure", *figures(headings))
+    control, treatment = _means(runs.control), _means(runs.treatment)
+    for name, each in runs.differences.items():
+        means = (f"{control[name]:.4f}", f"{treatment[name]:.4f}")
+        chances = (f"{each.p:.4f}", f"{each.detectable:.4f}", str(each.better), str(each.worse))
+        shown.add_row(LABELS[name], *means, *change_cells(each), *chances)
     return shown
 
 
-def _rankings(run: Run, dataset: Dataset) -> list[Ranking]:
-    return [[ContentHash(name) for name in order_of(run.get(query_id, {}))] for query_id in dataset.qrels]
+def _means(measured: PerQuery) -> dict[str, float]:
+    return {name: sum(values.values()) / len(values) for name, values in measured.items()}
 
 
 def _judgement(difference: Difference) -> str:
@@ -203,16 +187,12 @@ def _judgement(difference: Difference) -> str:
 
 
 def _change(difference: Difference) -> str:
-    change = difference.change
-    return f"{change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f}), p = {difference.p:.4f}"
+    return f"{change_text(difference)}, p = {difference.p:.4f}"
 
 
-def _of(difference: Difference) -> str:
-    return f"{difference.better} better, {difference.worse} worse"
-
-
-def _movers(comparison: RunComparison, count: int, *, gained: bool) -> list[dict[str, Any]]:
-    changes = list(comparison.changes.items())
-    ordered = reversed(changes) if gained else iter(changes)
-    moved = [(query_id, change) for query_id, change in ordered if (change > 0.0 if gained else change < 0.0)]
-    return [{"query_id": query_id, "change": change} for query_id, change in moved[:count]]
+def _movers(runs: RunComparison) -> list[tuple[str, list[tuple[str, float]]]]:
+    """The queries that gained most and that lost most, with their changes."""
+    changes = list(runs.changes.items())
+    gained = [(query_id, change) for query_id, change in reversed(changes) if change > 0.0]
+    lost = [(query_id, change) for query_id, change in changes if change < 0.0]
+    return [("gained", gained[:_MOVERS]), ("lost", lost[:_MOVERS])]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.gate import GateVerdict, Ranking, judge_rankings
+from pipelines.consolidation.gate import GateVerdict, judge_rankings
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
@@ -31,7 +30,7 @@ from pipelines.evaluation.log.questions import (
     run_of,
     to_replay,
 )
-from pipelines.evaluation.measures.compare import UNJUDGED_DEPTH, RunComparison, compare_runs
+from pipelines.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, RunComparison, compare_runs
 from pipelines.evaluation.measures.memory import MemoryMeasures, memory_measures
 from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
 from pipelines.evaluation.measures.off_policy import Value, of_rankings
@@ -40,8 +39,9 @@ from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
 from pipelines.indexes.generation import Generation
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.console.terminal import cells, plain, stderr, stdout, tell
-from pipelines.serving.reports.comparison import LABELS
+from pipelines.serving.console.terminal import plain, stderr, stdout, table_of, tell
+from pipelines.serving.reports.comparison import verdict_as_json
+from pipelines.serving.reports.figures import LABELS, change_text, mean_cells, titled
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
@@ -146,26 +146,24 @@ def show(report: LogReport) -> None:
     """For people."""
     strength = strength_of(max(report.judged, 1))
     title = f"{report.queries} logged queries, {report.judged} with a judgement: {strength.value} evidence"
-    table = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
+    table = titled(title, "measure", "mean", "interval")
     named = {LABELS[name]: value for name, value in report.measures.items()}
-    named |= {
-        name.replace("_", " "): value
-        for name in report.memory.queries
-        if (value := getattr(report.memory, name)) is not None
-    }
-    for name, value in named.items():
-        table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+    of_memory = {name.replace("_", " "): getattr(report.memory, name) for name in report.memory.queries}
+    for name, value in {**named, **of_memory}.items():
+        if value is not None:
+            table.add_row(name, *mean_cells(value))
     table.add_row("ms per query", f"{report.p50_ms:.1f}", f"95 % below {report.p95_ms:.1f}")
     tell(table)
-    channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
-    for name, worth in report.memory.channels.items():
-        shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
-        channels.add_row(*cells(name, *("" if share is None else f"{share:.1%}" for share in shares)))
-    tell(channels)
+    shares = {
+        name: (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
+        for name, worth in report.memory.channels.items()
+    }
+    rows = [(name, *("" if one is None else f"{one:.1%}" for one in each)) for name, each in shares.items()]
+    tell(table_of(("channel", "of results", "alone", "of relevant ones", "alone"), rows))
     for alarm in report.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
-        figures = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
-        stdout.print(f"{mark} {alarm.name}: {figures}: {plain(alarm.says)}", highlight=False)
+        bound = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
+        stdout.print(f"{mark} {alarm.name}: {bound}: {plain(alarm.says)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +186,21 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     """Ask the logged queries again under both configurations (EVA-7)."""
     rules = control.evaluation
     queries = to_replay(logged.queries, LOGGED_QUERIES)
-    replay_queries = [*queries, *exploring(logged.queries)]
     with closing(StoreReplay(control, times=2)) as replay:
-        answers = [_by_id(some) for some in replay.under_each(replay_queries, [(control, None), (treatment, None)])]
-    runs: list[Run] = [_as_run(some, queries) for some in answers]
-    rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
-    replayed = {query.query_id for query in queries}
-    qrels = judged([query for query in logged.queries if query.query_id in replayed], logged.grades)
+        replayed = replay.under_each([*queries, *exploring(logged.queries)], [(control, None), (treatment, None)])
+    answers = [{QueryId(answer.query.query_id): answer for answer in some} for some in replayed]
+    before, after = (_as_run(some, queries) for some in answers)
+    control_order, treatment_order = (
+        [[ContentHash(name) for name in run[query.query_id]] for query in queries] for run in (before, after)
+    )
+    moved = judge_rankings(control_order, treatment_order, control.consolidation.shadow)
+    asked = {query.query_id for query in queries}
+    qrels = judged([query for query in logged.queries if query.query_id in asked], logged.grades)
     pairs = [explored(logged.queries, some) for some in answers]
     return LogComparison(
         queries=len(queries),
-        moved=judge_rankings(_hashes(rankings[0]), _hashes(rankings[1]), control.consolidation.shadow),
-        judged=compare_runs(runs[0], runs[1], qrels, rules) if qrels else None,
+        moved=moved,
+        judged=compare_runs(before, after, qrels, rules) if qrels else None,
         values=[of_rankings(some, settings=rules) for some in pairs if some],
     )
 
@@ -211,59 +212,35 @@ def comparison_as_json(names: tuple[str, str], comparison: LogComparison) -> dic
         "control": {"name": names[0]},
         "treatment": {"name": names[1]},
         "queries": comparison.queries,
-        "shadow": {
-            "decision": comparison.moved.decision.value,
-            "reason": comparison.moved.reason,
-            **comparison.moved.figures,
-        },
-        "differences": None
-        if judged_pairs is None
-        else {name: difference.as_json() for name, difference in judged_pairs.differences.items()},
-        "strength": None if judged_pairs is None else judged_pairs.strength.value,
+        "shadow": verdict_as_json(comparison.moved),
+        "differences": judged_pairs and {name: each.as_json() for name, each in judged_pairs.differences.items()},
+        "strength": judged_pairs and judged_pairs.strength.value,
         "off_policy": [{name: value.as_json() for name, value in values.items()} for values in comparison.values],
     }
 
 
 def show_comparison(names: tuple[str, str], comparison: LogComparison) -> None:
     """For people."""
-    out = stdout
-    line = f"A = {names[0]}, B = {names[1]}: {comparison.queries} logged queries asked again"
-    out.print(plain(line), highlight=False)
-    out.print(
-        f"  rankings moved: [bold]{comparison.moved.decision.value}[/] ({comparison.moved.reason})", highlight=False
-    )
+    moved = comparison.moved
+    stdout.print(plain(f"A = {names[0]}, B = {names[1]}: {comparison.queries} logged queries asked again"))
+    stdout.print(f"  rankings moved: [bold]{moved.decision.value}[/] ({moved.reason})")
     if comparison.judged is None:
-        out.print("  no query has a judgement: nothing can be said about better or worse")
+        stdout.print("  no query has a judgement: nothing can be said about better or worse")
     else:
-        change = comparison.judged.differences["ndcg_at_10"]
-        out.print(
-            f"  nDCG@10 {change.change.mean:+.4f} ({change.change.low:+.4f} … {change.change.high:+.4f}), "
-            f"{comparison.judged.strength.value} evidence",
-            highlight=False,
-        )
+        change = change_text(comparison.judged.differences[HEADLINE])
+        stdout.print(f"  {LABELS[HEADLINE]} {change}, {comparison.judged.strength.value} evidence")
     for side, values in zip(("A", "B"), comparison.values, strict=False):
         line = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
         effective = min(one.effective for one in values.values())
-        out.print(
-            f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places", highlight=False
-        )
-
-
-def _by_id(answers: Iterable[Answer]) -> dict[QueryId, Answer]:
-    return {QueryId(answer.query.query_id): answer for answer in answers}
+        stdout.print(f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places")
 
 
 def _as_run(answers: Mapping[QueryId, Answer], queries: Sequence[Query]) -> Run:
+    by_query = {query.query_id: answers[QueryId(query.query_id)].results for query in queries}
     return {
-        query.query_id: {
-            result.content_hash: -float(result.rank) for result in answers[QueryId(query.query_id)].results
-        }
-        for query in queries
+        query_id: {str(result.content_hash): -float(result.rank) for result in results}
+        for query_id, results in by_query.items()
     }
-
-
-def _hashes(rankings: Iterable[Iterable[str]]) -> list[Ranking]:
-    return [[ContentHash(name) for name in ranking] for ranking in rankings]
 
 
 def _model_judgements(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:

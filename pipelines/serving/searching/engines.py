@@ -13,15 +13,12 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
-from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
-from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.memory import keep_freed_memory
-from pipelines.runtime.threads import linear_algebra_threads
+from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads
 from pipelines.settings import Settings
 
 
@@ -57,28 +54,14 @@ def load_engines(settings: Settings) -> Engines:
     from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
-    embedding = pinned_embedding(settings)
+    embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
     return Engines(encoders, pairs, arithmetic=arithmetic_of(embedding))
 
 
-def pinned_embedding(settings: Settings) -> EmbeddingSettings:
-    """The settings of the encoders with the precision of the vectors that are live in the store.
-
-    Raises:
-        ConfigurationError: Another precision is asked for.
-        ModelUnavailableError: A model cannot be found.
-    """
-    return pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
-
-
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
-    """What says what is live in the store of the settings.
-
-    Args:
-        arithmetic: How whoever asks encodes queries.
-    """
+    """What says what is live in the store of the settings, to whoever encodes queries with that arithmetic."""
     catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
     return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, arithmetic=arithmetic)
 
@@ -97,15 +80,10 @@ def searching(
     Args:
         openings: What others opened of the same generation.
     """
-    encoder, *further = engines.encoders
-    rules = settings.retrieval
+    (encoder, *further), rules = engines.encoders, settings.retrieval
     keep_freed_memory(rules.memory_kept)
-    with (
-        linear_algebra_threads(rules.product_threads),
-        Searcher(
-            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
-        ) as searcher,
-    ):
+    made = Searcher(source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings)
+    with linear_algebra_threads(rules.product_threads), made as searcher:
         # What was opened stays: no collection of garbage needs to look through it again.
         gc.freeze()
         try:

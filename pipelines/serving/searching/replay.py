@@ -11,7 +11,7 @@ from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import Pin
+from pipelines.retrieval.snapshot.snapshot import Pin
 from pipelines.serving.searching.engines import Engines, load_engines, source_of
 from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Side: TypeAlias = tuple[Settings, Evidence | None]
+Conditions: TypeAlias = tuple[Settings, Evidence | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
@@ -48,27 +48,23 @@ class StoreReplay:
         self._pins: dict[str, Pin] = {}
 
     def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
-        """The answers, in the queries' order.
-
-        Args:
-            evidence: Under the beliefs that follow from it, instead of what was believed at first.
-        """
+        """The answers under one side, in the queries' order."""
         (answers,) = self.under_each(queries, [(settings, evidence)])
         return answers
 
-    def under_each(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Answer]]:
+    def under_each(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
         """The answers under each side, in the queries' order; sides take turns, batch by batch."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)
         return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
 
-    def rankings(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Placings]]:
-        """The results of the same answers, without what is told of them."""
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Placings]]:
+        """The results of the same answers, without their explanations."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)
         return self._here(queries, views, Searcher.rank_many) if pool is None else pool.rank_each(queries, views)
 
-    def _views_of(self, sides: Sequence[Side]) -> list[View]:
+    def _views_of(self, sides: Sequence[Conditions]) -> list[View]:
         return [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
 
     def _pool_for(self, queries: Sequence[Query]) -> SearcherPool | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil
-from types import TracebackType
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -22,8 +21,8 @@ import msgspec
 from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.searcher import BELIEFS_MAX_AGE_S, Searcher
-from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.garbage import uncollected
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.process import uncollected
 from pipelines.runtime.ray.actors import ActorPool, Shared
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import cluster_cpus
@@ -57,19 +56,13 @@ class SearchProcess:
 
     def answer(self, views: Sequence[Shared[View]], queries: Sequence[Query]) -> list[Packed]:
         """Answers to queries, in their order, under each view."""
-        return self._packed(Searcher.search_many, views, queries)
+        packs = [packed(searcher.search_many(queries)) for searcher in self._over(views)]
+        gc.collect()
+        return packs
 
     def rank(self, views: Sequence[Shared[View]], queries: Sequence[Query]) -> list[Packed]:
-        """The same, without what is told of results."""
-        return self._packed(Searcher.rank_many, views, queries)
-
-    def _packed(
-        self,
-        ask: Callable[[Searcher, Sequence[Query]], list[Answer] | list[Placings]],
-        views: Sequence[Shared[View]],
-        queries: Sequence[Query],
-    ) -> list[Packed]:
-        packs = [packed(ask(searcher, queries)) for searcher in self._over(views)]
+        """The results of the same answers, without their explanations."""
+        packs = [packed(searcher.rank_many(queries)) for searcher in self._over(views)]
         gc.collect()
         return packs
 
@@ -78,7 +71,7 @@ class SearchProcess:
             self._searchers.clear()  # over no view, as long as these cannot be opened
             self._undo.close()
             with ExitStack() as undo:
-                alone = [replace(known, settings=_alone(known.settings)) for known in (view.get() for view in views)]
+                alone = [replace(each, settings=_alone(each.settings)) for each in (view.get() for view in views)]
                 opened = undo.enter_context(self._views.opened(alone))
                 gc.disable()  # no answer outlives its batch: garbage is looked for between batches alone
                 self._undo = undo.pop_all()
@@ -92,25 +85,17 @@ class SearcherPool:
     Nothing is started before the first query. A process that dies is replaced, and its batch asked again.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        processes: int = 0,
-        load: LoadEngines = load_engines,
-        clock: Clock = system_clock,
-    ) -> None:
+    def __init__(self, settings: Settings, *, processes: int, load: LoadEngines = load_engines) -> None:
         """Describe the pool.
 
         Args:
-            processes: How many answer side by side, at most as many as the cluster has CPUs; 0 takes that many.
+            processes: How many answer side by side, at most as many as the cluster has CPUs.
             load: Loads the models, in each process; a function that other processes can import.
         """
         self._settings = settings
         self._processes = processes
         self._load = load
-        self._clock = clock
-        self._source = source_of(settings, clock)
+        self._source = source_of(settings)
         self._actors: ActorPool | None = None
         self._live: tuple[Hashable, View] | None = None
         self._shared: list[tuple[View, Shared[View]]] = []
@@ -122,7 +107,7 @@ class SearcherPool:
         Raises:
             NothingPublishedError: No generation is live.
             StoreError: The generation was removed before every process had opened it: ask again.
-            ValueError: A query's filter asks for what no document can have; the message names the query.
+            ValueError: A query's filter asks for what no document can have.
             WeftError: Processes died over one batch again and again.
         """
         with self._lock:
@@ -162,15 +147,13 @@ class SearcherPool:
     def __enter__(self) -> SearcherPool:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _view(self) -> View:
         """What is live now; the same view as before where it would give the same answers."""
         # The token first: what comes in between is looked at again by the next call.
-        rules, token, now = self._settings.retrieval, self._source.token(), self._clock()
+        rules, token, now = self._settings.retrieval, self._source.token(), system_clock()
         token = (token, now // rules.time_step_s, now // BELIEFS_MAX_AGE_S)
         if self._live is None or self._live[0] != token:
             self._live = (token, View(self._settings, self._source.pin()))
@@ -180,29 +163,27 @@ class SearcherPool:
         self, method: str, decoder: msgspec.msgpack.Decoder[list[T]], queries: Sequence[Query], views: Sequence[View]
     ) -> list[list[T]]:
         actors, shared = self._started(), self._handed_over(views)
-        batches = dealt(queries, self._size, self._settings.retrieval.spread.batch)
-        told: list[list[T]] = [[] for _ in views]
+        batches = dealt(queries, self._size(), self._settings.retrieval.spread.batch)
+        answers: list[list[T]] = [[] for _ in views]
         for packs in actors.map(method, [(shared, batch) for batch in batches]):
-            for of_view, pack in zip(told, packs, strict=True):
+            for of_view, pack in zip(answers, packs, strict=True):
                 of_view.extend(unpacked(pack, decoder))
-        return told
+        return answers
 
     def _handed_over(self, views: Sequence[View]) -> list[Shared[View]]:
-        known = {id(view): shared for view, shared in self._shared}
-        self._shared = [(view, known.get(id(view)) or Shared(view)) for view in views]
+        existing = {id(view): shared for view, shared in self._shared}
+        self._shared = [(view, existing.get(id(view)) or Shared(view)) for view in views]
         return [shared for _, shared in self._shared]
 
-    @property
     def _size(self) -> int:
-        cpus = cluster_cpus()
-        return min(self._processes or cpus, cpus)
+        return min(self._processes, cluster_cpus())
 
     def _started(self) -> ActorPool:
         connect(self._settings.cluster)  # before anything else of Ray: what joins by itself takes Java's signals away
         if self._actors is None:
-            deaths = self._settings.retrieval.spread.deaths
+            rules, size = self._settings.retrieval.spread, self._size()
             self._actors = ActorPool(
-                SearchProcess, self._load, size=self._size, cpus=1, deaths=deaths, name="a search process"
+                SearchProcess, self._load, size=size, cpus=1, deaths=rules.deaths, name="a search process"
             )
         return self._actors
 
@@ -230,15 +211,7 @@ def packed(answers: list[Answer] | list[Placings]) -> Packed:
 
 
 def unpacked(pack: bytes | list[T], decoder: msgspec.msgpack.Decoder[list[T]]) -> list[T]:
-    """What was sent.
-
-    Examples:
-        >>> unpacked(packed([]), ANSWERS)
-        []
-
-    Args:
-        decoder: `ANSWERS` or `RANKINGS`.
-    """
+    """What was sent, read by `ANSWERS` or `RANKINGS`."""
     if isinstance(pack, list):
         return pack
     with uncollected():

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from pipelines.domain.ranking import Query
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import Pin
-from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
-from pipelines.runtime.garbage import uncollected
+from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Pin, Snapshot
+from pipelines.runtime.process import uncollected
 from pipelines.serving.searching.engines import LoadEngines, searching, source_of
 from pipelines.settings import Settings
 
@@ -32,11 +30,6 @@ class OpenViews:
     """Opens views; models, generation and what was read out of it stay from one time to the next where they can."""
 
     def __init__(self, load: LoadEngines) -> None:
-        """Load nothing yet.
-
-        Args:
-            load: Loads the models.
-        """
         self._load = load
         self._shared: list[_SharedEngines] = []
 
@@ -49,17 +42,16 @@ class OpenViews:
             ModelUnavailableError: A model cannot be found or loaded.
         """
         with ExitStack() as undo:
-            parts = [self._shared_parts(view.settings) for view in views]
+            parts = [self._engines_of(view.settings) for view in views]
             searchers = [undo.enter_context(part.searching(view)) for part, view in zip(parts, views, strict=True)]
             self._shared = [part for part in self._shared if part in parts]
             yield searchers
 
-    def _shared_parts(self, settings: Settings) -> _SharedEngines:
-        for part in self._shared:
-            if part.stands_for(settings):
-                return part
-        self._shared.append(_SharedEngines(settings, self._load))
-        return self._shared[-1]
+    def _engines_of(self, settings: Settings) -> _SharedEngines:
+        if (part := next((each for each in self._shared if each.serves(settings)), None)) is None:
+            part = _SharedEngines(settings, self._load)
+            self._shared.append(part)
+        return part
 
 
 def in_turns(
@@ -75,12 +67,12 @@ def in_turns(
     Args:
         ask: `Searcher.search_many` or `Searcher.rank_many`.
     """
-    told: list[list[T]] = [[] for _ in searchers]
+    answers: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
         with uncollected():
-            for of_one, searcher in zip(told, searchers, strict=True):
+            for of_one, searcher in zip(answers, searchers, strict=True):
                 of_one.extend(ask(searcher, queries[start : start + batch]))
-    return told
+    return answers
 
 
 class _SharedEngines:
@@ -93,19 +85,15 @@ class _SharedEngines:
         self._openings = Openings()
         self._snapshot: Snapshot | None = None
 
-    def stands_for(self, settings: Settings) -> bool:
+    def serves(self, settings: Settings) -> bool:
         return _deciding(settings) == self._decides
 
     @contextmanager
     def searching(self, view: View) -> Iterator[Searcher]:
         self._snapshot = self._engines.over(self._source.at(view.pin, self._snapshot))
-        source, clock = OneSnapshot(self._snapshot), partial(_always, view.pin.at)
-        with searching(view.settings, self._engines, source, clock=clock, openings=self._openings) as searcher:
+        source, now = OneSnapshot(self._snapshot), view.pin.at
+        with searching(view.settings, self._engines, source, clock=lambda: now, openings=self._openings) as searcher:
             yield searcher
-
-
-def _always(now: float) -> float:
-    return now
 
 
 def _deciding(settings: Settings) -> tuple[Any, ...]:

@@ -16,14 +16,14 @@ from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
+from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope, Signal
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
 from pipelines.evaluation.simulation.users import PAGE
-from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
@@ -32,12 +32,12 @@ from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
 from pipelines.serving.searching.replay import StoreReplay, remembering_engines
 from pipelines.serving.study.report import CONVEX
-from pipelines.serving.study.sessions import AGENT
 from pipelines.settings import Settings
 
 _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
 _STRANGERS = 200  # queries of another data set that are asked
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
+AGENT = "study"
 HIDDEN = (Signal.USAGE, Signal.PRECEDENT)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RRF},
@@ -63,9 +63,9 @@ class Bench:
         self.dataset = dataset
         engines = remembering_engines(settings)
         self.encoders = engines.encoders
+        self.document_id = document_id(dataset)
         self._now = system_clock()
         self._replay = StoreReplay(settings, times=0, engines=engines)
-        self.document_id = document_id(dataset)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""
@@ -79,49 +79,40 @@ class Bench:
 
     def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> ShownResults:
         """What is shown under what the evidence says, as a night asks for it."""
-        asking, depth = self._pages_of(queries, PAGE), self.settings.evaluation.depth
 
-        def ask(queries: Sequence[Query], retrieval: RetrievalSettings) -> list[Answer]:
-            return self._replay(queries, self.settings.model_copy(update={"retrieval": retrieval}), evidence)
+        def ask(asked: Sequence[Query], retrieval: RetrievalSettings) -> list[Answer]:
+            return self._replay(asked, self.settings.model_copy(update={"retrieval": retrieval}), evidence)
 
-        return shown_matches(ask, self._without(HIDDEN).retrieval, asking, depth=depth)
+        depth = self.settings.evaluation.depth
+        return shown_matches(ask, self._without(HIDDEN).retrieval, self._pages_of(queries), depth=depth)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
-        return {
-            str(result.content_hash): [self.document_id(uri) for uri in result.uris]
-            for answer in answers
-            for result in answer.results
-        }
+        results = (result for answer in answers for result in answer.results)
+        return {str(result.content_hash): [self.document_id(uri) for uri in result.uris] for result in results}
 
-    def run_of(self, answers: Sequence[Answer]) -> Run:
-        """The answers as a run over ids that judgements name."""
+    def measured(self, results: Mapping[str, Sequence[RankedResult | Placed]]) -> Values:
+        """The headline measure of results by query."""
         depth = self.settings.evaluation.depth
-        return {
-            answer.query.query_id: as_ranked(answer.results, depth, document_id=self.document_id) for answer in answers
-        }
+        run: Run = {name: as_ranked(each, depth, document_id=self.document_id) for name, each in results.items()}
+        return headline(run, self.dataset.qrels)
 
     def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
         """The headline measure on the held-out queries under what the evidence says."""
-        asking = self._pages_of(self.dataset.queries, PAGE)
+        asking = self._pages_of(self.dataset.queries)
         (rankings,) = self._replay.rankings(asking, [(self._without(hidden), evidence)])
-        run: Run = {
-            query.query_id: as_ranked(placed, self.settings.evaluation.depth, document_id=self.document_id)
-            for query, placed in zip(asking, rankings, strict=True)
-        }
-        return headline(run, self.dataset.qrels)
+        return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
     def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
         """Answers to the held-out queries under what the evidence says."""
-        return self._replay(self._pages_of(self.dataset.queries, PAGE), self._without(hidden), evidence)
+        return self._replay(self._pages_of(self.dataset.queries), self._without(hidden), evidence)
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
         first = self.answers(self.dataset.queries[:1])[0].results
         signals = {signal for result in first for signal in result.signals} - set(HIDDEN)
-        beliefs = read_beliefs(self.settings.priors, evidence, now=self._now)
-        weights = beliefs.weights(Scope(first[0].domain, agent=AGENT), signals)
-        return {signal.value: belief.mean for signal, belief in weights.items()}
+        beliefs, scope = self._beliefs(evidence), Scope(first[0].domain, agent=AGENT)
+        return {signal.value: belief.mean for signal, belief in beliefs.weights(scope, signals).items()}
 
     def _without(self, hidden: Sequence[Signal]) -> Settings:
         return self._retrieving(without_signals=(*self.settings.retrieval.without_signals, *hidden))
@@ -130,31 +121,42 @@ class Bench:
         retrieval = self.settings.retrieval.model_copy(update=changes)
         return self.settings.model_copy(update={"retrieval": retrieval})
 
-    def _pages_of(self, queries: Sequence[JudgedQuery], k: int) -> list[Query]:
+    def _pages_of(self, queries: Sequence[JudgedQuery], k: int = PAGE) -> list[Query]:
         return [replace(as_query(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
+
+    def _beliefs(self, evidence: Evidence) -> Beliefs:
+        return read_beliefs(self.settings.priors, evidence, now=self._now)
 
 
 def measure_probabilities(
     bench: Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]
 ) -> ProbabilityReport:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
-    rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
-    verdicts = match_bins(evidence, bench.settings.priors, now=system_clock())
-    sample = _some(lessons, bench.settings)
+    settings, held_out = bench.settings, bench.dataset
+    rules = settings.consolidation.calibration
+    sample = _some(lessons, settings)
     taught, looked = bench.answers(sample), bench.shown(sample, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit = calibrate_matches(judged, None, folds=FOLDS, seed=SEED, least_gain=rules.least_gain).calibration
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
-    curves = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
-    from_verdicts = curves or MatchCalibration(None, None, None)
-    bound, confidence = rules.answering_bound, rules.answering_confidence
-    answering = answering_from(bench.probed(), bound=bound, confidence=confidence)
-    without = {each.name: bench.answers(_strange(each)) for each in strangers}
-    answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
+    verdicts = match_bins(evidence, settings.priors, now=system_clock())
+    from_verdicts = curves_of(verdicts, settings.priors.verdicts, rules, lambda: looked)
+    answering = answering_from(bench.probed(), bound=rules.answering_bound, confidence=rules.answering_confidence)
+    unanswerable = {
+        each.name: bench.answers([replace(query, metadata={}) for query in each.queries[:_STRANGERS]])
+        for each in strangers
+    }
+    answers = {name: bench.answers(held_out.queries, **changes) for name, changes in _WAYS.items()}
     answers["as learned"] = bench.learned(evidence, hidden=HIDDEN)
-    names = bench.names([answer for some in answers.values() for answer in some])
-    calibration = replace(fit, answering=answering)
-    return probability_report(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
+    return probability_report(
+        replace(fit, answering=answering),
+        from_verdicts or MatchCalibration(None, None, None),
+        answers,
+        held_out.qrels,
+        unanswerable,
+        bins=settings.learning.relevance_bins,
+        names=bench.names([answer for some in answers.values() for answer in some]),
+    )
 
 
 def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
@@ -163,19 +165,13 @@ def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
     return rng.sample(lessons.queries, min(_TUNED_ON, len(lessons.queries)))
 
 
-def _strange(stranger: Dataset) -> list[JudgedQuery]:
-    """Queries that have no answer here."""
-    return [replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]]
-
-
 def baselines(bench: Bench, lessons: Dataset) -> tuple[dict[str, Values], float | None]:
     """Each channel alone, their fusion by rank, and the best fixed combination; and its weight."""
-    queries = bench.dataset.queries
+    queries, depth = bench.dataset.queries, bench.settings.evaluation.depth
     values = {
-        name: headline(bench.run_of(bench.answers(queries, **changes)), bench.dataset.qrels)
+        name: bench.measured({each.query.query_id: each.results for each in bench.answers(queries, **changes)})
         for name, changes in _BASELINES.items()
     }
-    depth = bench.settings.evaluation.depth
     candidates = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
     tuned = {float(weight): _combined(bench, candidates[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)

@@ -14,6 +14,7 @@ from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.simulation.study import StudyRow, Values
 from pipelines.learning.evidence import Evidence
 from pipelines.serving.console.terminal import plain
+from pipelines.serving.reports.figures import titled
 
 CONVEX = "best fixed convex"
 
@@ -41,7 +42,7 @@ def table(title: str, study: Studied) -> Table:
     """The study, for people."""
     dealt = any(each.deals for each in study.rows)
     columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
-    shown = Table(*columns, box=None, title=plain(title), title_justify="left")
+    shown = titled(title, *columns)
     for each in study.rows:
         change = each.change.change if each.change else None
         shown.add_row(
@@ -78,17 +79,13 @@ def _ece(deals: Sequence[Worth | None]) -> str:
     mean, errors = mean_error(deals), [each.ece for each in deals if each is not None]
     if mean is None:
         return "do not separate"
-    return (
-        f"{mean:.3f}"
-        if min(errors) == max(errors)
-        else f"{mean:.3f} ({min(errors):.3f} – {max(errors):.3f} of {len(errors)})"
-    )
+    spread = f" ({min(errors):.3f} – {max(errors):.3f} of {len(errors)})" if min(errors) < max(errors) else ""
+    return f"{mean:.3f}{spread}"
 
 
 def mean_error(deals: Sequence[Worth | None]) -> float | None:
     """The mean calibration error over deals of users, of those that gave probabilities; None where none did."""
-    errors = [each.ece for each in deals if each is not None]
-    return fmean(errors) if errors else None
+    return fmean(errors) if (errors := [each.ece for each in deals if each is not None]) else None
 
 
 def _weights(weights: Mapping[str, float]) -> str:

@@ -1,20 +1,44 @@
-"""A study: measure, let users teach, and measure again (EVA-6)."""
+"""A study: measure, let simulated users teach, and measure again (EVA-6)."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
-from pipelines.evaluation.measures.beir import Dataset
+from rich.progress import track
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.ids import QueryId, SessionId
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
+from pipelines.evaluation.measures.measuring import as_query
+from pipelines.evaluation.replay.remembering import RememberingSource
 from pipelines.evaluation.simulation.study import averaged, row
+from pipelines.evaluation.simulation.users import (
+    PAGE,
+    SESSIONS_A_DAY,
+    dealt,
+    kind_of_user,
+    of_days,
+    react,
+    refreshes,
+    tell,
+    with_replies,
+)
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import indexed
-from pipelines.serving.study.bench import HIDDEN, Bench, baselines, measure_probabilities
+from pipelines.serving.console.terminal import stderr
+from pipelines.serving.searching.engines import source_of
+from pipelines.serving.study.bench import AGENT, HIDDEN, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import Studied
-from pipelines.serving.study.sessions import scaled_to_days, taught
-from pipelines.serving.updaters import apart
+from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import Settings
 
 PRIOR = "weft at its priors"
@@ -39,37 +63,50 @@ def run(
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
         probabilities: Whether to look at what they are worth; not where it is bare.
     """
-    stored = indexed(held_out, settings, before=lambda: connect(settings.cluster))
+    stored = indexed(held_out, settings)
     with _streamed(stored, marks) as streamed:
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), hidden=HIDDEN)
-        taught_by = [taught(streamed, lessons, bench.encoders, marks)]
-        taught_by += (_taught_anew(stored, lessons, bench, marks, deal) for deal in range(1, settings.simulation.deals))
-        dealt = {
-            f"{count:,} sessions": [bench.values(each[count], hidden=HIDDEN) for each in taught_by] for count in marks
-        }
-        dealt[f"{marks[-1]:,} sessions{WITH_USAGE}"] = [bench.values(each[marks[-1]]) for each in taught_by]
-        values |= {name: averaged(of_deals) for name, of_deals in dealt.items()}
-        looked_at = taught_by if probabilities and not bare else []
-        worth = [measure_probabilities(bench, lessons, each[marks[-1]], strangers) for each in looked_at]
+        taught = [_taught(streamed, lessons, bench, marks, deal=0)]
+        for deal in range(1, settings.simulation.deals):
+            with _streamed(stored, marks) as anew:
+                taught.append(_taught(anew, lessons, bench, marks, deal=deal))
+        by_deal = {_named(count): [bench.values(each[count], hidden=HIDDEN) for each in taught] for count in marks}
+        by_deal[_named(marks[-1]) + WITH_USAGE] = [bench.values(each[marks[-1]]) for each in taught]
+        worth = [
+            measure_probabilities(bench, lessons, each[marks[-1]], strangers)
+            for each in (taught if probabilities and not bare else [])
+        ]
         weights = {PRIOR: bench.weights(Evidence())}
-        weights |= {
-            f"{count:,} sessions": averaged([bench.weights(each[count]) for each in taught_by]) for count in marks
-        }
-    after = list(values)[list(values).index(PRIOR) + 1 :]
+        weights |= {_named(count): averaged([bench.weights(each[count]) for each in taught]) for count in marks}
+    values |= {name: averaged(of_deals) for name, of_deals in by_deal.items()}
     rows = [
         row(
             name,
             measured,
             settings.evaluation,
-            against=values[PRIOR] if name in after else None,
+            against=values[PRIOR] if name in by_deal else None,
             weights=weights.get(name),
-            deals=dealt.get(name, ()),
+            deals=by_deal.get(name, ()),
         )
         for name, measured in values.items()
     ]
-    return Studied(rows, values, weight, taught_by[0], worth)
+    return Studied(rows, values, weight, taught[0], worth)
+
+
+def scaled_to_days(settings: Settings, sessions: int) -> Settings:
+    """The settings for sessions that take minutes and stand for days, of `SESSIONS_A_DAY` each.
+
+    As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
+    """
+    days = sessions / SESSIONS_A_DAY
+    retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
+    return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
+
+
+def _named(sessions: int) -> str:
+    return f"{sessions:,} sessions"
 
 
 @contextmanager
@@ -80,9 +117,64 @@ def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
         yield scaled_to_days(own.model_copy(update={"kafka": kafka}), marks[-1])
 
 
-def _taught_anew(
-    stored: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], deal: int
+def _taught(
+    settings: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], *, deal: int
 ) -> dict[int, Evidence]:
-    """The evidence at every mark after other users, who begin with nothing learned."""
-    with _streamed(stored, marks) as streamed:
-        return taught(streamed, lessons, bench.encoders, marks, deal=deal)
+    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark.
+
+    Args:
+        deal: Which draw of users: who asks what, and does what about it.
+    """
+    catalog = Catalog(Path(settings.storage.root))
+    rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
+    questions = dealt(lessons.queries, marks[-1], rng)
+    evidence, done, (first, *further) = {}, 0, bench.encoders
+    source = RememberingSource(source_of(settings))
+    with (
+        BackgroundUpdaters(settings, local=True) as updaters,
+        Searcher(source, first, settings.retrieval, clock=system_clock, further=further) as searcher,
+        closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
+    ):
+        for upto in track(refreshes(marks), "teaching", console=stderr, transient=True):
+            batch = list(enumerate(questions[done:upto], start=done))
+            for number, answer in _shown(searcher, batch, settings):
+                grades = lessons.qrels[questions[number].query_id]
+                right = [
+                    result.content_hash
+                    for result in answer.results
+                    if any(grades.get(bench.document_id(uri), 0) > 0 for uri in result.uris)
+                ]
+                producer.impression(answer)
+                shown, rules = [result.content_hash for result in answer.results], settings.simulation
+                kind = kind_of_user(rules, rng)
+                reactions = react(shown, right, rules, rng, kind=kind)
+                tell(producer, answer.query, with_replies(answer, reactions, right, rules, kind=kind))
+            producer.flush()
+            updaters.caught_up()
+            searcher.refresh()
+            done = upto
+            if upto in marks:
+                evidence[upto] = catalog.live_evidence()
+    return evidence
+
+
+def _shown(
+    searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
+) -> Iterator[tuple[int, Answer]]:
+    """What each session of a batch is shown."""
+    size = settings.retrieval.encode_batch
+    for start in range(0, len(batch), size):
+        part = batch[start : start + size]
+        queries = [_question(number, query, settings) for number, query in part]
+        yield from zip((number for number, _ in part), searcher.search_many(queries), strict=True)
+
+
+def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
+    return replace(
+        as_query(query, settings.evaluation),
+        query_id=QueryId(f"{number}-{query.query_id}"),
+        k=PAGE,
+        agent=AGENT,
+        session_id=SessionId(f"study-{number}"),
+        principal=f"user-{number}",
+    )

@@ -6,9 +6,9 @@ import pytest
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.config.entries import Entry
-from pipelines.chunking.config.line_entries import ini_entries
+from pipelines.chunking.config.lines import LINE_SCANNERS
 from pipelines.chunking.config.schemas import SCANNERS
-from pipelines.chunking.config.yaml_entries import yaml_entries
+from pipelines.chunking.config.yaml import yaml_entries
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
@@ -286,7 +286,11 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
     text = (
         "[a]\n\tk = v\n\t  [b]\n\t  # on k\n\t# on l\n\tl = w\n[c]\nm =\n  [d]\n  ; on m\n\n  e: f\n# on n\nn\\:o = p\n"
     )
-    found = [(text[entry.start : entry.end], entry.key) for top in ini_entries(text.encode()) for entry in below(top)]
+    found = [
+        (text[entry.start : entry.end], entry.key)
+        for top in LINE_SCANNERS["ini"](text.encode())
+        for entry in below(top)
+    ]
     assert found == [
         ("\tk = v\n\t  [b]\n\t  # on k\n", "k"),
         ("\t# on l\n\tl = w\n", "l"),
@@ -297,7 +301,7 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
 
 def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
     """ING-9: nginx's notation is none of keys and values."""
-    assert ini_entries(b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
+    assert LINE_SCANNERS["ini"](b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
 
 
 @pytest.mark.parametrize("language", sorted(SCANNERS))

@@ -3,8 +3,8 @@
 import pytest
 
 from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.paper.json_layouts import paper_from_json
 from pipelines.chunking.paper.paper import is_paper
-from pipelines.chunking.paper.paper_json import paper_from_json
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from tests.support.papers import JSON

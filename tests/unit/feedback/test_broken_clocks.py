@@ -10,6 +10,7 @@ import pytest
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.fold.sessions import Phase
 from pipelines.feedback.pipeline import consume
+from pipelines.feedback.store.overlays import session_in
 from tests.support.feedback_events import BINS, NOON, RULES, records
 from tests.support.session_store import Partition, alone, judged, phase
 
@@ -43,7 +44,7 @@ def test_honest_sessions_and_events_go_on_beside_a_broken_clock(partition: Parti
     ]
     partition.feed([*later, phase("complete", "mine", principal="ada", ts=NOON + HOUR)])
     report = partition.report
-    life = partition.state.session("mine")
+    life = partition.state.read(session_in, "mine")
     assert life is not None
     assert life.phase is Phase.COMPLETED
     assert report.clock_ms <= NOON + 2 * HOUR

@@ -32,16 +32,16 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_a_fenced_updater_neither_writes_nor_deletes_a_copy(tmp_path: Path) -> None:
     """FBK-4: it may have woken while the new owner writes one of its own."""
     first = opened(tmp_path)
-    write_checkpoint(first._states[0], keep=1)
+    write_checkpoint(first._states[0])
     second = opened(tmp_path)
     second.step(0.0)
-    write_checkpoint(second._states[0], keep=2)
+    write_checkpoint(second._states[0])
     copies = partition_folder(tmp_path, 0) / "checkpoints"
     (copies / ".staged").mkdir()
     (copies / ".staged" / "half").write_bytes(b"of the new owner's")
     before = contents(copies)
     with pytest.raises(FencedError, match="another updater took partition 0"):
-        write_checkpoint(first._states[0], keep=1)
+        write_checkpoint(first._states[0])
     assert contents(copies) == before
 
 
@@ -53,7 +53,7 @@ def test_two_that_copy_at_once_leave_whole_copies(tmp_path: Path) -> None:
         heir.step(0.0)
         shutil.rmtree(partition_folder(store, 0) / "checkpoints")
         together.wait(30)
-        sealed = write_checkpoint(heir._states[0], keep=1)
+        sealed = write_checkpoint(heir._states[0])
         heir.close()
         verify_files(sealed, read_manifest(sealed)["files"])
         assert digest_of_stores([sealed]) == digest_of_stores([sealed.parent.parent])
@@ -65,7 +65,7 @@ def test_two_that_copy_at_once_leave_whole_copies(tmp_path: Path) -> None:
             heir = beside.submit(inherit, store, together)
             together.wait(30)
             with pytest.raises(FencedError):
-                write_checkpoint(woken._states[0], keep=1)
+                write_checkpoint(woken._states[0])
             heir.result()
             woken.close()
 
@@ -78,5 +78,6 @@ def test_what_a_killed_updater_left_half_written_is_removed(tmp_path: Path) -> N
     for left in (".staged", ".staged-7"):
         (copies / left).mkdir()
         (copies / left / "state.db").write_bytes(b"half")
-    written = write_checkpoint(updater._states[0], keep=1)
-    assert list(copies.iterdir()) == [written] == checkpoints_in(copies.parent)
+    written = write_checkpoint(updater._states[0])
+    assert written in checkpoints_in(copies.parent)
+    assert set(copies.iterdir()) == set(checkpoints_in(copies.parent))

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Feedback, Selection
-from pipelines.feedback.fold.credit import credits_of, tally_credits
+from pipelines.feedback.fold.credit import credits_of, note_credits, under
 from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED
 from pipelines.learning.observe.tallies import Tally
 from tests.support.feedback_events import (
@@ -114,7 +114,7 @@ def test_a_reference_that_names_nothing_is_shared_by_what_was_included() -> None
     results = [shown(1), shown(2, included=False), shown(3)]
     assert credited(reference(response="so"), results=results) == [(1, True, 0.75 / 2), (3, True, 0.75 / 2)]
     rests_on = Attribution(method="semantic", shares={HASHES[3]: 0.5})
-    confidence = RULES.attribution.confidence("semantic")
+    confidence = RULES.attribution.confidence["semantic"]
     assert credited(reference(attribution=rests_on, match=0.5), results=results) == [
         (3, True, 0.5 * confidence * 0.5 * 0.75)
     ]
@@ -125,7 +125,7 @@ def test_success_is_shared_by_what_was_included() -> None:
     results = [shown(1), shown(2, included=False), shown(3)]
     assert credited(success(), results=results) == [(1, True, 1.5 / 2), (3, True, 1.5 / 2)]
     rests_on = Attribution(method="attention", shares={HASHES[1]: 0.25, HASHES[2]: 1.0})
-    weight = 1.5 * RULES.attribution.confidence("attention") * 0.25
+    weight = 1.5 * RULES.attribution.confidence["attention"] * 0.25
     assert credited(success(attribution=rests_on), results=results) == [(1, True, weight)]
 
 
@@ -133,7 +133,8 @@ def test_uses_are_counted_beside_outcomes() -> None:
     """FBK-6: one retrieval, one inclusion, and as much of a reference as its match is sure."""
     answer, tally = impression(), Tally()
     for feedback in (retrieval(1), inclusion(1), reference(1, match=0.5), selection(1)):
-        tally_credits(tally, credits_of(feedback, answer, chosen=(), rules=RULES), answer, day=3, bins=20)
+        credited = credits_of(feedback, answer, chosen=(), rules=RULES)
+        note_credits(tally, credited, under(answer, bins=20), answer.results, day=3, surplus=False)
     assert {key.bin: mass for key, mass in tally.freeze().usage.items()} == {
         "negative": 125_000,  # retrieved
         "positive": 250_000 + 375_000 + 500_000,  # included, half a reference, selected

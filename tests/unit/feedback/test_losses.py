@@ -11,8 +11,9 @@ from pipelines.domain.errors import MissingTopicError, WrongLogError
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples
 from pipelines.feedback.run.partitions import claimed, partition_folder
 from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.report import MADE_AGAIN, RETENTION, Acceptance, Loss, PartitionReport
+from pipelines.feedback.store.report import MADE_AGAIN, RETENTION, Acceptance, Loss, PartitionReport, losses_in
 from pipelines.feedback.store.state import STATE_FILE
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
@@ -44,12 +45,12 @@ def accept(store: Path, log: FakeLog, acceptance: Acceptance = ADA) -> list[Loss
     state = claimed(folder, 0, RULES, facts, log_start=log.log_start, acceptance=acceptance)
     with contextlib.closing(state):
         assert state.report().balanced
-        return state.losses()
+        return state.read(losses_in)
 
 
-def evidence_in(store: Path, log: FakeLog) -> Evidence:
+def evidence_of(store: Path, log: FakeLog) -> Evidence:
     with contextlib.closing(opened(store, log)) as updater:
-        return updater._states[0].evidence()
+        return updater._states[0].read(evidence_in)
 
 
 def expire(log: FakeLog, before: int) -> None:
@@ -109,7 +110,7 @@ def test_a_topic_made_again_is_read_on_from_its_start(tmp_path: Path) -> None:
     assert (report.applied, report.duplicate, report.dead_lettered, report.waiting) == (6, 1, 1, 0)
     whole = log_of(impression(), *sessions(3), explicit())
     consumed(tmp_path / "other", whole)
-    assert evidence_in(tmp_path, again) == evidence_in(tmp_path / "other", whole)
+    assert evidence_of(tmp_path, again) == evidence_of(tmp_path / "other", whole)
 
 
 def test_a_topic_may_be_made_again_more_than_once(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ class DeletedLog(FakeSource):
 
 
 def test_a_deleted_topic_is_told_from_one_that_is_not_listed_for_a_moment(tmp_path: Path) -> None:
-    """FBK-5: only a second answer, `watch_every_s` after the first, counts; then it is called deleted."""
+    """FBK-5: only a second answer, a second after the first, counts; then it is called deleted."""
     log = log_of(*sessions(3))
     source = DeletedLog(log)
     updater = Updater.open(source, tmp_path, [0], RULES, BINS)

@@ -56,7 +56,7 @@ def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None
     with pytest.raises(StoreError, match="expected a store of partition 0, found one that no updater has claimed yet"):
         list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
     updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES, BINS)
-    write_checkpoint(updater._states[0], keep=1)
+    write_checkpoint(updater._states[0])
     updater.close()
     with contextlib.closing(sqlite3.connect(folder / STATE_FILE)) as connection:
         connection.execute("drop table progress")
@@ -93,7 +93,7 @@ def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, e
     folder, log = partition_folder(tmp_path, 0), FakeLog.of(SPOKEN)
     updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
     updater.step(0.0)
-    write_checkpoint(updater._states[0], keep=1)
+    write_checkpoint(updater._states[0])
     updater.close()
     taught = digest_of_stores([folder])
     (folder / STATE_FILE).write_bytes(b"") if emptied else (folder / STATE_FILE).unlink()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.pipeline import POLL_TIMEOUT_S
 from pipelines.feedback.run.updater import Updater, keep_up
 from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import BINS, RULES, records, session
@@ -37,7 +38,7 @@ def test_patience_is_counted_from_the_last_answer(tmp_path: Path, source: type[F
         now += seconds
 
     def is_over(until: float, _: Updater) -> bool:
-        passes(RULES.poll_timeout_s)
+        passes(POLL_TIMEOUT_S)
         return now >= until
 
     def turns(seconds: float) -> None:

@@ -12,6 +12,7 @@ from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.examination import EXAMINATION
 from pipelines.runtime.kafka.log import Record
@@ -52,7 +53,7 @@ def after(
     while updater.step(0.0):
         pass
     (standing,) = updater.progress()
-    evidence = updater._states[0].evidence()
+    evidence = updater._states[0].read(evidence_in)
     updater.close()
     assert standing.report.balanced
     assert standing.lag == 0
@@ -101,7 +102,9 @@ def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
     )
     updater.step(0.0)
     counts = {
-        key.bin: mass for key, mass in updater._states[0].evidence().counts.items() if key.parameter == EXAMINATION
+        key.bin: mass
+        for key, mass in updater._states[0].read(evidence_in).counts.items()
+        if key.parameter == EXAMINATION
     }
     updater.close()
     shown = {f"{rank:02d}/05/10/02/4.shown": 1_000_000 for rank in (1, 2, 3)}

@@ -15,7 +15,7 @@ from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import WeightMethod
 from pipelines.retrieval.snapshot.ports import Calibration
-from pipelines.retrieval.snapshot.sessions import ListedSessions, ReadingCache
+from pipelines.retrieval.snapshot.snapshot import ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 

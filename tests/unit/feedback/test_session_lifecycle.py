@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.feedback.fold.sessions import Phase
-from pipelines.feedback.store.overlays import SETTLED
+from pipelines.feedback.store.overlays import SETTLED, session_in, sessions_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.triggers import LEARNED
 from tests.support.feedback_events import NOON, RULES, impression, rules, selection, shown
@@ -98,7 +98,7 @@ def test_a_session_expires_by_the_clock_of_its_partition(tmp_path: Path, silence
     later = NOON + silence_ms
     partition.feed([phase("start"), *judged(), *judged("stranger", ts=later), phase("complete", ts=later)], cuts=cuts)
     expired = silence_ms > IDLE_MS
-    assert partition.state.session("s1").phase is (Phase.EXPIRED if expired else Phase.COMPLETED)
+    assert partition.state.read(session_in, "s1").phase is (Phase.EXPIRED if expired else Phase.COMPLETED)
     assert partition.report.dropped == 2 * int(expired)
 
 
@@ -108,7 +108,7 @@ def test_a_suspended_session_may_sleep_longer(tmp_path: Path, silence_ms: int) -
     partition = Partition(tmp_path, LEAPS)
     partition.feed([phase("start"), phase("suspend"), phase("resume", "other", ts=NOON + silence_ms)])
     expected = Phase.EXPIRED if silence_ms > SUSPENDED_MS else Phase.SUSPENDED
-    assert partition.state.session("s1").phase is expected
+    assert partition.state.read(session_in, "s1").phase is expected
 
 
 def test_a_session_that_was_started_again_has_a_new_overlay(partition: Partition, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_forgotten_sessions_leave_the_store(tmp_path: Path) -> None:
     partition = Partition(tmp_path / "store", rules(limits__session_records=4))
     partition.feed([phase("start", "open"), *judged("open"), phase("start", "b"), *judged("b"), phase("complete", "b")])
     partition.feed([phase("suspend", "filling", event_id=f"filling {n}") for n in range(5)])
-    assert partition.state.sessions() == []
+    assert partition.state.read(sessions_in) == []
     assert partition.shared == alone(tmp_path / "alone", judged("b"))
     assert partition.report.dropped == 2
 

@@ -12,6 +12,7 @@ from pipelines.catalog.overlays import OpenSession
 from pipelines.domain.ids import SessionId
 from pipelines.domain.sessions import SessionMemory
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.overlays import merge_report_in, session_in
 from pipelines.learning.evidence import Evidence
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.session_store import Partition, alone, judged, phase
@@ -139,8 +140,8 @@ def test_a_fork_survives_its_updater(partition: Partition, tmp_path: Path) -> No
 
 
 def conflicts_of(partition: Partition, session_id: str = "s1") -> dict[str, object]:
-    life = partition.state.session(session_id)
-    report = partition.state.merge_report(session_id)
+    life = partition.state.read(session_in, session_id)
+    report = partition.state.read(merge_report_in, session_id)
     assert life is not None
     assert report is not None
     return json.loads(report)
@@ -215,11 +216,11 @@ def test_another_principal_cannot_move_a_session(partition: Partition) -> None:
     partition.feed([phase("start"), *judged()])
     for name in ("suspend", "complete", "abandon", "unlearn", "resume"):
         partition.feed([phase(name, principal="eve")])
-    life = partition.state.session("s1")
+    life = partition.state.read(session_in, "s1")
     assert life is not None
     assert (life.phase, life.principal, life.pending) == ("active", "ada", 2)
     assert partition.report.reasons == {"foreign_principal": 5}
     partition.feed([phase("complete"), phase("start", principal="eve", event_id="seized")])
-    life = partition.state.session("s1")
+    life = partition.state.read(session_in, "s1")
     assert life is not None
     assert (life.phase, life.principal, life.settled) == ("completed", "ada", 2)

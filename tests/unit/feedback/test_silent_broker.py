@@ -15,7 +15,7 @@ from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import BINS, explicit, impression, records, rules
 from tests.support.feedback_source import FakeLog, FakeSource
 
-RULES = rules(watch_every_s=5.0, retry_s=1.0)
+RULES = rules(retry_s=1.0)
 
 
 class SilentSource(FakeSource):

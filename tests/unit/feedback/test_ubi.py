@@ -17,10 +17,11 @@ from pipelines.domain.questions import question_of
 from pipelines.feedback.events.ubi import Mapped, UbiObject, from_ubi, hashes_alone
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings
+from pipelines.feedback.store.tables import evidence_in
 from tests.support.feedback_events import BINS, HASHES, NOON, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
 
-ACTIONS = UbiSettings(actions={"click": "selection", "purchase": 1.0, "thumbs_down": -1.0})
+ACTIONS = UbiSettings(selections=("click",), verdicts={"purchase": 1.0, "thumbs_down": -1.0})
 NOON_ISO = "2026-09-21T12:00:00Z"
 
 
@@ -154,7 +155,7 @@ def learned(folder: Path, *documents: object) -> dict[Any, int]:
     """What became of contents, once an updater has read the events of documents."""
     updater = Updater.open(FakeSource(FakeLog.of(records(mapped(*documents).events))), folder, [0], RULES, BINS)
     updater.step(0.0)
-    evidence = updater._states[0].evidence()
+    evidence = updater._states[0].read(evidence_in)
     updater.close()
     return dict(evidence.usage)
 
@@ -286,7 +287,7 @@ def test_a_log_of_ubi_becomes_evidence_of_its_contents(tmp_path: Path) -> None:
     updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
     updater.step(0.0)
     (standing,) = updater.progress()
-    evidence = updater._states[0].evidence()
+    evidence = updater._states[0].read(evidence_in)
     updater.close()
     assert (standing.report.applied, standing.report.duplicate) == (2, 1)
     assert {(key.content_hash, key.bin) for key in evidence.usage} == {(HASHES[2], "positive"), (HASHES[1], "negative")}

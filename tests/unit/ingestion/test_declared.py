@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.domain.documents import Document, Rejection
 from pipelines.domain.links import Link, LinkKind
-from pipelines.ingestion.metadata.declared import DeclarationError
+from pipelines.ingestion.metadata.declared import MOST_BYTES, DeclarationError
 from pipelines.ingestion.metadata.front_matter import front_matter
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources.sources import list_items, read_source
@@ -31,7 +31,7 @@ GUIDE = {
 
 @pytest.fixture
 def settings() -> IngestSettings:
-    return load_settings([], ["ingest.declared.max_bytes=2000"], environment={}).ingest
+    return load_settings(environment={}).ingest
 
 
 def read(root: Path, settings: IngestSettings) -> tuple[dict[str, Document], dict[str, Rejection]]:
@@ -96,7 +96,7 @@ def test_a_single_file_has_its_sidecar_too(tmp_path: Path, settings: IngestSetti
         (b"[1]", "found list"),
         (b"[" * 1500, "recursion"),
         (b'{"a":' * 40 + b"1" + b"}" * 40, "nested at most 16 deep"),
-        (b'{"title": "' + b"x" * 2000 + b'"}', "too_large"),
+        (b'{"title": "' + b"x" * MOST_BYTES + b'"}', "too_large"),
         (b'{"trust": 101}', "from 0 to 100"),
         (b'{"cross_references": [{"kind": "hates", "target": "x"}]}', "a kind of calls"),
     ],
@@ -140,7 +140,7 @@ def test_front_matter_is_merged_under_the_sidecar(tmp_path: Path, settings: Inge
 
 def test_front_matter_of_another_meaning_is_kept_as_metadata() -> None:
     """ING-4: many tools give these names meanings of their own, and a document is no worse for it."""
-    found = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n", limit=100, depth=8)
+    found = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n")
     assert found is not None
     assert (found.trust, found.authors) == (None, ())
     assert found.metadata == {"trust": "high", "author": '{"name": "Ann"}'}
@@ -151,7 +151,7 @@ def test_front_matter_of_another_meaning_is_kept_as_metadata() -> None:
 )
 def test_what_only_looks_like_front_matter_declares_nothing(text: str) -> None:
     """ING-4: two rules are Markdown too."""
-    assert front_matter(text, limit=1000, depth=8) is None
+    assert front_matter(text) is None
 
 
 LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
@@ -161,11 +161,11 @@ LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip(
     ("source", "found"),
     [
         (LAUGHS, "aliases"),
-        ("a: " + "[" * 400 + "]" * 400, "nested at most 8 deep"),
-        ("a: " + "[" * 900, "nested at most 8 deep"),
+        ("a: " + "[" * 400 + "]" * 400, "nested at most 16 deep"),
+        ("a: " + "[" * 900, "nested at most 16 deep"),
         ("a: [1, 2\n", "YAML"),
         ("a: !!python/object/apply:os.system [ls]\n", "YAML"),
-        ("a: 1\n" * 300, "at most 1000 characters"),
+        ("a: 1\n" * 20_000, "at most 65536 characters"),
         ("{a: 1}: 2\n", "YAML"),
         ("? [a]\n: 2\n", "None"),
     ],
@@ -174,10 +174,10 @@ def test_hostile_front_matter_is_refused(source: str, found: str) -> None:
     """ING-3: aliases, depth and length are bounded before anything is built, and no code is run."""
     text = f"---\n{source}\n---\nText.\n"
     if found == "None":
-        assert front_matter(text, limit=1000, depth=8) is None
+        assert front_matter(text) is None
         return
     with pytest.raises(DeclarationError, match=found):
-        front_matter(text, limit=1000, depth=8)
+        front_matter(text)
 
 
 def test_hostile_front_matter_leaves_a_note_and_the_document(tmp_path: Path, settings: IngestSettings) -> None:
@@ -202,7 +202,7 @@ def test_what_is_declared_of_a_paper_goes_before_what_it_says(tmp_path: Path, se
 def test_names_of_facts_that_are_no_texts_stop_nothing() -> None:
     """ING-3, ING-4: YAML names facts by numbers and days, too; a set has one order, whatever process reads it."""
     source = "history:\n  2024-05-01: first\nports:\n  80: web\n  x: y\n  ~: z\nfound: !!set {b, a, c}\n"
-    found = front_matter(f"---\n{source}---\n", limit=1000, depth=8)
+    found = front_matter(f"---\n{source}---\n")
     assert found is not None
     assert found.metadata == {
         "history": '{"2024-05-01": "first"}',
@@ -215,14 +215,14 @@ def test_names_of_facts_that_are_no_texts_stop_nothing() -> None:
 def test_a_number_of_too_many_digits_is_refused(name: str) -> None:
     """ING-3: YAML reads any number of hexadecimal digits, and Python writes no integer of so many."""
     with pytest.raises(DeclarationError, match="digits"):
-        front_matter(f"---\n{name}: !!int 0x{'f' * 5000}\n---\n", limit=10_000, depth=8)
+        front_matter(f"---\n{name}: !!int 0x{'f' * 5000}\n---\n")
 
 
 def test_values_of_front_matter_are_texts_as_written() -> None:
     """ING-40: no country is false, no time a number of seconds, no version loses its last zero; counts are numbers."""
     written = {"country": "NO", "zip": "01234", "start": "12:30", "release": "1.10", "draft": "yes", "on": "2024-5-1"}
     source = "".join(f"{name}: {value}\n" for name, value in written.items())
-    facts = front_matter(f"---\ntitle: 1.10\n{source}trust: 90\nnothing: ~\n---\n", limit=1000, depth=8)
+    facts = front_matter(f"---\ntitle: 1.10\n{source}trust: 90\nnothing: ~\n---\n")
     assert facts is not None
     assert (facts.title, facts.trust, facts.metadata) == ("1.10", 90, written)
 
@@ -253,10 +253,10 @@ def test_front_matter_may_be_toml(tmp_path: Path, settings: IngestSettings, end:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("a = 1\n" + "a." * 20_000 + "b = 1", "nested at most 8 deep"),
-        ("[" + "a." * 20_000 + "b]", "nested at most 8 deep"),
+        ("a = 1\n" + "a." * 20_000 + "b = 1", "nested at most 16 deep"),
+        ("[" + "a." * 20_000 + "b]", "nested at most 16 deep"),
         ("a = " + "[" * 20_000, "TOML"),
-        ("a = {" + "a = {" * 9 + "b = 1" + "}" * 10, "nested at most 8 deep"),
+        ("a = {" + "a = {" * 17 + "b = 1" + "}" * 18, "nested at most 16 deep"),
         ("a = 1\na = 2", "TOML"),
         ("a = 9" + "9" * 5000, "TOML"),
     ],
@@ -264,10 +264,10 @@ def test_front_matter_may_be_toml(tmp_path: Path, settings: IngestSettings, end:
 def test_hostile_toml_is_refused(source: str, reason: str) -> None:
     """ING-3: names of many parts, of which the parser takes the square, deep values, and plain mistakes."""
     with pytest.raises(DeclarationError, match=reason):
-        front_matter(f"+++\n{source}\n+++\n", limit=65_536, depth=8)
+        front_matter(f"+++\n{source}\n+++\n")
 
 
 @pytest.mark.parametrize("text", ["+++\n", "+++\nText.\n+++\n", "+++ b/a.py\n+a = 1\n+++\n", "++++\na = 1\n+++\n"])
 def test_what_only_looks_like_toml_declares_nothing(text: str) -> None:
     """ING-40: differences between files begin so."""
-    assert front_matter(text, limit=1000, depth=8) is None
+    assert front_matter(text) is None

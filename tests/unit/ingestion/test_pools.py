@@ -3,26 +3,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.ingestion.plan import sized
 from pipelines.ingestion.settings import PoolSettings
-from pipelines.ingestion.stages.pools import sized
 
 counts = st.integers(0, 64)
 
 
 @given(
-    asked=st.tuples(counts, counts, counts),
-    threads=st.integers(1, 8),
+    asked=st.tuples(counts, counts),
     cpus=st.integers(1, 512),
     extraction=st.booleans(),
 )
-def test_all_actors_fit_on_the_cluster_with_room_to_spare(
-    asked: tuple[int, int, int], threads: int, cpus: int, extraction: bool
-) -> None:
+def test_all_actors_fit_on_the_cluster_with_room_to_spare(asked: tuple[int, int], cpus: int, extraction: bool) -> None:
     """ING-24: whatever is asked for, every actor starts and something is left, so that the stream cannot get stuck."""
-    readers, extractors, encoders = asked
-    settings = PoolSettings(
-        readers=readers, extractors=extractors, encoders=encoders, threads=threads, chunking_share=0.1, few=0
-    )
+    readers, encoders = asked
+    settings = PoolSettings(readers=readers, encoders=encoders, few=0)
     pools = sized(settings, cpus=cpus, extraction=extraction)
     actors = pools.readers + pools.extractors + pools.encoders
     assert actors * pools.cpus_each < cpus
@@ -33,7 +28,7 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(
 
 def test_extraction_gets_every_processor_and_encoders_follow() -> None:
     """ING-21: finding entities costs several times what embedding costs, so that it decides how fast all goes."""
-    settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)
+    settings = PoolSettings(readers=0, encoders=0, few=0)
     pools = sized(settings, cpus=2, extraction=True)
     assert (pools.extractors, pools.encoders) == (2, 1)
     assert sized(settings, cpus=16, extraction=True).encoders == 8

@@ -12,8 +12,10 @@ import pytest
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.git.safe_files import MAX_DEPTH
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import FileItem, list_items, read_item, read_source
+from pipelines.ingestion.sources.items import FileItem
+from pipelines.ingestion.sources.sources import list_items, read_item, read_source
 from pipelines.settings import load_settings
 from tests.support.ingestion import write
 
@@ -123,11 +125,11 @@ def test_names_that_are_not_text_are_escaped(tree: Path, settings: IngestSetting
 
 def test_folders_too_deep_are_reported(tree: Path, settings: IngestSettings) -> None:
     """ING-3: too deeply nested."""
-    shallow = settings.model_copy(update={"max_depth": 2})
-    write(tree / "a" / "b" / "ok.txt")
-    write(tree / "a" / "b" / "c" / "deep.txt")
-    documents, rejected = read(tree, shallow)
-    assert (list(documents), rejected) == (["tree/a/b/ok.txt"], {"tree/a/b/c": "too_deep"})
+    deepest = "/".join(["a"] * MAX_DEPTH)
+    write(tree / deepest / "ok.txt")
+    write(tree / deepest / "b" / "deep.txt")
+    documents, rejected = read(tree, settings)
+    assert (list(documents), rejected) == ([f"tree/{deepest}/ok.txt"], {f"tree/{deepest}/b": "too_deep"})
 
 
 def test_items_travel_and_come_in_a_fixed_order(tree: Path, settings: IngestSettings) -> None:

@@ -20,7 +20,7 @@ PER_BYTE_S = 1e-4
 
 def units_of(sizes: Sequence[int]) -> list[Unit]:
     items = [FileItem("/r", (f"{n}",), f"r/{n}", size=size) for n, size in enumerate(sizes)]
-    return shuffled(grouped(items, INGEST.unit_documents, INGEST.unit_bytes), INGEST.unit_bytes)
+    return shuffled(grouped(items, INGEST.unit_documents))
 
 
 def evenly(unit: Unit, place: float) -> float:
@@ -29,8 +29,8 @@ def evenly(unit: Unit, place: float) -> float:
 
 
 def by_document(unit: Unit, place: float) -> float:
-    """A document costs as much as twice the bytes that the settings say."""
-    return evenly(unit, place) + PER_BYTE_S * 2 * INGEST.document_bytes * len(unit.items)
+    """A document costs twice as much as is counted for it."""
+    return evenly(unit, place) + 2 * PER_BYTE_S * (unit.work - unit.size)
 
 
 def after_loading(unit: Unit, place: float) -> float:
@@ -91,7 +91,7 @@ def test_the_mixed_order_is_always_the_same() -> None:
 def require_within_a_factor_of_two(
     units: Sequence[Unit], seconds_of: Callable[[Unit, float], float], until: float
 ) -> None:
-    work = [unit.work(INGEST.document_bytes) for unit in units]
+    work = [unit.work for unit in units]
     ends = list(accumulate(seconds_of(unit, number / len(units)) for number, unit in enumerate(units)))
     progress = IndexProgress("reading", total=len(units), begun=0.0, now=0.0).entering("embedding", 0.0, work=sum(work))
     for amount, now in zip(work, ends, strict=True):

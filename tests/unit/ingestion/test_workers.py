@@ -15,11 +15,9 @@ from pipelines.indexes.merge import REPEATED, Merge, merge_tables
 from pipelines.ingestion.plan import IndexPlan, items_of, units_of
 from pipelines.ingestion.report import NOTES
 from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.stages.embed import Embed
-from pipelines.ingestion.stages.find_entities import FindEntities
-from pipelines.ingestion.stages.parts import write_part
+from pipelines.ingestion.stages.models import Embed, FindEntities
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from pipelines.ingestion.units import Unit, pack, unpack
+from pipelines.ingestion.units import Unit, pack, unpack, write_part
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
 pytestmark = pytest.mark.integration

@@ -115,13 +115,20 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     lessons = [
         replace(a_question(f"red apple {number}"), content_hash=content_hash("red apple")) for number in range(60)
     ]
-    said, heard_at = MemoryPublisher(), []
+    published, counts_at_refresh = MemoryPublisher(), []
     with QueryLog(tmp_path, SETTINGS.query_log) as log:
-        producer = FeedbackProducer(said, clock=lambda: NOON / 1000)
-        teach(SETTINGS, a_searcher(FRUIT), producer, log, lessons, caught_up=lambda: heard_at.append(len(said.values)))
-    assert len(heard_at) == len(refreshes([len(lessons)])) > 1
-    assert heard_at[-1] == len(said.values)
-    counts = learned(tmp_path / "store", said.values).counts
-    told = sum(mass for key, mass in counts.items() if key.parameter == "relevance")
-    assert told > SETTINGS.feedback.limits.principal_daily * MICRO
+        producer = FeedbackProducer(published, clock=lambda: NOON / 1000)
+        teach(
+            SETTINGS,
+            a_searcher(FRUIT),
+            producer,
+            log,
+            lessons,
+            caught_up=lambda: counts_at_refresh.append(len(published.values)),
+        )
+    assert len(counts_at_refresh) == len(refreshes([len(lessons)])) > 1
+    assert counts_at_refresh[-1] == len(published.values)
+    counts = learned(tmp_path / "store", published.values).counts
+    mass_of_feedback = sum(mass for key, mass in counts.items() if key.parameter == "relevance")
+    assert mass_of_feedback > SETTINGS.feedback.limits.principal_daily * MICRO
     assert not [key for key in counts if key.parameter.startswith(SURPLUS)]

@@ -16,9 +16,9 @@ def works(count: int = 1) -> None:
     """Do nothing."""
 
 
-def refuses(found: str = "nothing") -> None:
+def refuses(reason: str = "nothing") -> None:
     """Give a reason."""
-    raise StoreError(f"expected something,\nfound {found}")
+    raise StoreError(f"expected something,\nfound {reason}")
 
 
 def test_a_job_that_works_ends_with_0() -> None:
@@ -41,9 +41,9 @@ def test_what_the_machine_refuses_ends_with_1_and_one_line(tmp_path: Path, capsy
     """Job contract: a store that is a file, a folder that cannot be written and a full disk are no crash."""
     (tmp_path / "file").touch()
     assert _job.run(writes, [str(tmp_path / "file")]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("jobs.writes: expected the machine to let it read and write, found [Errno 20]")
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("jobs.writes: expected the machine to let it read and write, found [Errno 20]")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize("job", [search.search, reindex.reindex])
@@ -69,15 +69,15 @@ def test_updaters_of_no_store_are_refused(tmp_path: Path, capsys: pytest.Capture
     """Job contract: a name mistyped would else be a new store, which learns beside the one that searches read."""
     mistyped = tmp_path / "nosuch"
     assert _job.run(update.update, ["--store", str(mistyped), "--local", "--until-caught-up"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"expected a store in {mistyped}, found no such folder" in said
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert f"expected a store in {mistyped}, found no such folder" in printed
     assert not mistyped.exists()
 
 
 def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-11: what was found may be what anybody wrote."""
-    assert _job.run(refuses, ["--found", "\x1b]0;owned\x07"]) == 1
+    assert _job.run(refuses, ["--reason", "\x1b]0;owned\x07"]) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
 
 
@@ -89,11 +89,11 @@ def is_denied(path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_a_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: a disk that is full or read-only is no defect of the job's."""
     assert _job.run(is_denied, [str(tmp_path)]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(
+    printed = capsys.readouterr().err
+    assert printed.startswith(
         "jobs.is_denied: expected the machine to let it read and write, found [Errno 21] Is a directory"
     )
-    assert (str(tmp_path) in said, said.count("\n")) == (True, 1)
+    assert (str(tmp_path) in printed, printed.count("\n")) == (True, 1)
 
 
 def is_stopped() -> None:

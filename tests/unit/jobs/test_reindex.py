@@ -46,9 +46,9 @@ def test_a_run_that_cannot_be_recorded_says_why(tmp_path: Path, caplog: pytest.L
 
 def test_the_last_line_says_whether_something_changed() -> None:
     """ING-26: content that is live already is not published again, and the run says so."""
-    told = [headline(an_outcome(published=new)) for new in (True, False)]
-    assert told[0] != told[1]
-    assert all("generation g" in line for line in told)
+    headlines = [headline(an_outcome(published=new)) for new in (True, False)]
+    assert headlines[0] != headlines[1]
+    assert all("generation g" in line for line in headlines)
 
 
 @pytest.mark.parametrize("option", ["--source", "--store"])

@@ -76,9 +76,9 @@ def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
     """FBK-2: what was asked for with a large -k is an impression that updaters take."""
     answer, topic = an_answer(MOST_SHOWN + 20, "q1"), MemoryPublisher()
     search._tell([answer], FeedbackProducer(topic))
-    (told,) = topic.events
-    assert isinstance(told, Impression)
-    assert [each.content_hash for each in told.results] == [each.content_hash for each in answer.results[:MOST_SHOWN]]
+    (event,) = topic.events
+    assert isinstance(event, Impression)
+    assert [each.content_hash for each in event.results] == [each.content_hash for each in answer.results[:MOST_SHOWN]]
 
 
 @pytest.mark.parametrize("name", ["x" * 129, "\ud800"])
@@ -95,6 +95,6 @@ def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixtur
     hostile = "[/b] :key: \x1b]0;owned\x07 apple"
     answer = a_searcher(MemoryGeneration({hostile: [hostile]})).search(a_query(hostile, context=True))
     search.show(answer, explain=True)
-    said = capsys.readouterr().out
-    assert said.count("[/b] :key:") >= 3
-    assert not {"\x1b", "\x07"} & set(said)
+    printed = capsys.readouterr().out
+    assert printed.count("[/b] :key:") >= 3
+    assert not {"\x1b", "\x07"} & set(printed)

@@ -34,19 +34,18 @@ RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
 
 def a_comparison() -> None:
     sides = comparison.Side(HOSTILE, OTHER), comparison.Side(HOSTILE, RUN)
-    found, moved = comparison.compared(DATASET, *sides, SETTINGS)
-    comparison.show(DATASET, *sides, found, moved, settings=SETTINGS.evaluation)
+    comparison.show(comparison.compared(DATASET, *sides, SETTINGS), interval=SETTINGS.evaluation.interval)
 
 
 def a_comparison_on_the_log() -> None:
-    found = query_log.LogComparison(queries=3, moved=GateVerdict(Decision.REVIEW, "so"), judged=None, values=[])
-    query_log.show_comparison((HOSTILE, HOSTILE), found)
+    result = query_log.LogComparison(queries=3, moved=GateVerdict(Decision.REVIEW, "so"), judged=None, values=[])
+    query_log.show_comparison((HOSTILE, HOSTILE), result)
 
 
 def a_measurement() -> None:
     measured = measure(RUN, QRELS)
-    found = Measurement(RUN, measured, estimates(measured, SETTINGS.evaluation), 1.0, 2.0, {}, {})
-    tell(evaluate.table(evaluate.described(DATASET, SETTINGS, found), found))
+    result = Measurement(RUN, measured, estimates(measured, SETTINGS.evaluation), 1.0, 2.0, {}, {})
+    tell(evaluate.table(evaluate.described(DATASET, SETTINGS, result), result))
 
 
 def an_ablation() -> None:
@@ -85,16 +84,16 @@ def test_what_was_given_is_shown_whole(
 ) -> None:
     """OPS-11: names with brackets are neither eaten nor do they end the job; none steers a terminal."""
     show()
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.count(GIVEN) == times
-    assert not {"\x1b", "\x07"} & set(said)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(GIVEN) == times
+    assert not {"\x1b", "\x07"} & set(printed)
 
 
 def test_a_table_that_is_piped_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-1: what `make run` learned stands on one line a signal, also in a file."""
     belief = WeightBelief(0.25, 0.125, 0.5, 32.0, "domain")
-    known = dict.fromkeys((Domain.CODE, Domain.GENERAL), dict.fromkeys(Signal, belief))
-    demo_report.weights(known, known)
+    beliefs = dict.fromkeys((Domain.CODE, Domain.GENERAL), dict.fromkeys(Signal, belief))
+    demo_report.weights(beliefs, beliefs)
     heading, *rows = capsys.readouterr().out.splitlines()
     assert len(heading) > 80
     assert [row.split()[0] for row in rows] == [signal.value for signal in Signal]
@@ -105,7 +104,7 @@ def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureF
     result = a_result(ContentHash("a"), channels={HOSTILE: 1})
     queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(SETTINGS.evaluation.alarms.minimum)]
     query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS))
-    said = capsys.readouterr().out
-    assert said.count(GIVEN) == 2
-    assert f"left out: {GIVEN}" in said
-    assert not {"\x1b", "\x07"} & set(said)
+    printed = capsys.readouterr().out
+    assert printed.count(GIVEN) == 2
+    assert f"left out: {GIVEN}" in printed
+    assert not {"\x1b", "\x07"} & set(printed)

@@ -219,7 +219,7 @@ def test_mistakes_of_a_stated_share_are_undone() -> None:
     for stated, holds in ((0.2, True), (0.0, False)):
         model = VerdictModel.fit(bins, (0, 1), PRIOR.model_copy(update={"mistaken": stated}))
         assert (error(model.curve) < 0.03) == holds
-        told = Predictions(model.said_to_be_good(bins), bins.good, bins.bad)
+        told = Predictions(model.verdict_probability(bins), bins.good, bins.bad)
         assert abs(float(np.sum(told.probability * told.mass) - bins.good.sum())) < 0.03 * bins.observations
 
 

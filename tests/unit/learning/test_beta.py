@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.learning.families.beta import Beta, BetaEvidence, confidence
+from pipelines.learning.families.beta import Beta, confidence
 
 
 def test_moments_are_those_of_its_draws() -> None:
@@ -16,28 +16,6 @@ def test_moments_are_those_of_its_draws() -> None:
     assert belief.variance == pytest.approx(draws.var(), rel=0.03)
     low, high = belief.interval(0.9)
     assert np.mean((draws >= low) & (draws <= high)) == pytest.approx(0.9, abs=0.005)
-
-
-def test_a_belief_around_a_mean_is_worth_its_strength() -> None:
-    """LRN-5: Beta(κ·m, κ·(1 − m)), variance m(1 − m)/(κ + 1)."""
-    belief = Beta.around(0.7, 20.0)
-    assert math.isclose(belief.mean, 0.7)
-    assert math.isclose(belief.variance, 0.7 * 0.3 / 21.0)
-
-
-def test_mass_is_conserved_by_rounding() -> None:
-    """LRN-1: for and against are the rounded weight together, also where both parts would round up."""
-    evidence = BetaEvidence.of(0.5, weight=3e-6)
-    assert evidence.hits + evidence.misses == 3
-
-
-@pytest.mark.parametrize(
-    ("agreement", "weight"), [(1.1, 1.0), (-0.1, 1.0), (math.nan, 1.0), (0.5, -1.0), (0.5, math.inf)]
-)
-def test_evidence_out_of_range_is_refused(agreement: float, weight: float) -> None:
-    """LRN-4."""
-    with pytest.raises(ValueError, match="expected agreement"):
-        BetaEvidence.of(agreement, weight)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.0, 1.0), (1.0, -1.0), (math.nan, 1.0)])

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.families.beta import Beta, BetaEvidence
-from pipelines.learning.families.gaussian_process import QualityEvidence
-from pipelines.learning.families.survival import Survival, SurvivalEvidence
-from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
-from pipelines.learning.observe.reports import (
-    accuracy_evidence,
-    lesson_evidence,
-    quality_evidence,
-    review_evidence,
-    trust_evidence,
-)
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.families.beta import Beta
+from pipelines.learning.families.gaussian_process import quality_masses
+from pipelines.learning.families.survival import Survival, survival_masses
+from pipelines.learning.families.threshold import Threshold, threshold_masses
+from pipelines.learning.parameters import reported_evidence
 from pipelines.learning.reported import Reported
 from pipelines.settings import load_settings
 
@@ -32,14 +28,14 @@ def reported(*evidence: Evidence) -> Reported:
     return Reported(PRIORS, Evidence.sum(evidence), DAY)
 
 
-def accuracy(age_hours: float, weight: float, *, accurate: bool) -> SurvivalEvidence:
-    return SurvivalEvidence.of(age_hours, accurate=accurate, per_doubling=4, weight=weight)
+def accuracy(age_hours: float, weight: float, *, accurate: bool) -> Counter[str]:
+    return survival_masses(age_hours, accurate=accurate, per_doubling=4, weight=weight)
 
 
 def test_documents_found_stale_make_their_domain_less_fresh_and_no_other() -> None:
     """LRN-6: what searches read as freshness is the posterior mean of e^(−λt) where there is evidence."""
     seen = accuracy(100.0, 30.0, accurate=False) + accuracy(10.0, 5.0, accurate=True)
-    evidence = accuracy_evidence(DAY, CODE, seen)
+    evidence = reported_evidence(DAY, CODE, "decay", seen)
     before, after = (read_beliefs(PRIORS, each, now=DAY * 86_400.0) for each in (Evidence(), evidence))
     prior = PRIORS.decay.domains[Domain.CODE]
     expected = Survival(prior.shape, prior.rate_hours).given(seen)
@@ -54,10 +50,10 @@ def test_documents_found_stale_make_their_domain_less_fresh_and_no_other() -> No
 def test_evidence_in_the_table_is_the_evidence_that_was_reported() -> None:
     """LRN-1: through the table and back, nothing is lost; recency halves it after thirty days."""
     seen = accuracy(100.0, 4.0, accurate=False)
-    (today,) = (reported(accuracy_evidence(DAY, CODE, seen)).decay(Domain.CODE),)
+    (today,) = (reported(reported_evidence(DAY, CODE, "decay", seen)).decay(Domain.CODE),)
     assert today.mean == Survival(2.0, 200.0).given(seen).mean
-    older = reported(accuracy_evidence(DAY - 30, CODE, seen)).decay(Domain.CODE)
-    assert older.mean == pytest.approx(Survival(2.0, 200.0).given(seen, recency=0.5).mean)
+    older = reported(reported_evidence(DAY - 30, CODE, "decay", seen)).decay(Domain.CODE)
+    assert older.mean == pytest.approx(Survival(2.0, 200.0).given(accuracy(100.0, 2.0, accurate=False)).mean)
 
 
 def test_reviews_move_the_threshold_of_their_domain_and_a_fifth_of_an_agents_own() -> None:
@@ -65,8 +61,8 @@ def test_reviews_move_the_threshold_of_their_domain_and_a_fifth_of_an_agents_own
 
     def reviews(agent: str, passed_from: float) -> Evidence:
         grid = [(i + 0.5) / 20 for i in range(20)]
-        each = (ThresholdEvidence.of(c, good=c > passed_from, bins=20, weight=20.0) for c in grid)
-        return review_evidence(DAY, Scope(Domain.CODE, agent=agent), sum(each, ThresholdEvidence()))
+        each = (threshold_masses(c, good=c > passed_from, bins=20, weight=20.0) for c in grid)
+        return reported_evidence(DAY, Scope(Domain.CODE, agent=agent), "threshold", sum(each, Counter()))
 
     read = reported(reviews("lenient", 0.3), reviews("strict", 0.7))
     domain = read.threshold(Domain.CODE)
@@ -83,8 +79,8 @@ def test_quality_is_the_models_and_shifted_for_an_agent() -> None:
     """LRN-8."""
 
     def turns(agent: str, quality: float) -> Evidence:
-        seen = QualityEvidence.of(10, quality, turns=PRIORS.quality.turns, weight=50.0)
-        return quality_evidence(DAY, Scope(Domain.CODE, "large", agent), seen, turns=PRIORS.quality.turns)
+        seen = quality_masses(10, quality, turns=PRIORS.quality.turns, weight=50.0)
+        return reported_evidence(DAY, Scope(Domain.CODE, "large", agent), "quality", seen)
 
     read = reported(turns("one", 0.9), turns("two", 0.5))
     at = np.array([10.0])
@@ -101,8 +97,8 @@ def test_verifications_raise_and_lower_trust_by_source_and_by_model() -> None:
     """LRN-10: pooled: a source never verified hears the others a little, a model that never used one its source."""
 
     def verified(source: str, model: str, hits: int, misses: int) -> Evidence:
-        seen = BetaEvidence.of(1.0, hits) + BetaEvidence.of(0.0, misses)
-        return trust_evidence(DAY, Scope(Domain.GENERAL, model), source, seen)
+        seen = {"verified": hits * MICRO, "refuted": misses * MICRO}
+        return reported_evidence(DAY, Scope(Domain.GENERAL, model), f"trust.{source}", seen)
 
     assert reported().trust_multiplier("blog") == PRIORS.trust.multiplier
     read = reported(verified("blog", "m", 10, 90), verified("paper", "m", 98, 2), verified("paper", "*", 20, 0))
@@ -117,7 +113,7 @@ def test_verifications_raise_and_lower_trust_by_source_and_by_model() -> None:
 def test_a_lesson_is_believed_as_its_outcomes_say() -> None:
     """LRN-4: Beta(prior + successes and confirmations, prior + failures and contradictions); other lessons apart."""
     seen = {"success": 3, "confirmation": 1, "failure": 2, "contradiction": 1}
-    read = reported(*(lesson_evidence(DAY, CODE, "a.b-1", each, n * 1_000_000) for each, n in seen.items()))
+    read = reported(*(reported_evidence(DAY, CODE, "lesson.a.b-1", {each: n * MICRO}) for each, n in seen.items()))
     prior = PRIORS.lessons
     belief = read.lesson("a.b-1")
     assert (belief.a, belief.b, belief.observations) == (prior.success + 4, prior.failure + 3, 7)
@@ -126,8 +122,8 @@ def test_a_lesson_is_believed_as_its_outcomes_say() -> None:
 
 def test_searches_trust_a_type_of_source_as_it_held_for_their_model() -> None:
     """LRN-10: one model's refutations weigh on its own searches more than on another's, and not on other types."""
-    refuted = trust_evidence(DAY, Scope(Domain.GENERAL, "small"), "blog", BetaEvidence(0, 60_000_000))
-    held = trust_evidence(DAY, Scope(Domain.GENERAL, "large"), "blog", BetaEvidence(60_000_000, 0))
+    refuted = reported_evidence(DAY, Scope(Domain.GENERAL, "small"), "trust.blog", {"refuted": 60 * MICRO})
+    held = reported_evidence(DAY, Scope(Domain.GENERAL, "large"), "trust.blog", {"verified": 60 * MICRO})
     read = read_beliefs(PRIORS, refuted + held, now=DAY * 86_400.0)
     small, any_model, large = (read.trust_multiplier("blog", model) for model in ("small", "*", "large"))
     assert small < any_model < large <= PRIORS.trust.highest

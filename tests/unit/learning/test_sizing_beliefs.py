@@ -10,8 +10,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.sizes import size_parameter
-from pipelines.learning.sizing import SIZES, last_day, read_sizing
+from pipelines.learning.observe.sizes import SIZES, last_day, read_sizing
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
 
@@ -150,9 +149,7 @@ def test_evidence_fades_with_its_days() -> None:
 def test_the_statistics_are_those_of_a_gamma() -> None:
     """LRN-1: Σw, Σw·1000/x and Σw·ln x, in micro-units."""
     seen = outcome(MadeBy(tokens=250, **WHOLE), good=True, weight=0.5)
-    masses = {
-        key.bin: micro for key, micro in seen.counts.items() if key.parameter == size_parameter("target", good=True)
-    }
+    masses = {key.bin: micro for key, micro in seen.counts.items() if key.parameter == "size.target.good"}
     log = round(0.5 * np.log(250) * MICRO)
     assert masses == {"weight": MICRO // 2, "inverse": 2 * MICRO, "log": log, "shortfall": MICRO // 2}
 

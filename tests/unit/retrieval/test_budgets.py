@@ -13,8 +13,15 @@ import pytest
 
 from pipelines.domain.ranking import Answer, Channel
 from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.channels.rankings import Hits
-from pipelines.retrieval.channels.run import Among, ChannelRankings, ChannelRequest, Channels, Ranked, run_channels
+from pipelines.retrieval.channels.run import (
+    Among,
+    ChannelRankings,
+    ChannelRequest,
+    Channels,
+    Hits,
+    Ranked,
+    run_channels,
+)
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher

@@ -15,9 +15,8 @@ from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines
-from pipelines.retrieval.context.assemble import MOST, Neighbours, reach_of, with_contexts
-from pipelines.retrieval.context.surroundings import surroundings
-from pipelines.retrieval.context_settings import ContextSettings
+from pipelines.retrieval.context import MOST, Neighbours, reach_of, surroundings, with_contexts
+from pipelines.retrieval.settings import ContextSettings
 from tests.support.answers import an_answer
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_place, a_query, a_searcher, settings
 

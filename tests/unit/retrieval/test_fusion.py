@@ -9,13 +9,13 @@ from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.ranking.fusion import (
     CONVERGENCE,
     FUSIONS,
+    Weighing,
     distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
     with_convergence,
 )
 from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.ranking.weights import Weighing
 from pipelines.retrieval.settings import FusionMode
 from tests.support.candidate_tables import a_hit, a_table, told
 from tests.support.retrieval_fakes import settings

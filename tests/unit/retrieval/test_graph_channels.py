@@ -10,10 +10,8 @@ import pytest
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.channels.degree import DegreeChannel, degree_scores
-from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
-from pipelines.retrieval.channels.rankings import NOTHING, Hits
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary, degree_scores
+from pipelines.retrieval.channels.run import NOTHING, Hits, Ranked
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR

@@ -17,7 +17,7 @@ from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.producer import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.retrieval.answer.matching import asking
+from pipelines.retrieval.answer.confidence import asking
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode

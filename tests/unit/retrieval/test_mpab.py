@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.ranking.aggregation import UNITS, collapse_documents, separate_chunks
+from pipelines.retrieval.ranking.final_score import UNITS, collapse_documents, separate_chunks
 from pipelines.retrieval.settings import ResultUnit
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 

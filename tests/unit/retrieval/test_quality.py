@@ -13,9 +13,9 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.ranking.adjustments import REPEATED
-from pipelines.retrieval.ranking.quality import Moment, with_propagated, with_quality
-from pipelines.retrieval.snapshot.facts import GenerationFacts
+from pipelines.retrieval.ranking.final_score import REPEATED
+from pipelines.retrieval.ranking.signals import Moment, with_propagated, with_quality
+from pipelines.retrieval.snapshot.documents import GenerationFacts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
 from tests.support.retrieval_fakes import (
@@ -177,6 +177,6 @@ def test_results_given_before_can_be_left_out_or_lowered() -> None:
 
 def test_a_memory_reads_back_and_older_ones_are_still_read() -> None:
     """RET-19, LRN-15: what was given is part of it."""
-    memory = SessionMemory().given(["a", "b"], kept=5)
+    memory = SessionMemory().given(["a", "b"], limit=5)
     assert SessionMemory.from_json(memory.to_json()) == memory
     assert SessionMemory.from_json('{"draws": 1, "shift": [], "queries": []}') == SessionMemory(draws=1)

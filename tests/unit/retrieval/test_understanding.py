@@ -13,12 +13,17 @@ from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, QueryType, Shift
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
-from pipelines.retrieval.query.understanding.expansion import feedback_variant, neighbour_variant
-from pipelines.retrieval.query.understanding.prefilter import inferred_filters
-from pipelines.retrieval.query.understanding.shift import remembered, shift_of, usage_kept
-from pipelines.retrieval.query.understanding.understand import complexity, query_type
-from pipelines.retrieval.ranking.adjustments import ACROSS
-from pipelines.retrieval.snapshot.facts import GenerationFacts
+from pipelines.retrieval.channels.second_pass import feedback_variant, neighbour_variant
+from pipelines.retrieval.query.understanding import (
+    complexity,
+    inferred_filters,
+    query_type,
+    remembered,
+    shift_of,
+    usage_kept,
+)
+from pipelines.retrieval.ranking.final_score import ACROSS
+from pipelines.retrieval.snapshot.documents import GenerationFacts
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
 TUNED = settings().understanding

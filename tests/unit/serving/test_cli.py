@@ -62,7 +62,7 @@ def test_what_was_rejected_is_listed_with_its_reason(store: Path, capsys: pytest
     rows = [Rejection("b.bin", "binary", "found a zero byte"), Rejection("a[red].md", "blank", "found \x1b[0m none")]
     pq.write_table(rejections_to_table(rows), store / "generations/g3/chunks/rejected.parquet")
     assert weft(store, "generations", "rejected", "--json") == 0
-    assert [row["uri"] for row in told(capsys)] == ["a[red].md", "b.bin"]
+    assert [row["uri"] for row in printed_rows(capsys)] == ["a[red].md", "b.bin"]
     assert weft(store, "generations", "rejected", "live") == 0
     _, first, second = capsys.readouterr().out.splitlines()
     assert first.split() == ["a[red].md", "blank", "found", "\N{REPLACEMENT CHARACTER}[0m", "none"]
@@ -133,14 +133,14 @@ def learned(store: Path) -> Path:
     return store
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def printed_rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_everything_believed_is_shown(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-4, LRN-6 to LRN-10: every family, each with interval, observations, confidence and level."""
     assert weft(learned, "learned", "show", "v000002", "--json") == 0
-    rows = told(capsys)
+    rows = printed_rows(capsys)
     families = {str(row["family"]) for row in rows}
     assert families == {
         "weight",
@@ -164,21 +164,21 @@ def test_everything_believed_is_shown(learned: Path, capsys: pytest.CaptureFixtu
 def test_what_changed_between_two_versions_is_shown(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-12: the most surprising first; what is believed as before is left out."""
     assert weft(learned, "learned", "diff", "v000001", "v000002", "--json") == 0
-    rows = told(capsys)
+    rows = printed_rows(capsys)
     surprises = [row["surprise"] for row in rows]
     assert surprises == sorted(surprises, reverse=True)
     (decay,) = [row for row in rows if row["family"] == "decay"]
     assert decay["scope"] == "code"
     assert decay["after"] < decay["before"]
     assert weft(learned, "learned", "diff", "v000001", "priors", "--json") == 0
-    assert told(capsys) == []
+    assert printed_rows(capsys) == []
 
 
 def test_a_parameter_is_followed_over_versions(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-6: from version to version, to what is live; an unknown one is refused."""
     arguments = ("half-life in hours", "--scope", "code", "--json")
     assert weft(learned, "learned", "history", *arguments) == 0
-    rows = told(capsys)
+    rows = printed_rows(capsys)
     assert [row["version"] for row in rows] == ["v000001", "v000002", "live"]
     assert rows[1]["mean"] < rows[0]["mean"]
     assert weft(learned, "learned", "history", "colour") == 1

@@ -34,8 +34,8 @@ def test_the_public_names_cost_nothing_until_they_are_used() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_summary_is_what_the_command_says_of_itself(name: str) -> None:
-    said = " ".join((load_command(name).help or "").split())
-    assert said.startswith(COMMANDS[name].summary.rstrip(".")), said
+    help_text = " ".join((load_command(name).help or "").split())
+    assert help_text.startswith(COMMANDS[name].summary.rstrip(".")), help_text
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ GOOD, BAD = ContentHash("a" * 64), ContentHash("b" * 64)
 HOSTILE = "<script>alert('x')</script> & more"
 
 
-def heard() -> Evidence:
+def clicks() -> Evidence:
     """Clicks that words foretold, and meaning no better than chance; one content found good, the other bad."""
     at = (TODAY, "code", "m", "a", "*")
     counts = {}
@@ -56,10 +56,10 @@ def shown(evidence: Evidence) -> LearnedPage:
 
 def test_weights_are_those_that_searches_apply() -> None:
     """LRN-4, RET-18: of the signals that feedback spoke of, and of no others; so they sum to 1, before and now."""
-    page = shown(heard())
+    page = shown(clicks())
     (group,) = [group for group in page.groups if group.name.endswith(" code, model m, agent a")]
     assert {row.name for row in group.rows} == {"lexical", "vector"}
-    beliefs = read_beliefs(PRIORS, heard(), now=NOW)
+    beliefs = read_beliefs(PRIORS, clicks(), now=NOW)
     weights = beliefs.weights(Scope(Domain.CODE, "m", "a"), [Signal.LEXICAL, Signal.VECTOR])
     by_name = {row.name: row for row in group.rows}
     for signal in weights:
@@ -72,7 +72,7 @@ def test_weights_are_those_that_searches_apply() -> None:
 
 def test_places_on_a_bar_are_in_order_and_within_it() -> None:
     """LRN-4: what is believed lies between the ends of its interval."""
-    rows = [row for group in shown(heard()).groups for row in group.rows]
+    rows = [row for group in shown(clicks()).groups for row in group.rows]
     assert rows
     for row in rows:
         places = [place for place in (row.low, row.at, row.high) if place is not None]
@@ -82,18 +82,18 @@ def test_places_on_a_bar_are_in_order_and_within_it() -> None:
 
 def test_what_moved_is_told_in_sentences_and_contents_by_what_came_of_them() -> None:
     """LRN-12, FBK-6, RET-17: the most surprising first; each list holds what belongs there."""
-    page = shown(heard())
+    page = shown(clicks())
     assert page.moves
     assert "→" in page.moves[0]
-    found_good, found_bad, words = page.lists
-    assert [row[-1] for row in found_good.rows] == ["app.py:3  def save"]
-    assert [row[-1] for row in found_bad.rows] == [HOSTILE]
+    best, worst, words = page.lists
+    assert [row[-1] for row in best.rows] == ["app.py:3  def save"]
+    assert [row[-1] for row in worst.rows] == [HOSTILE]
     assert [(row[0], row[-1]) for row in words.rows] == [("checkpoint", "app.py:3  def save")]
 
 
 def test_texts_of_the_store_are_shown_and_never_run() -> None:
     """LRN-12: whatever a content holds; and nothing is fetched from elsewhere."""
-    html = shown(heard()).html()
+    html = shown(clicks()).html()
     assert "<script" not in html
     assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; more" in html
     assert not re.search(r"(?:src|href)=|url\(|@import", html)
@@ -109,7 +109,7 @@ def test_without_feedback_it_says_so() -> None:
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-12: `weft learned page` writes one file; contents that no generation holds go by their hash."""
     catalog = Catalog(tmp_path / "store")
-    state = LearnedState(parent=None, evidence=heard(), cut=Evidence())
+    state = LearnedState(parent=None, evidence=clicks(), cut=Evidence())
     version = catalog.publish_learned(state, expected_newest=None)
     catalog.make_live(version)
     out = tmp_path / "page.html"

@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "tells"),
+    ("command", "expected"),
     [
         (("sessions", "list"), MARKUP),
         (("dlq", "list"), MARKUP),
@@ -58,13 +58,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
 )
 def test_no_text_of_a_store_breaks_a_command_or_steers_a_terminal(
-    store: Path, command: tuple[str, ...], tells: str, capsys: pytest.CaptureFixture[str]
+    store: Path, command: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """FBK-3: whoever looks for what somebody has done sees it, whatever names were chosen for it."""
     assert main([*command, "--store", str(store)]) == 0
-    said = capsys.readouterr().out
-    assert tells in said
-    assert not {"\x1b", "\x07"} & set(said)
+    printed = capsys.readouterr().out
+    assert expected in printed
+    assert not {"\x1b", "\x07"} & set(printed)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_no_name_of_a_generation_is_markup_or_steers_a_terminal(
         publish(Catalog(tmp_path), name, created_at=float(number))
     arguments = [word.format(first=names[0]) for word in command]
     assert main(["generations", *arguments, "--store", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "[red]" in said
-    assert not {"\x1b", "\x07", "\x9b"} & set(said)
+    printed = capsys.readouterr().out
+    assert "[red]" in printed
+    assert not {"\x1b", "\x07", "\x9b"} & set(printed)
 
 
 def test_nothing_that_is_logged_steers_a_terminal(

@@ -1,0 +1,225 @@
+"""The stages that run models: entities in chunks, and a vector for each text (ING-16, ING-19).
+
+Models load at their first use: a run whose texts are all cached loads none.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.domain.entities import Mention
+from pipelines.domain.ids import ContentHash
+from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_key
+from pipelines.embedding.encoders.precision import instructions_of
+from pipelines.embedding.late_interaction import compressed
+from pipelines.embedding.levels import embedded_text, window
+from pipelines.embedding.projection import kept_projection
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.tokens import TokenCounter, load_token_counter
+from pipelines.extraction.settings import ExtractionSettings
+from pipelines.indexes import schemas
+from pipelines.ingestion.report import ENCODED_WITH
+from pipelines.ingestion.units import Unit, UnitWorker
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
+
+ENCODER = "pipelines.embedding.encoders.encoder:load_encoder"
+EXTRACTOR = "pipelines.extraction.entities:EntityExtractor"
+
+Value = TypeVar("Value")
+
+
+class Cache(Protocol[Value]):
+    """Values by key."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, Value]:
+        """The values of those keys that have one."""
+        ...
+
+    def put(self, values: Mapping[str, Value], /) -> None:
+        """Keep values."""
+        ...
+
+
+class Extracts(Protocol):
+    """What entity extraction needs of an extractor."""
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """The mentions of each text."""
+        ...
+
+
+class Encodes(Protocol):
+    """What embedding needs of an encoder."""
+
+    name: str
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """One unit vector per text."""
+        ...
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
+        """The same, and what is kept of each text's token states; needed only where these are kept."""
+        ...
+
+
+class FindEntities(UnitWorker):
+    """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20).
+
+    Args:
+        maker: What makes the extractor from its settings, as "module:name", so that naming it imports nothing.
+        checkpoint: What identifies the model, part of every cache key.
+    """
+
+    def __init__(self, settings: ExtractionSettings, cache: Path, maker: str = EXTRACTOR, checkpoint: str = "") -> None:
+        self._settings = settings
+        self._maker = maker
+        self._checkpoint = checkpoint
+        self._cache = _MentionCache(cache)
+
+    def work(self, unit: Unit) -> Unit:
+        """Add the table `mentions`."""
+        texts = _texts_of(unit)
+        made_with = self._settings.model_dump(mode="json", exclude={"enabled", "batch_size", "threads"})
+        facts = json.dumps(made_with, sort_keys=True), self._checkpoint
+        keys = {content: blob_key(*facts, text) for content, text in texts.items()}
+        mentions, computed = _completed(self._cache, keys, texts, self._extract)
+        rows = [(content, mention) for content in texts for mention in mentions[keys[content]]]
+        counts = {"mentions": len(rows), "extracted": computed, "entity_cache_hits": len(texts) - computed}
+        return unit.extended({"mentions": schemas.mentions_to_table(rows)}, counts)
+
+    def _extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        return self._extractor.extract(texts)
+
+    @cached_property
+    def _extractor(self) -> Extracts:
+        extractor: Extracts = pkgutil.resolve_name(self._maker)(self._settings)
+        return extractor
+
+
+class _MentionCache:
+    """Mentions on disk, shared by every worker on the machine; a text without any has an empty list."""
+
+    def __init__(self, path: Path) -> None:
+        self._blobs = BlobCache(path)
+
+    def get(self, keys: Sequence[str]) -> dict[str, list[Mention]]:
+        return {key: [Mention(*row) for row in json.loads(blob)] for key, blob in self._blobs.get(keys).items()}
+
+    def put(self, mentions: Mapping[str, Sequence[Mention]]) -> None:
+        rows = {key: json.dumps([astuple(mention) for mention in of_text]) for key, of_text in mentions.items()}
+        self._blobs.put({key: text.encode() for key, text in rows.items()})
+
+
+class Embed(UnitWorker):
+    """A vector for each distinct text; texts seen before come from the cache (ING-19, ING-20).
+
+    Args:
+        name: The encoder's name in the generation.
+        model: What decides the bits that it makes of a text, part of every cache key.
+        maker: What makes the encoder from its settings, as "module:name".
+    """
+
+    def __init__(self, settings: EmbeddingSettings, name: str, model: str, cache: Path, maker: str = ENCODER) -> None:
+        self._settings = settings
+        self._name = name
+        self._model = model
+        self._maker = maker
+        self._projection_file = cache.parent / "projections" / f"{model}.npy"
+        self._cache = EmbeddedCache(cache, settings.tokens.dimension if settings.tokens.enabled else None)
+
+    def work(self, unit: Unit) -> Unit:
+        """Add the table `vectors`, and `tokens` where these are kept.
+
+        Where another encoder came before, the names of its tables are followed by this one's.
+        """
+        texts = self._texts(unit)
+        keys = {content: vector_key(self._model, self._settings.strategy, text) for content, text in texts.items()}
+        embedded, computed = _completed(self._cache, keys, texts, self._encoded)
+        counts = {
+            "embedded": unit.counts.get("embedded", 0) + computed,
+            "embedding_cache_hits": unit.counts.get("embedding_cache_hits", 0) + len(texts) - computed,
+        }
+        if computed:
+            counts[f"{ENCODED_WITH}{instructions_of(self._settings.device)}"] = computed
+        tables = self._tables(list(texts), [embedded[keys[content]] for content in texts]) if texts else {}
+        suffix = f"-{self._name}" if "vectors" in unit.tables else ""
+        return unit.extended({f"{name}{suffix}": table for name, table in tables.items()}, counts)
+
+    def _tables(self, contents: Sequence[ContentHash], embedded: Sequence[Embedded]) -> dict[str, pa.Table]:
+        vectors = np.stack([one.vector for one in embedded])
+        tables = {"vectors": schemas.vectors_to_table(contents, self._name, vectors, self._model)}
+        if self._settings.tokens.enabled:
+            tokens = [one.tokens for one in embedded if one.tokens is not None]
+            tables["tokens"] = schemas.tokens_to_table(contents, self._name, tokens, str(self._projection_file))
+        return tables
+
+    def _encoded(self, texts: Sequence[str]) -> list[Embedded]:
+        # Rounded before anyone uses them: a cached vector and a fresh one are the same bits.
+        if not self._settings.tokens.enabled:
+            return [Embedded(vector, None) for vector in self._encoder.encode(texts).astype(STORED)]
+        projection, pooling = self._projection, self._settings.tokens.pooling
+        vectors, tokens = self._encoder.encode_tokens(texts, lambda states: compressed(states, projection, pooling))
+        return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, strict=True)]
+
+    def _texts(self, unit: Unit) -> dict[ContentHash, str]:
+        """What is embedded for each distinct content."""
+        if self._settings.strategy == "text":
+            return _texts_of(unit)
+        chunks = schemas.table_to_chunks(unit.tables["chunks"])
+        titles = dict(zip(*(unit.tables["documents"][name].to_pylist() for name in ("uri", "title")), strict=True))
+        by_id = {chunk.chunk_id: chunk for chunk in chunks}
+        texts: dict[ContentHash, str] = {}
+        for chunk in chunks:
+            if chunk.content_hash not in texts:
+                parent = None if chunk.parent_id is None else by_id.get(chunk.parent_id)
+                whole = embedded_text(chunk, parent, titles.get(chunk.uri))
+                tokens = window(chunk.level, self._settings.level_tokens, self._counter.limit)
+                texts[chunk.content_hash] = self._counter.cut(whole, tokens)
+        return texts
+
+    @cached_property
+    def _encoder(self) -> Encodes:
+        encoder: Encodes = pkgutil.resolve_name(self._maker)(self._settings)
+        return encoder
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return load_token_counter(self._settings)
+
+    @cached_property
+    def _projection(self) -> np.ndarray:
+        return kept_projection(self._projection_file, self._encoder, self._counter.words(), self._settings.tokens)
+
+
+def _completed(
+    cache: Cache[Value],
+    keys: Mapping[ContentHash, str],
+    texts: Mapping[ContentHash, str],
+    compute: Callable[[Sequence[str]], Sequence[Value]],
+) -> tuple[dict[str, Value], int]:
+    """What the cache has for `keys`, completed by computing and keeping the rest; and how many were computed."""
+    values = cache.get(list(keys.values()))
+    missing = [content for content, key in keys.items() if key not in values]
+    if missing:
+        computed = compute([texts[content] for content in missing])
+        fresh = {keys[content]: value for content, value in zip(missing, computed, strict=True)}
+        cache.put(fresh)
+        values |= fresh
+    return values, len(missing)
+
+
+def _texts_of(unit: Unit) -> dict[ContentHash, str]:
+    """Each distinct text of a unit by its hash, in order of first appearance."""
+    texts: dict[ContentHash, str] = {}
+    for row in unit.tables["chunks"].select(["content_hash", "text"]).to_pylist():
+        texts.setdefault(ContentHash(row["content_hash"]), row["text"])
+    return texts

@@ -1,0 +1,155 @@
+"""What is taken from the live generation: documents that would come out again just as they are (ING-25, ING-20)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines import chunking
+from pipelines.catalog.catalog import Catalog
+from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.domain.documents import Document
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import GenerationId
+from pipelines.embedding.encoders.precision import ROUNDED_APART
+from pipelines.indexes.manifest import CHUNKS_FOLDER, FORMAT, read_generation_manifest
+from pipelines.indexes.merge import REPEATED
+from pipelines.runtime.storage.files import canonical, files_below, write_atomically
+from pipelines.runtime.storage.sqlite import blob_key
+
+log = logging.getLogger(__name__)
+
+_KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
+
+
+def document_key(document: Document, sizes: ChunkSizes, made_with: str) -> str:
+    """Key of everything that decides a document's rows but the time it was changed: the document, sizes, models.
+
+    Args:
+        made_with: What all documents of a run have in common: models, their settings, and the code that cuts.
+    """
+    facts = {name: value for name, value in asdict(document).items() if name != "modified_at"}
+    return blob_key(made_with, repr(sizes), canonical(facts).decode("utf-8", "surrogatepass"))
+
+
+@functools.cache
+def cutting_code() -> str:
+    """SHA-256 of the source of all chunkers: after any change to them every document is cut again."""
+    digest = hashlib.sha256()
+    for folder in chunking.__path__:
+        for path in files_below(Path(folder)):
+            if path.suffix in {".py", ".scm"}:
+                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+class DocumentKeys:
+    """Keys of the documents of one generation: 32 bytes each, so that every worker may hold them."""
+
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        self._keys = np.sort(np.array([key[: _KEY.itemsize] for key in keys if key], dtype=_KEY))
+
+    @classmethod
+    def of(cls, generation: Path) -> DocumentKeys:
+        """The documents of a generation that went through without a note."""
+        folder = generation / CHUNKS_FOLDER
+        documents = pq.read_table(folder / "documents.parquet", columns=["uri", "made_from"])
+        rejected = pq.read_table(folder / "rejected.parquet", columns=["uri", "reason"])
+        # A document with a note, such as on a parser that crashed, is cut again: so the note is made again.
+        noted = rejected.filter(pc.not_equal(rejected["reason"], pa.scalar(REPEATED)))["uri"].combine_chunks()
+        plain = documents.filter(pc.invert(pc.is_in(documents["uri"], value_set=noted)))
+        return cls([str(key) for key in plain["made_from"].to_pylist()])
+
+    def __or__(self, other: DocumentKeys) -> DocumentKeys:
+        return DocumentKeys([key.decode() for key in np.union1d(self._keys, other._keys).tolist()])
+
+    def __contains__(self, key: str) -> bool:
+        wanted = np.array(key[: _KEY.itemsize], dtype=_KEY)
+        at = int(np.searchsorted(self._keys, wanted))
+        return at < len(self._keys) and bool(self._keys[at] == wanted)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def as_bytes(self) -> bytes:
+        """All keys, one after the other."""
+        return self._keys.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalentKeys:
+    """Further keys of the live generation's documents, under which the same content came out in a later run.
+
+    Code that cuts changes more often than what it makes of a document. A run that makes the live content again
+    publishes nothing; without these keys all later ones would cut everything again. A cache: what is lost is cut anew.
+    """
+
+    path: Path
+
+    def of(self, generation: GenerationId) -> DocumentKeys:
+        """The keys noted for this generation; none where another one's are noted."""
+        try:
+            noted, _, keys = self.path.read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            return DocumentKeys()
+        if noted.decode("utf-8", "replace") != generation:
+            return DocumentKeys()
+        size = _KEY.itemsize
+        whole = (keys[start : start + size] for start in range(0, len(keys) - size + 1, size))
+        return DocumentKeys([key.decode("ascii", "replace") for key in whole])
+
+    def note(self, generation: GenerationId, staged: Path) -> None:
+        """Remember the keys of a staged generation, whose content turned out to be that of `generation`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, generation.encode() + b"\n" + DocumentKeys.of(staged).as_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a run builds on.
+
+    Attributes:
+        generation: The live one, if there is any.
+        folder: Where unchanged documents are taken from; None where everything is made anew.
+        content_hash: Of what lies there; None likewise.
+    """
+
+    generation: GenerationId | None
+    folder: Path | None = None
+    content_hash: str | None = None
+
+    @classmethod
+    def of(cls, catalog: Catalog, *, full: bool) -> Base:
+        """The live generation, unless everything is to be made anew or it cannot be built on."""
+        live = catalog.pointer().generation
+        if full or live is None:
+            return cls(live)
+        try:
+            manifest = catalog.verify(live)
+        except StoreError as error:
+            log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
+            return cls(live)
+        return cls(live, catalog.folder_of(live), manifest.content_hash) if manifest.format == FORMAT else cls(live)
+
+    def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
+        """The documents that need not be made."""
+        if self.folder is None or self.generation is None:
+            return DocumentKeys()
+        return DocumentKeys.of(self.folder) | equivalent.of(self.generation)
+
+    def instructions_with(self, encoded_with: frozenset[str]) -> frozenset[str]:
+        """The vector instructions that its vectors and those of the run were computed with."""
+        own: frozenset[str] = frozenset() if self.folder is None else read_generation_manifest(self.folder).instructions
+        both = own | encoded_with
+        if len(both) > 1:
+            log.warning("vectors were computed with %s instructions: %s", " and ".join(sorted(both)), ROUNDED_APART)
+        return both

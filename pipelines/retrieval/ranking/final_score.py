@@ -1,0 +1,214 @@
+"""From fused chunks to final scores of documents (RET-11, RET-14)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from pipelines.domain.ranking import Query, Repeats, Signal
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
+from pipelines.retrieval.ranking.signals import Moment, with_quality
+from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Flags, Floats, Ints, best_first
+from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+from pipelines.retrieval.snapshot.documents import Documents
+from pipelines.retrieval.snapshot.ports import ReadableBeliefs
+
+BONUS = "mpab"
+"""Name of the contribution by which a document's further chunks speak for its best one."""
+
+
+def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
+    """One candidate per document, its best chunk: S = S_max + factor · Σ S_rest / √N.
+
+    N is the number of the document's chunks that matched; N = 1 passes unchanged. A content that is the best chunk of
+    several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
+
+    Args:
+        candidates: Scored by stage 2.
+        factor: Weight >= 0 of the further chunks.
+
+    Returns:
+        Best first, ties by content hash; each at its place in the best document that it speaks for.
+    """
+    numbers, document, place = _in_documents(candidates)
+    order = np.lexsort((numbers, -candidates.totals[numbers], document, candidates.merged.query[numbers]))
+    numbers, document, place = numbers[order], document[order], place[order]
+    query = candidates.merged.query[numbers]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    starts = new.nonzero()[0]
+    support = _support(candidates.totals[numbers], np.append(starts, len(order)))
+    best = _Best(numbers[starts], document[starts], place[starts], support)
+    one, document_ids = _one_of_each(best, candidates.occurrences.documents)
+    placed = _placed(candidates, one, document_ids)
+    return best_first(placed.add_term(BONUS, one.support, factor))
+
+
+def separate_chunks(candidates: Candidates) -> Candidates:
+    """Every candidate for itself, speaking for each document it stands in."""
+    numbers, documents, _ = _in_documents(candidates)
+    several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
+    return candidates.replace(document_ids={number: tuple(documents[numbers == number].tolist()) for number in several})
+
+
+Rerank = Callable[[Candidates, RetrievalSettings], Candidates]
+
+UNITS: Mapping[ResultUnit, Rerank] = MappingProxyType(
+    {
+        ResultUnit.DOCUMENT: lambda found, settings: collapse_documents(found, factor=settings.mpab_factor),
+        ResultUnit.CHUNK: lambda found, _settings: separate_chunks(found),
+    }
+)
+
+
+class _Best(NamedTuple):
+    """The best chunk of each document of each query: the candidate's number, where it stands, and its support."""
+
+    number: Ints
+    document: Ints
+    place: Ints
+    support: Floats
+
+
+def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
+    """Each candidate in each of its documents: its number, the document's, and its first place there."""
+    occurrences = candidates.occurrences
+    kept = np.zeros(len(candidates.merged.query), dtype=bool)
+    kept[candidates.number] = True
+    first = occurrences.first[kept[occurrences.owner[occurrences.first]]]
+    return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
+
+
+def _support(totals: Floats, bounds: Ints) -> Floats:
+    """Σ S_rest / √N of each document; NaN of those with one chunk alone."""
+    support = np.full(len(bounds) - 1, np.nan)
+    sizes = bounds[1:] - bounds[:-1]
+    several = (sizes > 1).nonzero()[0]
+    values = totals.tolist()
+    firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
+    rests = [math.fsum(values[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    support[several] = np.array(rests) / np.sqrt(sizes[several])
+    return support
+
+
+def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tuple[int, ...]]]:
+    """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
+
+    Documents stand by what they add, and then by URI.
+    """
+    counts = np.bincount(best.number)
+    document_ids: dict[int, tuple[int, ...]] = {}
+    if counts.max(initial=1) == 1:
+        return best, document_ids
+    kept = np.ones(len(best.number), dtype=bool)
+    added = np.where(np.isnan(best.support), 0.0, best.support)
+    order = np.lexsort((-added, best.number))
+    several = order[counts[best.number[order]] > 1]
+    for number, lines in Groups.of(best.number[several]):
+        same = several[lines].tolist()
+        same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
+        document_ids[number] = tuple(best.document[same].tolist())
+        kept[same[1:]] = False
+    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), document_ids
+
+
+def _placed(candidates: Candidates, best: _Best, document_ids: Mapping[int, tuple[int, ...]]) -> Candidates:
+    """Some of the candidates, at these places, the lines of each query together."""
+    documents, places = candidates.documents.copy(), candidates.places.copy()
+    documents[best.number], places[best.number] = best.document, best.place
+    return candidates.replace(number=best.number, documents=documents, places=places, document_ids=document_ids)
+
+
+REPEATED = "repeated"
+"""Name of the contribution that lowers what was given before."""
+
+
+def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty: float) -> Candidates:
+    """Candidates less those that their query's session was given before, or with these lowered, as the query asks.
+
+    Args:
+        candidates: With their final scores.
+        penalty: Share of its score, in [0, 1], that a repeated result loses.
+    """
+    if all(query.memory is None or query.repeats is Repeats.KEEP for query in queries):
+        return candidates
+    left, lowered = (np.zeros(len(candidates), dtype=bool) for _ in range(2))
+    for at, lines in candidates.queries:
+        repeats = queries[at].repeats
+        if repeats is not Repeats.KEEP:
+            repeated = _given_before(candidates.take(lines), queries[at])
+            (left if repeats is Repeats.SUPPRESS else lowered)[lines] = repeated
+    if lowered.any():
+        values = np.where(lowered, candidates.total, np.nan)
+        candidates = candidates.add_term(REPEATED, values, -penalty)
+    return best_first(candidates.take(~left))
+
+
+def _given_before(candidates: Candidates, query: Query) -> Flags:
+    """Which candidates the query's session was given, (n,)."""
+    given = frozenset(query.memory.shown) if query.memory is not None else frozenset()
+    return np.array([content in given for content in candidates.hashes], dtype=bool)
+
+
+ACROSS = "across_domains"
+"""Name of the contribution of agreement and diversity."""
+
+
+def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
+    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it.
+
+    Args:
+        candidates: Best first by their scores.
+        weight: In [0, 1]; 0 leaves everything as it is.
+    """
+    if weight == 0.0 or not any(query.across_domains for query in queries):
+        return candidates
+    agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        if queries[query].across_domains:
+            values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
+    return best_first(candidates.add_term(ACROSS, values, weight))
+
+
+def _ranks(domains: np.ndarray) -> np.ndarray:
+    """Of each candidate among those of its domain, from 1."""
+    ranks = np.zeros(len(domains))
+    for domain in np.unique(domains):
+        own = domains == domain
+        ranks[own] = np.arange(1, own.sum() + 1)
+    return ranks
+
+
+def score_and_cut(
+    candidates: Candidates,
+    depths: Ints,
+    beliefs: Sequence[ReadableBeliefs],
+    weights: Sequence[SignalWeights],
+    *,
+    moments: Sequence[Moment],
+    settings: RetrievalSettings,
+) -> Candidates:
+    """The best of each query by final score, with all their signals.
+
+    Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
+    signals are told for the sake of the explanation and of feedback.
+
+    Args:
+        depths: How many are wanted for each query, (queries,).
+        beliefs, weights, moments: Of each query.
+    """
+    queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
+    if settings.fusion is not FusionMode.LEARNED:
+        kept = without_repeats(best_first(candidates), queries, penalty=penalty).head(depths)
+        return with_quality(kept, beliefs, moments, settings.quality)
+    told = with_quality(candidates, beliefs, moments, settings.quality)
+    counted = {part.signal for part in told.parts}
+    scored = best_first(weighed(told, weights, of=[signal for signal in SIGNALS if signal not in counted]))
+    across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
+    return without_repeats(across, queries, penalty=penalty).head(depths)

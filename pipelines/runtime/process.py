@@ -1,0 +1,90 @@
+"""What this process does with memory, garbage and threads; the one importer of threadpoolctl."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from threadpoolctl import threadpool_limits
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_… of malloc.h
+_LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
+
+
+def keep_freed_memory(size: int) -> bool:
+    """Keep up to `size` bytes of freed memory for later allocations, in all threads; 0 changes nothing.
+
+    By itself glibc gives large blocks back to the system as soon as they are freed, and every page of the next one
+    comes as a page fault: a batch of searches takes a sixth of its processor time for that.
+
+    Returns:
+        Whether the C library took it: others than glibc know no such thing.
+    """
+    allocator = getattr(ctypes.CDLL(None), "mallopt", None)
+    if not size or allocator is None:
+        return False
+    return bool(allocator(_TRIM_THRESHOLD, size) and allocator(_MMAP_THRESHOLD, min(size, _LARGEST_FROM_HEAP)))
+
+
+@contextmanager
+def linear_algebra_threads(count: int) -> Iterator[None]:
+    """Limit the threads of NumPy's and SciPy's products, in the whole process; 0 leaves them as they are.
+
+    After each product the threads of OpenBLAS wait for the next one by spinning, for tens of milliseconds: where
+    products are small and many, they take more time from others than they save.
+    """
+    if not count:
+        yield
+        return
+    with threadpool_limits(limits=count, user_api="blas"):
+        yield
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Collect no garbage within a block that makes only what stays: Python would look at all of it repeatedly."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class PeriodicCollection:
+    """Collects cyclic garbage at intervals, from when it is made until `end`, for a loop that leaves next to none.
+
+    Python itself collects whenever more objects were made than freed, and looks at all of them time and again.
+
+    Examples:
+        >>> gc.freeze()
+        >>> collection = PeriodicCollection(every_s=30.0)
+        >>> [collection.collect_when_due(now) for now in (0.0, 10.0, 31.0)]
+        [False, False, True]
+        >>> collection.end()
+        >>> gc.unfreeze()
+    """
+
+    def __init__(self, *, every_s: float) -> None:
+        self._every_s = every_s
+        self._due: float | None = None
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def collect_when_due(self, now: float) -> bool:
+        """Collect where it is time to; whether it was. `now` is in seconds of a clock that never goes back."""
+        due = self._due is not None and now >= self._due
+        if due:
+            gc.collect()
+        if due or self._due is None:
+            self._due = now + self._every_s
+        return due
+
+    def end(self) -> None:
+        """Leave it to Python again, where it was."""
+        if self._was_on:
+            gc.enable()
+            self._was_on = False
