@@ -40,7 +40,7 @@ def consolidate(
     settings = options.settings()
     require_store(settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(StoreReplay(settings, times=2)) as replay:
-        shadow, look = shadow_of(settings, replay), look_of(settings)
+        shadow, look = shadow_of(settings, replay), look_of(settings, replay)
         adopted = None if adopt is None else _learned_by(adopt, settings)
         summary = run_visibly(replace(night_of(settings), shadow=shadow, look=look), dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)

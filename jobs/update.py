@@ -28,6 +28,7 @@ from rich.table import Table
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
+from pipelines.consolidation.settings import FOLLOW_EVERY_S
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
@@ -66,8 +67,7 @@ def update(
     settings = options.settings(bootstrap=bootstrap)
     root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
     keep_settings(settings)
-    every_s = settings.consolidation.follow_every_s
-    follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=every_s, clock=system_clock)
+    follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=FOLLOW_EVERY_S, clock=system_clock)
     started, started_ms = time.monotonic(), round(system_clock() * MS)
     paces, connection = Paces(), ConnectionLog(settings)
 

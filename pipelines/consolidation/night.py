@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.champion import EXPERIMENT
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.settings import ConsolidationSettings
@@ -101,6 +102,10 @@ class Night:
     def verdicts(self, evidence: Evidence) -> MatchBins:
         """Verdicts by how well their results matched, of all domains."""
         return match_bins(evidence, self.priors, now=self.now)
+
+    def measured(self, candidate: Proposal) -> tuple[Metrics, Metrics] | None:
+        """Retrieval under the live version and the candidate, where something measures it."""
+        return None if self.evaluate is None else (self.evaluate(candidate.former), self.evaluate(candidate.base))
 
     def page(self, *, dry_run: bool) -> AbstractContextManager[RunRecord]:
         """The run that the night is written to; none for a rehearsal."""

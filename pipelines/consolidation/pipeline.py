@@ -11,8 +11,7 @@ from pipelines.consolidation.gate import GateVerdict, judge
 from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
-from pipelines.consolidation.report.findings import Findings
-from pipelines.consolidation.report.report import report
+from pipelines.consolidation.report import Findings, report
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
 
@@ -53,14 +52,21 @@ def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[st
         before, after = _merged(night, candidate, page)
         calibration = _recalibrated(night, candidate, page)
         verdict = _judged(night, candidate, page, before, after)
-        findings = Findings.of(night, candidate, before=before, after=after, recalibration=calibration, verdict=verdict)
+        findings = Findings(
+            candidate=candidate,
+            before=before,
+            after=after,
+            recalibration=calibration,
+            verdict=verdict,
+            retrieval=night.measured(candidate),
+            counters=night.counters,
+        )
         version = candidate.published if dry_run else _published(night, page, findings)
         with night.step(page, "report"):
-            written = report(findings, version, night.rules)
-            written.write(page, now=night.now)
+            summary = report(page, findings, version, night.rules, now=night.now)
         if version is not None and not dry_run:
             settle(night.tracking, version)
-        return {**written.summary, "run": page.run_id or None}
+        return {**summary, "run": page.run_id or None}
 
 
 def _merged(night: Night, candidate: Proposal, page: RunRecord) -> tuple[Beliefs, Beliefs]:

@@ -1,4 +1,4 @@
-"""Queries that a store has no answer to: how often they would be answered all the same is bounded by them (RET-15)."""
+"""What a night asks: queries without an answer in the store, and what is shown for those of users (RET-15)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.consolidation.settings import CalibrationSettings
+from msgspec import structs
+
+from pipelines.consolidation.settings import SEED, CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Channel, Query, Signal
+from pipelines.learning.calibration.fit import ShownResults
+from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 BUNDLED = "bundled"
@@ -54,7 +58,7 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
         k: Results that are looked at.
     """
     named = probes(rules.probes)
-    rng = random.Random(rules.seed)  # noqa: S311  a sample, repeatable by its seed
+    rng = random.Random(SEED)  # noqa: S311  a sample, repeatable by its seed
     size = len(generation.contents)
     rows = rng.sample(range(size), min(size, SCRAMBLE.texts))
     texts = [content.text for content in generation.chunks.contents(sorted(rows))]
@@ -109,3 +113,42 @@ def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:
     return [
         best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in ask(queries)
     ]
+
+
+AskUnder = Callable[[Sequence[Query], RetrievalSettings], Sequence[Answer]]
+"""Asks queries under settings of retrieval, and nothing else changed."""
+
+
+def shown_matches(ask: AskUnder, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int) -> ShownResults:
+    """What all channels together show, whatever is known of a question, and what each channel shows alone.
+
+    Of the latter, what both do not find among the first `depth` is left out.
+    """
+    unknowing = (*settings.without_signals, Signal.PRECEDENT)
+    answers = ask(queries, settings.model_copy(update={"without_signals": unknowing}))
+    pages = [(result.rank, result.match) for answer in answers for result in answer.results if result.match is not None]
+    both_channels = {
+        (answer.query.query_id, result.content_hash): result.match
+        for answer in ask([replace(query, k=depth) for query in queries], settings)
+        for result in answer.results
+    }
+    alone = {}
+    for channel in (Channel.DENSE, Channel.LEXICAL):
+        pairs = (
+            (both_channels.get((answer.query.query_id, result.content_hash)), result.match)
+            for answer in ask(queries, settings.model_copy(update={"channels": (channel,)}))
+            for result in answer.results
+        )
+        matches = [over_both(both, one) for both, one in pairs if both is not None and one is not None]
+        alone[channel] = [each for each in matches if None not in (each.meaning, each.words)]
+    return ShownResults(pages, alone)
+
+
+def over_both(both: Match, one: Match) -> Match:
+    """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
+
+    Examples:
+        >>> over_both(Match(meaning=0.5, words=0.2), Match(meaning=0.5, near=0.4))
+        Match(meaning=0.5, words=0.2, near=0.4)
+    """
+    return both if one.near is None else structs.replace(both, near=one.near)

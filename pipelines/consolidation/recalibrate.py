@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipelines.consolidation.settings import CalibrationSettings
+from pipelines.consolidation.settings import FOLDS, SEED, CalibrationSettings
 from pipelines.domain.matching import Match
 from pipelines.learning.calibration.fit import Look, ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
@@ -68,7 +68,7 @@ def recalibrate(
     before = raw if former is None else _measured(_predictions(former, outcomes), learning)
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
-    fit = calibrate(outcomes, folds=settings.folds, seed=settings.seed, smoothing=learning.calibration_smoothing)
+    fit = calibrate(outcomes, folds=FOLDS, seed=SEED, smoothing=learning.calibration_smoothing)
     after = _measured(fit.held_out, learning)
     loss, former_loss, raw_loss = (one.measures.log_loss for one in (after, before, raw))
     losses = f"held-out log loss {loss:.4f}, before {former_loss:.4f}, raw score {raw_loss:.4f}"
@@ -97,8 +97,8 @@ def curves_of(
     fit = calibrate_matches(
         verdicts,
         prior,
-        folds=settings.folds,
-        seed=settings.seed,
+        folds=FOLDS,
+        seed=SEED,
         least_gain=settings.least_gain,
         shown=shown.pages,
     )

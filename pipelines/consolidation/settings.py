@@ -6,6 +6,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+FOLDS = 5
+"""Parts of the observations, each predicted by a calibration that was fitted on the others."""
+
+SEED = 7
+"""Of the deal of observations to folds, and of the draw of probes: a night can be repeated."""
+
+FOLLOW_EVERY_S = 15.0
+"""Seconds between looks at the champion alias: well within the promised minute (CON-9)."""
+
 
 class ShadowSettings(BaseModel):
     """Bounds on how far replayed rankings may move (EVA-7).
@@ -35,8 +44,6 @@ class CalibrationSettings(BaseModel):
     """How confidence is checked against outcomes (CON-8).
 
     Attributes:
-        folds: Parts of the observations, each predicted by a calibration fitted on the others.
-        seed: Of the deal of observations to folds.
         minimum_observations: Below this many the former calibration stays.
         deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
         least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
@@ -49,8 +56,6 @@ class CalibrationSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    folds: int
-    seed: int
     minimum_observations: float
     deviation_limit: float
     least_gain: float
@@ -68,4 +73,3 @@ class ConsolidationSettings(BaseModel):
     shadow: ShadowSettings
     movement: MovementSettings
     calibration: CalibrationSettings
-    follow_every_s: float

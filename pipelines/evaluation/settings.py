@@ -56,9 +56,6 @@ class EvaluationSettings(BaseModel):
     interval: Share
     seed: int
     bootstrap_draws: Annotated[int, Field(ge=100)]
-    batch: Count
-    remembered: Count
-    budget_ms: Positive
     memory: MemorySettings
     alarms: AlarmSettings
     ground_truth: GroundTruthSettings

@@ -25,10 +25,12 @@ from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
+_PATIENCE_MS = 60_000.0  # for a query in a channel: a measurement must not lose one to a busy machine
+
 
 def measuring(settings: Settings) -> Settings:
     """The settings of a measurement: no entities are looked for, and no channel is lost to a busy machine."""
-    patient = dict.fromkeys(Channel, settings.evaluation.budget_ms)
+    patient = dict.fromkeys(Channel, _PATIENCE_MS)
     return settings.model_copy(
         update={
             "extraction": settings.extraction.model_copy(update={"enabled": False}),

@@ -13,13 +13,12 @@ from pipelines.consolidation.candidate import Adopted
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
-from pipelines.consolidation.probes import probed
+from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES
 from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
 from pipelines.evaluation.queries.reader import read_queries
-from pipelines.evaluation.replay.replay import shown_matches
 from pipelines.feedback.run.partitions import states_in
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
@@ -28,7 +27,7 @@ from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.searching.engines import opened
-from pipelines.serving.searching.replay import StoreReplay, live_replay
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _DOING = {
@@ -80,12 +79,13 @@ def shadow_of(settings: Settings, replay: StoreReplay) -> Shadow | None:
     return rankings
 
 
-def look_of(settings: Settings) -> Look | None:
+def look_of(settings: Settings, replay: StoreReplay) -> Look | None:
     """Asks the same queries of all channels and of each alone; None where nothing was logged."""
     if not (queries := _newest(settings)):
         return None
     depth = settings.evaluation.depth
-    return lambda: shown_matches(live_replay(settings), settings.retrieval, queries, depth=depth)
+    ask = lambda asked, retrieval: replay(asked, settings.model_copy(update={"retrieval": retrieval}))  # noqa: E731
+    return lambda: shown_matches(ask, settings.retrieval, queries, depth=depth)
 
 
 def probe_of(settings: Settings) -> Probe | None:

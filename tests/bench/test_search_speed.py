@@ -247,7 +247,7 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     ):
         ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]] | list[list[Placings]]]] = {
             "one by one": lambda queries: [[one.search(query) for query in queries] for one in singly],
-            in_one: lambda queries: in_turns(together, queries, settings.evaluation.batch, Searcher.rank_many),
+            in_one: lambda queries: in_turns(together, queries, settings.retrieval.encode_batch, Searcher.rank_many),
             in_many: lambda queries: pool.rank_each(queries, versions),
         }
         for number in range(-CORES, 0):  # more than the searcher was warmed with, for each process

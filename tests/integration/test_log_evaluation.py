@@ -176,7 +176,7 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     assert night.run_visibly(judged_night, dry_run=True)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
     assert night.shadow_of(empty, StoreReplay(empty, times=2)) is None
-    assert night.look_of(empty) is None
+    assert night.look_of(empty, StoreReplay(empty, times=2)) is None
 
 
 def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def retrieval_with(settings: Settings, **spread: int) -> RetrievalSettings:
 
 def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None:
     """RET-15: on pages of all channels, and by each alone, of which it knows how well it matches over both."""
-    look = night.look_of(store)
+    look = night.look_of(store, StoreReplay(store, times=2))
     assert look is not None
     found = look()
     assert sum(rank == 1 for rank, _ in found.pages) == 10

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.evaluation.replay.ablation import features_of
 from pipelines.evaluation.replay.remembering import Remembered, RememberingEncoder, RememberingSource, remembered
-from pipelines.evaluation.replay.replay import Replay
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
@@ -78,8 +78,25 @@ class OneSided(EvenBeliefs):
         return np.array([int(each[:4], 16) / 65535 for each in hashes])
 
 
-def a_replay(snapshot: Snapshot, encoder: Any, *, most: int, batch: int = 3) -> Replay:
-    return Replay(snapshot, [RememberingEncoder(encoder, most)], BASE, now=NOW, batch=batch, most=most)
+class Passes:
+    """Asks one snapshot that remembers, again and again."""
+
+    def __init__(self, snapshot: Snapshot, encoder: Any, *, most: int = 100) -> None:
+        self.snapshot, self.encoder, self.openings = (
+            remembered(snapshot, most),
+            RememberingEncoder(encoder, most),
+            Openings(),
+        )
+
+    def __call__(
+        self, asked: Sequence[Query], rules: RetrievalSettings = BASE, beliefs: EvenBeliefs | None = None
+    ) -> list[Answer]:
+        snapshot = self.snapshot if beliefs is None else replace(self.snapshot, beliefs=beliefs)
+        source = OneSnapshot(snapshot)
+        with Searcher(source, self.encoder, rules, clock=lambda: NOW, openings=self.openings) as searcher:
+            return [
+                answer for start in range(0, len(asked), 3) for answer in searcher.search_many(asked[start : start + 3])
+            ]
 
 
 def fresh(asked: Sequence[Query], rules: RetrievalSettings, snapshot: Snapshot) -> list[Answer]:
@@ -98,22 +115,22 @@ def test_what_is_remembered_is_what_a_fresh_search_finds(
     asked: list[Query], passes: list[tuple[str, bool]], most: int
 ) -> None:
     """EVA-9, ARC-9: to the last bit, under every feature off in turn, under other beliefs, after whatever else."""
-    replay = a_replay(SNAPSHOT, GENERATION.encoder, most=most)
+    replay = Passes(SNAPSHOT, GENERATION.encoder, most=most)
     for name, otherwise in passes:
         beliefs = OneSided() if otherwise else EvenBeliefs()
-        again = replay(asked, settings=WAYS[name], snapshot=replace(replay.snapshot, beliefs=beliefs))
+        again = replay(asked, WAYS[name], beliefs)
         assert [told(answer) for answer in again] == fresh(asked, WAYS[name], replace(SNAPSHOT, beliefs=beliefs))
 
 
 def test_only_the_first_pass_asks_the_engines() -> None:
     """EVA-7: other beliefs and other weights ask them nothing; other depths and other contents do."""
     generation = Watched({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
-    replay = a_replay(MemorySource(generation).take(None), generation.encoder, most=100)
+    replay = Passes(MemorySource(generation).take(None), generation.encoder)
     asked = [a_query("red apple"), a_query("plum"), a_query("red apple")]
 
     def counted(**changes: Any) -> tuple[int, int]:
         before = generation.vectors.asked, generation.texts.asked
-        list(replay(asked, settings=settings(**changes)))
+        replay(asked, settings(**changes))
         return generation.vectors.asked - before[0], generation.texts.asked - before[1]
 
     first = counted()
@@ -164,7 +181,7 @@ def _nearest(snapshot: Snapshot, generation: Watched, rows: RowSet | None) -> np
 def test_a_failure_is_not_remembered() -> None:
     """RET-7: the channel is named as failed as long as it fails, and found again once it answers."""
     generation = Watched({"a": ["red apple"], "b": ["red pear"]})
-    replay = a_replay(MemorySource(generation).take(None), generation.encoder, most=100)
+    replay = Passes(MemorySource(generation).take(None), generation.encoder)
     asked = [a_query("red"), a_query("pear")]
     generation.texts.broken = True
     gone = {Channel.LEXICAL.value: "OSError: the index is gone"}
@@ -183,9 +200,9 @@ def fresh_of(generation: Watched, asked: Sequence[Query]) -> list[Answer]:
 
 def test_a_channel_that_cannot_be_opened_is_missed_every_time() -> None:
     """RET-7: nor is that remembered."""
-    replay = a_replay(SNAPSHOT, GENERATION.encoder, most=100)
+    replay = Passes(SNAPSHOT, GENERATION.encoder)
     with_second = settings(channels=[Channel.DENSE, Channel.LEXICAL, Channel.DENSE_2])
-    assert [told(answer) for answer in replay([a_query("jam")], settings=with_second)] == fresh(
+    assert [told(answer) for answer in replay([a_query("jam")], with_second)] == fresh(
         [a_query("jam")], with_second, SNAPSHOT
     )
 

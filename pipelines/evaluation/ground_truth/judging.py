@@ -14,8 +14,8 @@ from typing import Any
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
+from pipelines.evaluation.measures.beir import numbered_lines
 from pipelines.evaluation.settings import GroundTruthSettings
-from pipelines.runtime.storage.errors import advice_on
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +42,7 @@ def from_file(path: Path, *, now: float) -> list[Judgement]:
     Raises:
         SourceError: The file cannot be read, or a line is no judgement.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split(
-            "\n"
-        )  # JSON holds further characters that end lines elsewhere
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a file of judgements, found: {error}: {advice_on(error)}") from error
-    return [_of_line(line, f"{path}:{number}", now) for number, line in enumerate(lines, start=1) if line.strip()]
+    return [_of_line(line, place, now) for place, line in numbered_lines(path, "a file of judgements")]
 
 
 class Judge:
@@ -122,14 +116,7 @@ def _of_line(line: str, place: str, now: float) -> Judgement:
             raise ValueError("content_hash or grade of another kind")
         if not isinstance(text, str) or not isinstance(by, str):
             raise ValueError("text or by of another kind")
-        return judged(
-            text,
-            ContentHash(content),
-            grade,
-            source=JudgementSource.JUDGED,
-            by=by,
-            now=now,
-        )
+        return judged(text, ContentHash(content), grade, source=JudgementSource.JUDGED, by=by, now=now)
     except (ValueError, TypeError, KeyError) as error:
         raise SourceError(
             f"{place}: expected a JSON object with text, content_hash and a grade from 0 to {BEST}, found: {error!r}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import SourceError
 from pipelines.runtime.storage.errors import advice_on
+
+_TEXT = "a text in UTF-8 that can be read to its end"
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grade by document id, by query id; 0 is judged and irrelevant."""
@@ -69,11 +69,8 @@ def _either(folder: Path, name: str) -> Path:
 
 
 def _queries(path: Path) -> Iterator[JudgedQuery]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with _readable(path), opener(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield _query(line, f"{path}:{number}")
+    for place, line in numbered_lines(path, _TEXT):
+        yield _query(line, place)
 
 
 def _query(line: str, place: str) -> JudgedQuery:
@@ -94,12 +91,11 @@ def _qrels(folder: Path, split: str) -> Qrels:
     if not path.is_file():
         raise SourceError(f"{folder}: expected judgements in qrels/{split}.tsv, found splits {splits(folder)}")
     qrels: dict[str, dict[str, int]] = {}
-    with _readable(path), path.open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=1):
-            # BEIR files start with a line of column names.
-            if row and not (number == 1 and not _is_integer(row[-1])):
-                query_id, document_id, grade = _judgement(row, f"{path}:{number}")
-                qrels.setdefault(query_id, {})[document_id] = grade
+    for number, (place, line) in enumerate(numbered_lines(path, _TEXT)):
+        row = line.split("\t")
+        if number or _is_integer(row[-1]):  # BEIR files start with a line of column names
+            query_id, document_id, grade = _judgement(row, place)
+            qrels.setdefault(query_id, {})[document_id] = grade
     return qrels
 
 
@@ -113,11 +109,20 @@ def _is_integer(text: str) -> bool:
     return text.strip().removeprefix("-").isdecimal()
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def numbered_lines(path: Path, expected: str) -> Iterator[tuple[str, str]]:
+    """The lines of a text that are not blank, each with its place, such as "queries.jsonl:3"; unpacked if it is packed.
+
+    Args:
+        expected: What the file should be, for the error.
+
+    Raises:
+        SourceError: It cannot be read to its end.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        yield
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
-        raise SourceError(
-            f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}: {advice_on(error)}"
-        ) from error
+        with opener(path, "rt", encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield f"{path}:{number}", line.rstrip("\r\n")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise SourceError(f"{path}: expected {expected}, found: {error}: {advice_on(error)}") from error

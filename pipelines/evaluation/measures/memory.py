@@ -135,19 +135,23 @@ def memory_measures(
 def channel_contributions(queries: Sequence[AnsweredQuery], depth: int = DEPTH) -> dict[str, ChannelShare]:
     """What each channel contributed to the first `depth` results, over all queries together."""
     places = [(one, name) for one in queries for name in one.ranked[:depth]]
-    found_by = [one.channels_by_name.get(name, ()) for one, name in places]
-    relevant = [channels for (one, name), channels in zip(places, found_by, strict=True) if one.grades.get(name, 0) > 0]
-    names = sorted({channel for channels in found_by for channel in channels})
+    channels_of_each = [one.channels_by_name.get(name, ()) for one, name in places]
+    relevant = [
+        channels for (one, name), channels in zip(places, channels_of_each, strict=True) if one.grades.get(name, 0) > 0
+    ]
+    names = sorted({channel for channels in channels_of_each for channel in channels})
     return {
-        name: ChannelShare(*_shares(found_by, name), *(_shares(relevant, name) if relevant else (None, None)))
+        name: ChannelShare(*_shares(channels_of_each, name), *(_shares(relevant, name) if relevant else (None, None)))
         for name in names
     }
 
 
-def _shares(found_by: Sequence[Collection[str]], name: str) -> tuple[float, float]:
+def _shares(channels_of_each: Sequence[Collection[str]], name: str) -> tuple[float, float]:
     """Of some results the share that a channel found, and the share that no other did."""
-    of_channel = [channels for channels in found_by if name in channels]
-    return len(of_channel) / len(found_by), sum(len(channels) == 1 for channels in of_channel) / len(found_by)
+    of_channel = [channels for channels in channels_of_each if name in channels]
+    return len(of_channel) / len(channels_of_each), sum(len(channels) == 1 for channels in of_channel) / len(
+        channels_of_each
+    )
 
 
 class _Facts:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
-from pipelines.runtime.storage.errors import advice_on
+from pipelines.evaluation.measures.beir import numbered_lines
 from pipelines.runtime.storage.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -55,15 +55,10 @@ def read_run(path: Path) -> Run:
     Raises:
         SourceError: There is no such file, or a line of it is no line of a run.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a TREC run file, found: {error}: {advice_on(error)}") from error
     run: dict[str, dict[str, float]] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            query_id, document_id, score = _returned(line, f"{path}:{number}")
-            run.setdefault(query_id, {})[document_id] = score
+    for place, line in numbered_lines(path, "a TREC run file"):
+        query_id, document_id, score = _returned(line, place)
+        run.setdefault(query_id, {})[document_id] = score
     return run
 
 

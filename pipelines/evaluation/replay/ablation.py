@@ -94,14 +94,26 @@ def features_of(
         channels: Those that answer anything here; others have no effect to measure.
         signals: Those that are weighed here.
     """
+    is_learned, weighed = settings.fusion is FusionMode.LEARNED, {*signals} - {*settings.without_signals}
     return [
-        *(feature for channel, feature in _channels(settings) if channel in channels),
+        *(
+            Feature(
+                f"channel {channel.value}",
+                {("channels",): tuple(each for each in settings.channels if each is not channel)},
+            )
+            for channel in settings.channels
+            if len(settings.channels) > 1 and channel in channels
+        ),
         *(
             Feature(f"signal {signal.value}", {("without_signals",): (*settings.without_signals, signal)})
             for signal in Signal
-            if settings.fusion is FusionMode.LEARNED and signal in signals and signal not in settings.without_signals
+            if is_learned and signal in weighed
         ),
-        *_fusion(settings),
+        *(
+            Feature(f"learned fusion (instead {mode.value})", {("fusion",): mode})
+            for mode in (FusionMode.RRF, FusionMode.RSF)
+            if is_learned
+        ),
         *_switches(settings, ()),
     ]
 
@@ -155,19 +167,6 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         least = max(least, min(1.0, p * (len(p_values) - place)))
         adjusted[name] = least
     return adjusted
-
-
-def _channels(settings: RetrievalSettings) -> Iterator[tuple[Channel, Feature]]:
-    if len(settings.channels) > 1:
-        for channel in settings.channels:
-            rest = tuple(other for other in settings.channels if other is not channel)
-            yield channel, Feature(f"channel {channel.value}", {("channels",): rest})
-
-
-def _fusion(settings: RetrievalSettings) -> Iterator[Feature]:
-    if settings.fusion is FusionMode.LEARNED:
-        for mode in (FusionMode.RRF, FusionMode.RSF):
-            yield Feature(f"learned fusion (instead {mode.value})", {("fusion",): mode})
 
 
 def _switches(settings: BaseModel, path: tuple[str, ...]) -> Iterator[Feature]:

@@ -19,6 +19,12 @@ from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 
+REMEMBERED = 10_000
+"""Texts whose encodings and hits a process remembers, the newest.
+
+A query takes 5 kB of hits at a depth of 100 and 1.5 kB a token: some .5 GB in all.
+"""
+
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
@@ -75,7 +81,7 @@ class RememberingEncoder:
     dimensions.
     """
 
-    def __init__(self, encoder: QueryEncoder, most: int) -> None:
+    def __init__(self, encoder: QueryEncoder, most: int = REMEMBERED) -> None:
         self._encoder = encoder
         self._vectors = Remembered[str, np.ndarray](most)
         self._tokens = Remembered[str, tuple[np.ndarray, np.ndarray]](most)
@@ -188,7 +194,7 @@ class RememberingGeneration:
         return getattr(self._generation, name)
 
 
-def remembered(snapshot: Snapshot, most: int) -> Snapshot:
+def remembered(snapshot: Snapshot, most: int = REMEMBERED) -> Snapshot:
     """The snapshot over a generation that remembers; one that does already is left as it is.
 
     Args:
@@ -203,7 +209,7 @@ def remembered(snapshot: Snapshot, most: int) -> Snapshot:
 class RememberingSource:
     """A source of snapshots whose generations remember, from one snapshot of a generation to the next."""
 
-    def __init__(self, source: SnapshotSource, most: int) -> None:
+    def __init__(self, source: SnapshotSource, most: int = REMEMBERED) -> None:
         self._source = source
         self._most = most
 

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TypeVar
 
 from pipelines.domain.ids import ContentHash
@@ -111,13 +110,11 @@ def answered(
     return [Reaction(content, rank, 1.0 if is_right else -1.0, requested=True)]
 
 
-_SEEMS: Mapping[UserKind, Callable[[bool, float, random.Random], bool]] = MappingProxyType(
-    {
-        UserKind.HONEST: lambda is_right, noise, rng: is_right != (rng.random() < noise),
-        UserKind.RANDOM: lambda _is_right, _noise, rng: rng.random() < 0.5,
-        UserKind.ADVERSARIAL: lambda is_right, _noise, _rng: not is_right,
-    }
-)
+_SEEMS: Mapping[UserKind, Callable[[bool, float, random.Random], bool]] = {
+    UserKind.HONEST: lambda is_right, noise, rng: is_right != (rng.random() < noise),
+    UserKind.RANDOM: lambda _is_right, _noise, rng: rng.random() < 0.5,
+    UserKind.ADVERSARIAL: lambda is_right, _noise, _rng: not is_right,
+}
 """Whether a result seems right to a user."""
 
 
@@ -136,10 +133,10 @@ def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
     """
     if not questions:
         raise ValueError("expected at least one question to ask, got none")
-    questions_in_order: list[T] = []
-    while len(questions_in_order) < sessions:
-        questions_in_order.extend(rng.sample(questions, len(questions)))
-    return questions_in_order[:sessions]
+    in_order: list[T] = []
+    while len(in_order) < sessions:
+        in_order.extend(rng.sample(questions, len(questions)))
+    return in_order[:sessions]
 
 
 def refreshes(marks: Sequence[int]) -> list[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,13 @@ from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.measures.significance import Half, strength_of
 from pipelines.evaluation.replay.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
-from pipelines.evaluation.replay.replay import Replay
-from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.snapshot import Snapshot
-from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.terminal import stderr, stdout, tell
 from pipelines.serving.reports.figures import change_cells, change_text, figures, titled
-from pipelines.serving.searching.replay import live_replay
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
+
+_AT_ONCE = 1_000  # queries whose answers, of a hundred texts each, are held at a time
 
 LEARNED = "learned weights (priors alone)"
 """The feature of beliefs that evidence has moved; only in a store that learned anything."""
@@ -51,15 +50,18 @@ class Ablation:
 
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
-    rules, replay = settings.evaluation, live_replay(settings)
-    with Progress(console=stderr, transient=True) as progress:
-        runs = _Runs(replay, [as_query(query, rules) for query in dataset.queries], settings, document_id, progress)
+    rules, tuned = settings.evaluation, settings.retrieval
+    queries, times = [as_query(query, rules) for query in dataset.queries], len(features_of(tuned))
+    with (
+        closing(StoreReplay(settings, times=times)) as replay,
+        Progress(console=stderr, transient=True) as progress,
+    ):
+        runs = _Runs(replay, queries, settings, document_id, progress)
         full = runs.explained("everything on")
-        features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
+        features = features_of(tuned, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
-            priors_alone = read_beliefs(settings.priors, Evidence(), now=system_clock())
-            without[LEARNED] = runs.run(LEARNED, {}, replace(replay.snapshot, beliefs=priors_alone, sessions=None))
+            without[LEARNED] = runs.run(LEARNED, {}, Evidence())
         measured = effects(full, without, dataset.qrels, rules)
         chosen = [name for name in harmful(measured) if name != LEARNED]
         combined = runs.run("all that look harmful", _together(features, chosen)) if chosen else full
@@ -76,7 +78,7 @@ class _Runs:
         channels, signals: What took part in any answer of `explained`.
     """
 
-    replay: Replay
+    replay: StoreReplay
     queries: Sequence[Query]
     settings: Settings
     document_id: Callable[[str], str]
@@ -84,29 +86,29 @@ class _Runs:
     channels: set[Channel] = field(default_factory=set)
     signals: set[Signal] = field(default_factory=set)
 
-    def run(self, name: str, changes: Changes, snapshot: Snapshot | None = None) -> Run:
-        """What is returned under the changes, and instead of what is live under another snapshot."""
-        rankings = self.replay.rankings(
-            self.queries,
-            settings=changed(self.settings.retrieval, changes),
-            snapshot=snapshot,
-            watch=self._watch(name),
-        )
-        return {str(query.query_id): self._ranked(each) for query, each in zip(self.queries, rankings, strict=True)}
+    def run(self, name: str, changes: Changes, evidence: Evidence | None = None) -> Run:
+        """What is returned under the changes, and instead of what is believed under what follows from evidence."""
+        retrieval = changed(self.settings.retrieval, changes)
+        side = self.settings.model_copy(update={"retrieval": retrieval}), evidence
+        run = {}
+        for part in self._parts(name):
+            (rankings,) = self.replay.rankings(part, [side])
+            run.update({str(query.query_id): self._ranked(each) for query, each in zip(part, rankings, strict=True)})
+        return run
 
     def explained(self, name: str) -> Run:
         """What is returned with everything on, which tells what takes part."""
         run = {}
-        for answer in self.replay(self.queries, watch=self._watch(name)):
+        for answer in (answer for part in self._parts(name) for answer in self.replay(part, self.settings)):
             self.channels.update(answer.heads)
             parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
             self.signals.update(Signal(part.name) for part in parts)
             run[str(answer.query.query_id)] = self._ranked(answer.results)
         return run
 
-    def _watch(self, name: str) -> Callable[[int], None]:
-        task = self.progress.add_task(name, total=len(self.queries))
-        return lambda done: self.progress.update(task, completed=done)
+    def _parts(self, name: str) -> Iterator[Sequence[Query]]:
+        for start in self.progress.track(range(0, len(self.queries), _AT_ONCE), description=name):
+            yield self.queries[start : start + _AT_ONCE]
 
     def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
         return as_ranked(results, self.settings.evaluation.depth, document_id=self.document_id)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
-from pipelines.evaluation.replay.replay import Replay
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import Pin
-from pipelines.runtime.clock import system_clock
 from pipelines.serving.searching.engines import Engines, load_engines, source_of
 from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
@@ -28,18 +25,6 @@ Conditions: TypeAlias = tuple[Settings, Evidence | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
-def live_replay(settings: Settings) -> Replay:
-    """A replay over the live generation, under what is believed now.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
-    now, rules = system_clock(), settings.evaluation
-    snapshot = source_of(settings, lambda: now).take(None)
-    encoders = remembering_engines(settings).encoders
-    return Replay(snapshot, encoders, settings.retrieval, now=now, batch=rules.batch, most=rules.remembered)
-
-
 class StoreReplay:
     """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
 
@@ -48,18 +33,24 @@ class StoreReplay:
     and Lucene are asked once for what is the same under all.
     """
 
-    def __init__(self, settings: Settings, *, times: int) -> None:
+    def __init__(self, settings: Settings, *, times: int, engines: Engines | None = None) -> None:
         """Start nothing yet.
 
         Args:
             settings: Those that say what processes are started, whatever is asked under which.
-            times: How often so many queries will be asked as the first time.
+            times: How often so many queries will be asked as the first time; 0 starts no processes.
+            engines: Those of this process, where they are loaded already.
         """
         self._settings = settings
         self._times = times
-        self._views = OpenViews(remembering_engines)
+        self._views = OpenViews(remembering_engines if engines is None else lambda _: engines)
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
+
+    def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
+        """The answers under one side, in the queries' order."""
+        (answers,) = self.under_each(queries, [(settings, evidence)])
+        return answers
 
     def under_each(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
         """The answers under each side, in the queries' order; sides take turns, batch by batch."""
@@ -101,11 +92,10 @@ class StoreReplay:
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]
     ) -> list[list[T]]:
         with self._views.opened(views) as searchers:
-            return in_turns(searchers, queries, self._settings.evaluation.batch, ask)
+            return in_turns(searchers, queries, self._settings.retrieval.encode_batch, ask)
 
 
 def remembering_engines(settings: Settings) -> Engines:
     """The configured models, over generations: all are asked once for what does not change from time to time."""
-    engines, most = load_engines(settings), settings.evaluation.remembered
-    encoders = [RememberingEncoder(each, most) for each in engines.encoders]
-    return replace(engines, encoders=encoders, over=partial(remembered, most=most))
+    engines = load_engines(settings)
+    return replace(engines, encoders=[RememberingEncoder(each) for each in engines.encoders], over=remembered)

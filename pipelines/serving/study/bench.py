@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pipelines.consolidation.probes import probed
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
+from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope, Signal
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
-from pipelines.evaluation.replay.replay import Replay, shown_matches
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
 from pipelines.evaluation.simulation.users import PAGE
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -25,11 +28,9 @@ from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, 
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
-from pipelines.serving.searching.engines import source_of
-from pipelines.serving.searching.replay import remembering_engines
+from pipelines.serving.searching.replay import StoreReplay, remembering_engines
 from pipelines.serving.study.report import CONVEX
 from pipelines.settings import Settings
 
@@ -60,30 +61,30 @@ class Bench:
     def __init__(self, settings: Settings, dataset: Dataset) -> None:
         self.settings = settings
         self.dataset = dataset
-        self.encoders = remembering_engines(settings).encoders
+        engines = remembering_engines(settings)
+        self.encoders = engines.encoders
         self.document_id = document_id(dataset)
-        self._now, rules = system_clock(), settings.evaluation
-        snapshot = source_of(settings).take(None)
-        self._replay = Replay(
-            snapshot, self.encoders, settings.retrieval, now=self._now, batch=rules.batch, most=rules.remembered
-        )
+        self._now = system_clock()
+        self._replay = StoreReplay(settings, times=0, engines=engines)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""
-        changed = self.settings.retrieval.model_copy(update=dict(changes))
-        return list(self._replay(self._pages_of(queries, k), settings=changed))
+        return self._replay(self._pages_of(queries, k), self._retrieving(**changes), Evidence())
 
     def probed(self) -> list[list[Match]]:
         """The best match of queries that have no answer, by kind, as a night asks them."""
-        rules, generation = self.settings.consolidation.calibration, self._replay.snapshot.generation
-        asked = lambda queries: list(self._replay(queries))  # noqa: E731
-        return probed(asked, generation, rules, k=self.settings.retrieval.rerank.depth)
+        rules, k = self.settings.consolidation.calibration, self.settings.retrieval.rerank.depth
+        with closing(Catalog(Path(self.settings.storage.root)).open_live()) as generation:
+            return probed(lambda queries: self._replay(queries, self.settings, Evidence()), generation, rules, k=k)
 
     def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> ShownResults:
         """What is shown under what the evidence says, as a night asks for it."""
-        retrieval, snapshot = self._under(evidence, HIDDEN)
-        replay, depth = self._replay.otherwise(retrieval, snapshot), self.settings.evaluation.depth
-        return shown_matches(replay, retrieval, self._pages_of(queries), depth=depth)
+
+        def ask(asked: Sequence[Query], retrieval: RetrievalSettings) -> list[Answer]:
+            return self._replay(asked, self.settings.model_copy(update={"retrieval": retrieval}), evidence)
+
+        depth = self.settings.evaluation.depth
+        return shown_matches(ask, self._without(HIDDEN).retrieval, self._pages_of(queries), depth=depth)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
@@ -98,14 +99,13 @@ class Bench:
 
     def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
         """The headline measure on the held-out queries under what the evidence says."""
-        asking, (settings, snapshot) = self._pages_of(self.dataset.queries), self._under(evidence, hidden)
-        rankings = self._replay.rankings(asking, settings=settings, snapshot=snapshot)
+        asking = self._pages_of(self.dataset.queries)
+        (rankings,) = self._replay.rankings(asking, [(self._without(hidden), evidence)])
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
     def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
         """Answers to the held-out queries under what the evidence says."""
-        settings, snapshot = self._under(evidence, hidden)
-        return list(self._replay(self._pages_of(self.dataset.queries), settings=settings, snapshot=snapshot))
+        return self._replay(self._pages_of(self.dataset.queries), self._without(hidden), evidence)
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
@@ -114,10 +114,12 @@ class Bench:
         beliefs, scope = self._beliefs(evidence), Scope(first[0].domain, agent=AGENT)
         return {signal.value: belief.mean for signal, belief in beliefs.weights(scope, signals).items()}
 
-    def _under(self, evidence: Evidence, hidden: Sequence[Signal]) -> tuple[RetrievalSettings, Snapshot]:
-        hidden = (*self.settings.retrieval.without_signals, *hidden)
-        settings = self.settings.retrieval.model_copy(update={"without_signals": hidden})
-        return settings, replace(self._replay.snapshot, beliefs=self._beliefs(evidence))
+    def _without(self, hidden: Sequence[Signal]) -> Settings:
+        return self._retrieving(without_signals=(*self.settings.retrieval.without_signals, *hidden))
+
+    def _retrieving(self, **changes: Any) -> Settings:
+        retrieval = self.settings.retrieval.model_copy(update=changes)
+        return self.settings.model_copy(update={"retrieval": retrieval})
 
     def _pages_of(self, queries: Sequence[JudgedQuery], k: int = PAGE) -> list[Query]:
         return [replace(as_query(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
@@ -135,7 +137,7 @@ def measure_probabilities(
     sample = _some(lessons, settings)
     taught, looked = bench.answers(sample), bench.shown(sample, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    fit = calibrate_matches(judged, None, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    fit = calibrate_matches(judged, None, folds=FOLDS, seed=SEED, least_gain=rules.least_gain).calibration
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
     verdicts = match_bins(evidence, settings.priors, now=system_clock())
     from_verdicts = curves_of(verdicts, settings.priors.verdicts, rules, lambda: looked)

@@ -129,7 +129,7 @@ def _taught(
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
     evidence, done, (first, *further) = {}, 0, bench.encoders
-    source = RememberingSource(source_of(settings), settings.evaluation.remembered)
+    source = RememberingSource(source_of(settings))
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
         Searcher(source, first, settings.retrieval, clock=system_clock, further=further) as searcher,
@@ -162,7 +162,7 @@ def _shown(
     searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
 ) -> Iterator[tuple[int, Answer]]:
     """What each session of a batch is shown."""
-    size = settings.evaluation.batch
+    size = settings.retrieval.encode_batch
     for start in range(0, len(batch), size):
         part = batch[start : start + size]
         queries = [_question(number, query, settings) for number, query in part]

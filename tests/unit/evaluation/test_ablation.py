@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.evaluation.replay.ablation import effects, features_of, harmful, holm
 from pipelines.evaluation.replay.remembering import RememberingEncoder
-from pipelines.evaluation.replay.replay import Replay
-from pipelines.retrieval.settings import FusionMode
 from pipelines.settings import load_settings
-from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings
+from tests.support.retrieval_fakes import settings
 
 SETTINGS = load_settings(environment={})
-FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 QRELS = {f"q{n}": {"good": 1} for n in range(300)}
 
 
@@ -79,19 +76,6 @@ def test_corrected_p_values_keep_the_order_and_are_never_smaller(p_values: dict[
     assert all(p_values[name] <= p <= 1.0 for name, p in adjusted.items())
     order = sorted(p_values, key=lambda name: (p_values[name], name))
     assert [adjusted[name] for name in order] == sorted(adjusted.values())
-
-
-def test_a_replay_differs_by_what_was_changed_alone() -> None:
-    """EVA-9, ARC-9: the same settings give the same answers again, other settings theirs."""
-    base = settings()
-    replay = Replay(MemorySource(FRUIT).take(None), [FRUIT.encoder], base, now=NOW, batch=2, most=100)
-    queries = [a_query(text) for text in ("red apple", "plum", "pear pie")]
-    seen: list[int] = []
-    first = list(replay(queries, watch=seen.append))
-    again, ranked = list(replay(queries)), list(replay(queries, settings=settings(fusion=FusionMode.RRF)))
-    assert [answer.results for answer in first] == [answer.results for answer in again]
-    assert [answer.fusion for answer in ranked] == ["rrf"] * 3
-    assert seen == [2, 3]
 
 
 def test_an_encoder_that_remembers_gives_the_same_vectors_and_encodes_each_text_once() -> None:

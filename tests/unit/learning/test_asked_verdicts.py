@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
@@ -233,10 +234,10 @@ def test_a_curve_that_predicts_no_better_than_the_rates_is_none() -> None:
     rng = np.random.default_rng(4)
     match = np.array([[0.5, 0.5, np.nan]] * 2)
     bins = MatchBins(match, np.ones(2), np.array([100.0, 900.0]), np.array([900.0, 100.0]), np.array([20.0, 0.0]))
-    fit = calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
+    fit = calibrate_matches(bins, PRIOR, folds=FOLDS, seed=SEED, least_gain=RULES.least_gain)
     assert fit.calibration.both is None
     separate = said(rng, 500)
-    fit = calibrate_matches(separate, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
+    fit = calibrate_matches(separate, PRIOR, folds=FOLDS, seed=SEED, least_gain=RULES.least_gain)
     assert fit.calibration.both == fit.models["both"].curve
 
 
@@ -245,8 +246,7 @@ def test_verdicts_of_two_months_ago_are_held_out_as_those_of_today_are() -> None
     today = said(np.random.default_rng(6), 1000)
     old = today.with_counts(today.good / 4.0, today.bad / 4.0)
     fits = [
-        calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
-        for bins in (today, old)
+        calibrate_matches(bins, PRIOR, folds=FOLDS, seed=SEED, least_gain=RULES.least_gain) for bins in (today, old)
     ]
     assert float(fits[1].held_out["both"].mass.sum()) == pytest.approx(old.observations)
     assert fits[1].gains["both"] == pytest.approx(fits[0].gains["both"], abs=0.02)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import beta
 
+from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Match
@@ -55,7 +56,7 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
 def fitted(bins: MatchBins) -> MatchCalibration:
     rules = SETTINGS.consolidation.calibration
     prior = SETTINGS.priors.verdicts
-    return calibrate_matches(bins, prior, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    return calibrate_matches(bins, prior, folds=FOLDS, seed=SEED, least_gain=rules.least_gain).calibration
 
 
 def test_verdicts_come_back_as_they_were_counted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -14,7 +15,6 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from pipelines.consolidation.gate import WeightMove, Weights
 from pipelines.consolidation.recalibrate import Measured
-from pipelines.consolidation.report.findings import Curve
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.reading import Reading
@@ -47,6 +47,21 @@ _STYLE: dict[str, Any] = {
     "savefig.facecolor": "white",
 }
 _AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: "1 year", 24 * 3650: "10 years"}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a domain is believed to age.
+
+    Attributes:
+        age_hours: Ascending, the first is 0.
+        freshness: Posterior mean of e^(−λ·age), from 1 downwards.
+        half_life_hours: The age at which it is one half; infinity where no age shown reaches it.
+    """
+
+    age_hours: Sequence[float]
+    freshness: Sequence[float]
+    half_life_hours: float
 
 
 def weights(after: Weights, before: Weights) -> Figure:

@@ -1,1 +1,0 @@
-"""What a night writes down: pictures, tables, a page of words."""
