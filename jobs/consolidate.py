@@ -25,7 +25,7 @@ from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import STEPS, Evaluate, Night
 from pipelines.consolidation.pipeline import consolidate as through_the_night
 from pipelines.consolidation.probes import probed
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.feedback.run.partitions import states_in
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
@@ -146,7 +146,7 @@ def _probe(settings: Settings) -> Probe | None:
     if not rules.probes or catalog.pointer().generation is None:
         return None
 
-    def ask_probes() -> list[list[Match]]:
+    def ask_probes() -> list[list[MatchFeatures]]:
         with opened(settings) as searcher, closing(catalog.open_live()) as generation:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 

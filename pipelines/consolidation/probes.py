@@ -12,13 +12,13 @@ from pathlib import Path
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import Match, best_match
+from pipelines.domain.matching import MatchFeatures, best_match
 from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 BUNDLED = "bundled"
 
-NO_MATCH = Match(meaning=0.0, words=0.0, near=0.0)
+NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
 """The match of an answer without results."""
 
 
@@ -47,7 +47,7 @@ SCRAMBLE = Scramble(texts=2_000, words=5, shortest=4, least=3, most=0.08)
 Ask = Callable[[Sequence[Query]], Sequence[Answer]]
 
 
-def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[Match]]:
+def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[MatchFeatures]]:
     """The best match of each probe, those that are configured first, those of the store's own words next.
 
     Args:
@@ -104,7 +104,7 @@ def scrambled(texts: Sequence[str], rules: Scramble, rng: random.Random, *, coun
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:
+def _best(ask: Ask, texts: Sequence[str], k: int) -> list[MatchFeatures]:
     queries = [Query(text=text, query_id=QueryId(f"probe-{number}"), k=k) for number, text in enumerate(texts)]
     return [
         best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in ask(queries)

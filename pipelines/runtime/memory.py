@@ -7,6 +7,9 @@ import ctypes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_… of malloc.h
 _LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
 
+FREED_BYTES = 128 * 1024**2
+"""That a process which searches keeps for its next search."""
+
 
 def keep_freed_memory(size: int) -> bool:
     """Keep up to so much freed memory for what is allocated next, from now on, in all threads; 0 changes nothing.

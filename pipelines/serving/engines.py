@@ -19,7 +19,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.memory import keep_freed_memory
+from pipelines.runtime.memory import FREED_BYTES, keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
 from pipelines.settings import Settings
 
@@ -78,8 +78,8 @@ def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Ar
     Args:
         arithmetic: How whoever asks encodes queries.
     """
-    catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
-    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, arithmetic=arithmetic)
+    catalog = Catalog(Path(settings.storage.root))
+    return CatalogSource(catalog, settings.priors, clock=clock, arithmetic=arithmetic)
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def searching(
     """
     encoder, *further = engines.encoders
     rules = settings.retrieval
-    keep_freed_memory(rules.memory_kept)
+    keep_freed_memory(FREED_BYTES)
     with (
         linear_algebra_threads(rules.product_threads),
         Searcher(

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Channel, Placings, Query, Signal
 from pipelines.evaluation.replay.remembering import remembered
 from pipelines.learning.calibration.fit import ShownResults
@@ -19,7 +19,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.garbage import uncollected
-from pipelines.runtime.memory import keep_freed_memory
+from pipelines.runtime.memory import FREED_BYTES, keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class Replay:
         snapshot: Snapshot | None,
         watch: Callable[[int], None],
     ) -> Iterator[T]:
-        keep_freed_memory(self._settings.memory_kept)
+        keep_freed_memory(FREED_BYTES)
         with (
             linear_algebra_threads(self._settings.product_threads),
             self._searching(settings or self._settings, snapshot or self.snapshot) as searcher,
@@ -133,14 +133,14 @@ def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence
 
 def _alone(
     replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], depth: int
-) -> dict[Channel, list[Match]]:
+) -> dict[Channel, list[MatchFeatures]]:
     wide = [replace(query, k=depth) for query in queries]
     both_channels = {
         (answer.query.query_id, result.content_hash): result.match
         for answer in replay(wide)
         for result in answer.results
     }
-    matches: dict[Channel, list[Match]] = {}
+    matches: dict[Channel, list[MatchFeatures]] = {}
     for channel in (Channel.DENSE, Channel.LEXICAL):
         narrow = settings.model_copy(update={"channels": (channel,)})
         pairs = [
@@ -149,14 +149,14 @@ def _alone(
             for result in answer.results
         ]
         matches[channel] = [over_both(both, one) for both, one in pairs if both is not None and one is not None]
-    return {name: [each for each in some if None not in (each.meaning, each.words)] for name, some in matches.items()}
+    return {name: [each for each in some if None not in (each.dense, each.lexical)] for name, some in matches.items()}
 
 
-def over_both(both: Match, one: Match) -> Match:
+def over_both(both: MatchFeatures, one: MatchFeatures) -> MatchFeatures:
     """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
 
     Examples:
-        >>> over_both(Match(meaning=0.5, words=0.2), Match(meaning=0.5, near=0.4))
-        Match(meaning=0.5, words=0.2, near=0.4)
+        >>> over_both(MatchFeatures(dense=0.5, lexical=0.2), MatchFeatures(dense=0.5, late_interaction=0.4))
+        MatchFeatures(dense=0.5, lexical=0.2, late_interaction=0.4)
     """
-    return both if one.near is None else structs.replace(both, near=one.near)
+    return both if one.late_interaction is None else structs.replace(both, late_interaction=one.late_interaction)

@@ -14,7 +14,7 @@ from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_ke
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
-from pipelines.embedding.projection import kept_projection
+from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
 from pipelines.indexes import schemas
@@ -104,7 +104,7 @@ class Embed(UnitWorker):
     def _projected(self, encoder: Encodes) -> np.ndarray:
         if not self._projecting:
             words = self._count().words()
-            self._projecting.append(kept_projection(self._projection, encoder, words, self._settings.tokens))
+            self._projecting.append(stored_projection(self._projection, encoder, words, self._settings.tokens))
         return self._projecting[0]
 
     def _texts(self, unit: Unit) -> dict[ContentHash, str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipelines.consolidation.probes import probed
 from pipelines.consolidation.recalibrate import curves_of
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
@@ -74,7 +74,7 @@ class Bench:
         changed = self.settings.retrieval.model_copy(update=dict(changes))
         return list(self._replay(self._pages_of(queries, k), settings=changed))
 
-    def probed(self) -> list[list[Match]]:
+    def probed(self) -> list[list[MatchFeatures]]:
         """The best match of queries that have no answer, by kind, as a night asks them."""
         rules = self.settings.consolidation.calibration
         return probed(
