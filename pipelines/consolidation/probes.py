@@ -14,7 +14,7 @@ from msgspec import structs
 from pipelines.consolidation.settings import SEED, CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import Match, best_match
+from pipelines.domain.matching import MatchFeatures, best_match
 from pipelines.domain.ranking import Answer, Channel, Query, Signal
 from pipelines.learning.calibration.fit import ShownResults
 from pipelines.retrieval.settings import RetrievalSettings
@@ -22,7 +22,7 @@ from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 BUNDLED = "bundled"
 
-NO_MATCH = Match(meaning=0.0, words=0.0, near=0.0)
+NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
 """The match of an answer without results."""
 
 
@@ -51,7 +51,7 @@ SCRAMBLE = Scramble(texts=2_000, words=5, shortest=4, least=3, most=0.08)
 Ask = Callable[[Sequence[Query]], Sequence[Answer]]
 
 
-def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[Match]]:
+def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[MatchFeatures]]:
     """The best match of each probe, those that are configured first, those of the store's own words next.
 
     Args:
@@ -108,7 +108,7 @@ def scrambled(texts: Sequence[str], rules: Scramble, rng: random.Random, *, coun
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:
+def _best(ask: Ask, texts: Sequence[str], k: int) -> list[MatchFeatures]:
     queries = [Query(text=text, query_id=QueryId(f"probe-{number}"), k=k) for number, text in enumerate(texts)]
     return [
         best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in ask(queries)
@@ -140,15 +140,15 @@ def shown_matches(ask: AskUnder, settings: RetrievalSettings, queries: Sequence[
             for result in answer.results
         )
         matches = [over_both(both, one) for both, one in pairs if both is not None and one is not None]
-        alone[channel] = [each for each in matches if None not in (each.meaning, each.words)]
+        alone[channel] = [each for each in matches if None not in (each.dense, each.lexical)]
     return ShownResults(pages, alone)
 
 
-def over_both(both: Match, one: Match) -> Match:
+def over_both(both: MatchFeatures, one: MatchFeatures) -> MatchFeatures:
     """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
 
     Examples:
-        >>> over_both(Match(meaning=0.5, words=0.2), Match(meaning=0.5, near=0.4))
-        Match(meaning=0.5, words=0.2, near=0.4)
+        >>> over_both(MatchFeatures(dense=0.5, lexical=0.2), MatchFeatures(dense=0.5, late_interaction=0.4))
+        MatchFeatures(dense=0.5, lexical=0.2, late_interaction=0.4)
     """
-    return both if one.near is None else structs.replace(both, near=one.near)
+    return both if one.late_interaction is None else structs.replace(both, late_interaction=one.late_interaction)

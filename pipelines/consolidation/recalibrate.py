@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import FOLDS, SEED, CalibrationSettings
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.calibration.fit import Look, ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
@@ -131,7 +131,7 @@ def with_matches(
     return replace(scored, calibration=with_curves, reason=reason)
 
 
-def _lacking_probes(kinds: Sequence[Sequence[Match]], settings: CalibrationSettings) -> str:
+def _lacking_probes(kinds: Sequence[Sequence[MatchFeatures]], settings: CalibrationSettings) -> str:
     least = math.ceil(math.log(1.0 - settings.answering_confidence) / math.log(1.0 - settings.answering_bound))
     problem = f"no threshold of answers: expected {least} queries without an answer of each kind at least"
     if min(len(kind) for kind in kinds) >= least:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 
@@ -84,7 +84,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     propensity: Share = 1.0
     examination: Share = 1.0
     made: MadeBy | None = None
-    match: Match | None = None
+    match: MatchFeatures | None = None
     asked: Share = 0.0
 
 

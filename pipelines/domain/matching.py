@@ -11,20 +11,24 @@ from msgspec import Meta, Struct
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
-class Match(Struct, kw_only=True, frozen=True, omit_defaults=True):
+_WIRE_NAMES = {"dense": "meaning", "lexical": "words", "late_interaction": "near"}  # of events, which keep theirs
+
+
+class MatchFeatures(Struct, kw_only=True, frozen=True, omit_defaults=True, rename=_WIRE_NAMES):
     """Similarity of one content to one query, on scales that no other candidate moves.
 
     Attributes:
-        meaning: Cosine of their vectors, at least 0; None where the dense channel did not answer.
-        words: s / (s + n) with s the content's BM25 score and n the number of terms of the query; 0 where the lexical
-            channel did not find it, None where that channel did not answer.
-        near: Mean of the cosine and of how well the query's tokens are met, the mean of their best cosines to a token
-            of the content, at least 0; None where tokens are not compared.
+        dense: `meaning` in events and JSON. Cosine of their vectors, at least 0; None where the dense channel did not
+            answer.
+        lexical: `words` there. s / (s + n) with s the content's BM25 score and n the number of terms of the query;
+            0 where the lexical channel did not rank it, None where that channel did not answer.
+        late_interaction: `near` there. Mean of the cosine and of how well the query's tokens are met, the mean of their
+            best cosines to a token of the content, at least 0; None where tokens are not compared.
     """
 
-    meaning: Share | None = None
-    words: Share | None = None
-    near: Share | None = None
+    dense: Share | None = None
+    lexical: Share | None = None
+    late_interaction: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +48,20 @@ class EvidenceGap:
     bound: float
 
 
-def best_match(matches: Iterable[Match | None]) -> Match:
+def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:
     """The best of several on each scale; unknown where one is unknown, or there is none.
 
     Examples:
-        >>> best_match([Match(meaning=0.2, words=0.5), Match(meaning=0.3, words=0.1)])
-        Match(meaning=0.3, words=0.5, near=None)
-        >>> best_match([Match(meaning=0.2, words=0.5, near=0.4), Match(meaning=0.3, near=0.3)])
-        Match(meaning=0.3, words=None, near=0.4)
+        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3, lexical=0.1)])
+        MatchFeatures(dense=0.3, lexical=0.5, late_interaction=None)
+        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3)])
+        MatchFeatures(dense=0.3, lexical=None, late_interaction=None)
     """
-    present = [Match() if match is None else match for match in matches]
-    return Match(
-        meaning=_best([match.meaning for match in present]),
-        words=_best([match.words for match in present]),
-        near=_best([match.near for match in present]),
+    features = [MatchFeatures() if match is None else match for match in matches]
+    return MatchFeatures(
+        dense=_best([each.dense for each in features]),
+        lexical=_best([each.lexical for each in features]),
+        late_interaction=_best([each.late_interaction for each in features]),
     )
 
 

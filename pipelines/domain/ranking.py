@@ -14,7 +14,7 @@ import msgspec
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
-from pipelines.domain.matching import EvidenceGap, Match
+from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
 from pipelines.domain.understanding import Understanding
@@ -260,7 +260,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     examination: float = 1.0
     asked: float = 0.0
     made: MadeBy | None = None
-    match: Match | None = None
+    match: MatchFeatures | None = None
     doubtful: bool = False
     alike: tuple[str, ...] = ()
     context: Context | None = None

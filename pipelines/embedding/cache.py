@@ -27,9 +27,9 @@ class VectorCache:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     cache = VectorCache(Path(folder) / "embeddings.sqlite")
         ...     cache.put({"a": np.array([0.6, 0.8])})
-        ...     found = cache.get(["a", "b"])
+        ...     vectors = cache.get(["a", "b"])
         ...     cache.close()
-        >>> {key: vector.tolist() for key, vector in found.items()}
+        >>> {key: vector.tolist() for key, vector in vectors.items()}
         {'a': [0.60009765625, 0.7998046875]}
     """
 
@@ -89,12 +89,12 @@ class EmbeddedCache:
             if (blob := blobs.get(_token_key(key))) is not None
         }
 
-    def put(self, found: Mapping[str, Embedded]) -> None:
-        """Keep what was made."""
+    def put(self, embedded: Mapping[str, Embedded]) -> None:
+        """Store what was made."""
         if self._tokens is not None:
-            kept = {key: one.tokens for key, one in found.items() if one.tokens is not None}
-            self._tokens.put({_token_key(key): tokens.tobytes() for key, tokens in kept.items()})
-        self._vectors.put({key: one.vector for key, one in found.items()})
+            tokens = {_token_key(key): one.tokens.tobytes() for key, one in embedded.items() if one.tokens is not None}
+            self._tokens.put(tokens)
+        self._vectors.put({key: one.vector for key, one in embedded.items()})
 
 
 def _token_key(key: str) -> str:

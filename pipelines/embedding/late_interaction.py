@@ -77,7 +77,7 @@ def _clusters(merges: np.ndarray, count: int) -> list[int]:
     for at, (one, other) in reversed(list(enumerate(merges.tolist(), start=count))):
         root[one] = root[other] = root[at]
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(found, len(numbers)) for found in root[:count]]
+    return [numbers.setdefault(cluster, len(numbers)) for cluster in root[:count]]
 
 
 def quantised(tokens: np.ndarray) -> np.ndarray:

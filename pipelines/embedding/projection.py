@@ -33,7 +33,9 @@ class GivesTokens(Protocol):
         ...
 
 
-def kept_projection(path: Path, encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
+def stored_projection(
+    path: Path, encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings
+) -> np.ndarray:
     """The projection at `path`, float32 (width, dimension); trained and put there first where there is none.
 
     Of several processes that train it at once the first one's stays, and all use that.
@@ -61,7 +63,7 @@ def vocabulary_texts(vocabulary: Sequence[str], settings: TokenSettings) -> list
 
 
 def _trained(encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
-    _, states = encoder.encode_tokens(vocabulary_texts(vocabulary, settings), lambda found: found)
+    _, states = encoder.encode_tokens(vocabulary_texts(vocabulary, settings), lambda of_text: of_text)
     sample = np.concatenate(states)
     if sample.shape[1] < settings.dimension:
         raise ConfigurationError(

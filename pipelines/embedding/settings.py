@@ -28,7 +28,6 @@ class CrossEncoderSettings(BaseModel):
     model: str
     max_tokens: int = Field(ge=8)
     most_tokens: int = Field(ge=8)
-    batch: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
     precision: Literal["auto", "fp32", "int8"]

@@ -2,16 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.embedding.word_counts import WordCounts, splits_at_words
+
+_UNITS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
+_OTHER = re.compile(r"[^\t\n\r -~]")
+_MOST_WORDS = 200_000  # remembered; a source that has more distinct ones is no language
+
+
+class WordCounts:
+    r"""Number of tokens of texts in printable ASCII, by a tokenizer that splits at blanks and punctuation.
+
+    What BERT's tokenizers do with such texts is known exactly: blanks part words, each punctuation mark is a token, and
+    a word's tokens are its own, whatever stands beside it. Other texts are not counted here.
+
+    Args:
+        special: Strings that the tokenizer takes for one token wherever they stand, such as "[MASK]".
+        count: Counts one word, by the tokenizer itself.
+
+    Examples:
+        >>> words = WordCounts(["[MASK]"], len)
+        >>> words.count("ab (c)"), words.count("na\u00efve"), words.count("a [MASK]")
+        (5, None, None)
+    """
+
+    def __init__(self, special: list[str], count: Callable[[str], int]) -> None:
+        self._special = re.compile("|".join(map(re.escape, special))) if special else None
+        self._counted = _Counted(count)
+
+    def count(self, text: str) -> int | None:
+        """Number of tokens, or None where only the tokenizer itself can tell."""
+        if _OTHER.search(text) or (self._special is not None and self._special.search(text)):
+            return None
+        if len(self._counted) > _MOST_WORDS:
+            self._counted.clear()
+        return sum(map(self._counted.__getitem__, _UNITS.findall(text)))
+
+
+def splits_at_words(definition: str) -> bool:
+    """Whether a tokenizer, given as the text of its `tokenizer.json`, is one that `WordCounts` counts for.
+
+    Examples:
+        >>> splits_at_words('{"model": {"type": "BPE"}}')
+        False
+    """
+    parts: dict[str, Any] = json.loads(definition)
+    kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
+    return kinds == ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
+
+
+class _Counted(dict[str, int]):
+    def __init__(self, count: Callable[[str], int]) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, word: str) -> int:
+        self[word] = count = self._count(word)
+        return count
+
 
 _WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
 
@@ -31,8 +89,8 @@ class TokenCounter:
 
     def cut(self, text: str, tokens: int) -> str:
         """The beginning of a text, `tokens` tokens of it at most."""
-        found = self._tokenizer.encode(encodable(text), add_special_tokens=False)
-        return text if len(found.ids) <= tokens else text[: found.offsets[tokens - 1][1]]
+        encoded = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        return text if len(encoded.ids) <= tokens else text[: encoded.offsets[tokens - 1][1]]
 
     def words(self) -> list[str]:
         """The vocabulary's entries that are words or begin one, in alphabetical order."""
@@ -40,8 +98,8 @@ class TokenCounter:
 
     def __call__(self, text: str) -> int:
         """Length of a text in tokens; of any text, however long."""
-        known = None if self._words is None else self._words.count(text)
-        return self._exactly(text) if known is None else known
+        by_words = None if self._words is None else self._words.count(text)
+        return self._exactly(text) if by_words is None else by_words
 
     def _exactly(self, text: str) -> int:
         return len(self._tokenizer.encode_batch_fast([encodable(text)], add_special_tokens=False)[0].ids)
@@ -73,9 +131,10 @@ class TokenReader:
         # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
         return [
             TokenIds(
-                found.ids or [self._pad], [at for at, special in enumerate(found.special_tokens_mask) if not special]
+                encoded.ids or [self._pad],
+                [at for at, special in enumerate(encoded.special_tokens_mask) if not special],
             )
-            for found in self._tokenizer.encode_batch([encodable(text) for text in texts])
+            for encoded in self._tokenizer.encode_batch([encodable(text) for text in texts])
         ]
 
 
@@ -110,7 +169,7 @@ class PairReader:
     def __call__(self, query: str, texts: Sequence[str]) -> list[PairIds]:
         """Token ids of each text behind the query, in their order."""
         both = [(encodable(query), encodable(text)) for text in texts]
-        pairs = [PairIds(found.ids, found.type_ids) for found in self._tokenizer.encode_batch(both)]
+        pairs = [PairIds(encoded.ids, encoded.type_ids) for encoded in self._tokenizer.encode_batch(both)]
         longest = level([len(pair.ids) for pair in pairs], self._most)
         return [pair.cut(max(longest, 2)) for pair in pairs]
 

@@ -14,9 +14,9 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
-from pipelines.indexes.graph.graph import CROSS_REFERENCES, Direction, EdgeKind
+from pipelines.indexes.graph.graph import CROSS_REFERENCES, Direction, EdgeKind, Graph
 from pipelines.retrieval.settings import ContextSettings
-from pipelines.retrieval.snapshot.ports import GraphIndex, OpenGeneration
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 Surrounding = tuple[Role, Chunk]
 
@@ -83,8 +83,8 @@ def _above(chunk: Chunk, document: Sequence[Chunk], levels: int) -> Iterator[Chu
 
 def _beside(chunk: Chunk, document: Sequence[Chunk]) -> list[Chunk]:
     """What shares its parent, the nearest first; of equally near ones the earlier."""
-    alike = [each for each in document if each.parent_id == chunk.parent_id and each.chunk_id != chunk.chunk_id]
-    return sorted(alike, key=lambda each: (abs(each.sequence - chunk.sequence), each.sequence))
+    siblings = [each for each in document if each.parent_id == chunk.parent_id and each.chunk_id != chunk.chunk_id]
+    return sorted(siblings, key=lambda each: (abs(each.sequence - chunk.sequence), each.sequence))
 
 
 MOST: Mapping[Role, int] = MappingProxyType(
@@ -128,7 +128,7 @@ def with_contexts(
     wanted = [_wanted(result, kind, neighbours, moved(result), settings) for result in results]
     budget = settings.max_context_tokens
     taken: dict[ChunkId, None] = {}
-    kept: list[list[Surrounding]] = [[] for _ in results]
+    fitting: list[list[Surrounding]] = [[] for _ in results]
     # The own chunks of all results, then the surroundings of each.
     for rows in (slice(0, 1), slice(1, None)):
         for place, (_, around) in enumerate(wanted):
@@ -136,10 +136,10 @@ def with_contexts(
                 if chunk.chunk_id not in taken and chunk.tokens <= budget:
                     budget -= chunk.tokens
                     taken[chunk.chunk_id] = None
-                    kept[place].append((role, chunk))
+                    fitting[place].append((role, chunk))
     return tuple(
         structs.replace(result, context=_context(reach, mine, len(around) - len(mine)))
-        for result, (reach, around), mine in zip(results, wanted, kept, strict=True)
+        for result, (reach, around), mine in zip(results, wanted, fitting, strict=True)
     )
 
 
@@ -204,7 +204,7 @@ def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:
         most: Chunks that a chunk points to, and that point to it, that are read at most.
     """
     try:
-        graph: GraphIndex | None = generation.graph
+        graph: Graph | None = generation.graph
     except StoreError:
         graph = None
 
@@ -217,12 +217,11 @@ def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:
 
 
 def _linked(
-    generation: OpenGeneration, graph: GraphIndex, result: RankedResult, direction: Direction, most: int
+    generation: OpenGeneration, graph: Graph, result: RankedResult, direction: Direction, most: int
 ) -> list[Chunk]:
-    found = graph.neighbours(result.content_hash, _POINTERS, direction)
     wanted = [
         (row, near.there)
-        for near in found
+        for near in graph.neighbours(result.content_hash, _POINTERS, direction)
         if near.content and (row := generation.chunks.row_of(near.content)) is not None
     ]
     wanted = list(dict.fromkeys(wanted))[:most]

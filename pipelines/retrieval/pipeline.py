@@ -5,28 +5,23 @@ Every stage is a plain function over candidates; each adds to their scores and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.answers import RankedBatch, answers, placings
-from pipelines.retrieval.channels.run import (
-    ChannelRankings,
-)
+from pipelines.retrieval.channels.run import ChannelRankings
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.ranking.final_score import UNITS, score_and_cut
-from pipelines.retrieval.ranking.fusion import FUSIONS, Weighing
+from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
+from pipelines.retrieval.ranking.fusion import fuse
 from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
 from pipelines.retrieval.ranking.table import Candidates, merge
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +30,36 @@ class Pipeline(Resources):
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
-        return self._each(queries, now, self._answers)
+        return one_ahead(
+            self._batches(queries), partial(search, self), lambda some: answers(self, self._rank(*some, now))
+        )
 
     def rank(self, queries: Sequence[Query], *, now: float) -> list[Placings]:
         """The results of the same answers, without explanations: for who compares rankings."""
-        return self._each(queries, now, placings)
+        return one_ahead(self._batches(queries), partial(search, self), lambda it: placings(self._rank(*it, now)))
 
-    def _each(self, queries: Sequence[Query], now: float, present: Callable[[RankedBatch], list[T]]) -> list[T]:
+    def _batches(self, queries: Sequence[Query]) -> list[Sequence[Query]]:
         size = self.settings.encode_batch
-        batches = [queries[start : start + size] for start in range(0, len(queries), size)]
-        return one_ahead(batches, partial(search, self), lambda searched: present(self._ranked(*searched, now)))
+        return [queries[start : start + size] for start in range(0, len(queries), size)]
 
-    def _answers(self, ranking: RankedBatch) -> list[Answer]:
-        return answers(self, ranking)
-
-    def _ranked(self, plans: Sequence[Plan], rankings: ChannelRankings, now: float) -> RankedBatch:
-        """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
+    def _rank(self, plans: Sequence[Plan], rankings: ChannelRankings, now: float) -> RankedBatch:
+        """Rank the candidates of a batch of queries: all of them in one table, in which none minds the others."""
         watch, tuned = Stopwatch(rankings.elapsed_ms, len(plans)), self.settings
         contexts = ranking_contexts(self, plans, rankings, now)
         weights, beliefs = [each.weights for each in contexts], [each.reading.beliefs for each in contexts]
+        vectors, passes = [vectors_of(each.ranked) for each in contexts], [each.passes for each in contexts]
         with watch.stage("candidates"):
             candidates = self._candidates(contexts)
         with watch.stage("fusion"):
             similar = with_similarity(candidates, [each.answered for each in contexts])
-            vectors = [vectors_of(each.ranked) for each in contexts]
-            similar = with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance)
-            fused = FUSIONS[tuned.fusion](similar, Weighing(tuned.channel_weights, weights), tuned)
+            fused = fuse(with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance), weights, tuned)
         with watch.stage("rerank"):
-            reranked_candidates, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)
-            united = UNITS[tuned.unit](with_propagated(reranked_candidates, self.facts, tuned.quality), tuned)
+            best, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)
+            united = in_units(with_propagated(best, self.facts, tuned.quality), tuned)
         with watch.stage("assembly"):
-            ks = np.array([each.plan.k for each in contexts])
-            depths = np.maximum(ks + tuned.diversity.depth, tuned.explored_depth)
-            moments = [each.moment for each in contexts]
+            ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
+            depths = ks + tuned.diversity.depth
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
-            passes = [each.passes for each in contexts]
             shown = diverse(contenders, ks, vectors, tuned, passes=passes)
             choices = {
                 at: Choice(contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at])

@@ -28,8 +28,6 @@ BELIEFS_MAX_AGE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What is held open, since when, and under which token."""
-
     snapshot: Snapshot
     pipeline: Pipeline
     token: Hashable
@@ -41,10 +39,13 @@ class Searcher:
     """Answers queries from what is live; shared by threads.
 
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
-    request that comes `refresh_s` after the last look. Where reading beliefs took longer than `look_ms`, they are read
+    request that comes `refresh_s` after the last look. Where reading beliefs took longer than `LOOK_MS`, they are read
     beside requests from then on, which go on with what is held, and rest in between: reading takes no more of the time
-    than `look_share`. A search remembers nothing.
+    than `LOOK_SHARE`. A search remembers nothing.
     """
+
+    LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60
+    LOOK_SHARE = 0.25  # of the time: what comes in is seen after five times as long as reading takes, at the latest
 
     def __init__(
         self,
@@ -90,13 +91,13 @@ class Searcher:
 
         Raises:
             ValueError: A query's filter asks for what no document can have, such as a date that is none; the message
-                names the query, and none is answered. `filters.is_time` tells beforehand what is one.
+                names the query, and none is answered. `documents.is_time` says beforehand what is one.
         """
         pipeline, now = self._now()
         return pipeline.answer(queries, now=now)
 
     def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
-        """The results of `search_many`, to the bit, without what is told of them."""
+        """The results of `search_many`, to the bit, without explanations."""
         pipeline, now = self._now()
         return pipeline.rank(queries, now=now)
 
@@ -130,10 +131,10 @@ class Searcher:
 
     def _current(self, now: float) -> _Held:
         # One thread looks, the others go on with what is held: a look must not stall them.
-        apart_s = max(self._settings.refresh_s, self._took_s / self._settings.look_share)
+        apart_s = max(self._settings.refresh_s, self._took_s / self.LOOK_SHARE)
         due = abs(now - self._held.looked_at) >= apart_s
         if due and self._lock.acquire(blocking=False):
-            if self._took_s * 1000.0 > self._settings.look_ms:
+            if self._took_s * 1000.0 > self.LOOK_MS:
                 self._look_beside(now)
             else:
                 self._look_and_release(now)
@@ -161,12 +162,13 @@ class Searcher:
         try:
             token = self._source.token()
             aged = now - held.read_at >= BELIEFS_MAX_AGE_S
-            self._held = self._take(held, token) if aged or token != held.token else _seen(held, now)
+            changed = aged or token != held.token
+            self._held = self._take(held, token) if changed else replace(held, looked_at=now)
         except (StoreError, OSError) as error:
             # What is held was verified when it was opened; it serves until something whole is live, and within reach,
             # again: a share may be away for a while.
             log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
-            self._held = _seen(held, now)
+            self._held = replace(held, looked_at=now)
 
     def _take(self, held: _Held | None, token: Hashable) -> _Held:
         now, begun = self._clock(), time.perf_counter()
@@ -187,7 +189,3 @@ class Searcher:
             generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
         )
         return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
-
-
-def _seen(held: _Held, now: float) -> _Held:
-    return _Held(held.snapshot, held.pipeline, held.token, now, held.read_at)

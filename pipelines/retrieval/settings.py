@@ -22,106 +22,6 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TypeSettings(_Section):
-    """How the type is told, and from which confidence it is the intent that weights are read for."""
-
-    cues: Mapping[QueryType, tuple[str, ...]]
-    intent_from: Share
-
-    @model_validator(mode="after")
-    def _every_type_has_cues(self) -> Self:
-        if missing := [kind.value for kind in QueryType if kind not in self.cues]:
-            raise ValueError(f"cues: expected a list per type, none for {missing}")
-        return self
-
-
-class RouterSettings(_Section):
-    """What makes a query simple or complex, and what each kind gets."""
-
-    enabled: bool
-    parts: bool
-    simple_words: Whole
-    complex_words: Count
-    complex_questions: Count
-    limits: Mapping[Complexity, Count]
-
-
-class ExpansionSettings(_Section):
-    """When and how a query is asked in other words, too."""
-
-    enabled: bool
-    fewer_than: Whole
-    most_words: Count
-    variants: Annotated[int, Field(ge=0, le=3)]
-    original_weight: Annotated[float, Field(gt=0.0)]
-    feedback_texts: Count
-    background_texts: Whole
-    feedback_terms: Count
-    neighbours: Count
-    shortest_term: Count
-
-
-class PrefilterSettings(_Section):
-    """From which confidence an inferred filter leaves documents out, and how sure each way of saying it is."""
-
-    enabled: bool
-    applied_above: Share
-    stated: Share
-    named_path: Share
-    mentioned_path: Share
-    most_values: Count
-
-
-class ScopeSettings(_Section):
-    """Which domain each agent is at home in."""
-
-    homes: Mapping[str, Domain]
-    agreement_weight: Share
-
-
-class ShiftSettings(_Section):
-    """When a session has changed its topic, and what follows."""
-
-    enabled: bool
-    window: Count
-    least: Count
-    distance: Annotated[float, Field(ge=0.0, le=2.0)]
-    deviations: Annotated[float, Field(ge=0.0)]
-    usage_kept: Share
-    widening: Annotated[float, Field(ge=1.0)]
-
-
-class UnderstandingSettings(_Section):
-    """Everything that is read out of a query."""
-
-    type: TypeSettings
-    router: RouterSettings
-    expansion: ExpansionSettings
-    prefilter: PrefilterSettings
-    scope: ScopeSettings
-    shift: ShiftSettings
-
-
-class ContextSettings(BaseModel):
-    """Budget and bounds of contexts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    max_context_tokens: Annotated[int, Field(ge=1)]
-    high: Share
-    low: Share
-
-    @model_validator(mode="after")
-    def _bounds_are_in_order(self) -> ContextSettings:
-        if self.low > self.high:
-            raise ValueError(f"context: expected low <= high, found {self.low} > {self.high}")
-        return self
-
-
 @dataclass(frozen=True, slots=True)
 class OffAt:
     """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
@@ -145,50 +45,130 @@ class ResultUnit(StrEnum):
     CHUNK = "chunk"
 
 
-class _EdgeWeights(BaseModel):
-    """Weights by kind of edge; one that is not named weighs 0."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+
+class TypeSettings(_Section):
+    """Cues of each type of query, and the confidence from which weights are read for the type as intent."""
+
+    cues: Mapping[QueryType, tuple[str, ...]]
+    intent_from: Share
+
+    @model_validator(mode="after")
+    def _every_type_has_cues(self) -> Self:
+        if missing := [kind.value for kind in QueryType if kind not in self.cues]:
+            raise ValueError(f"cues: expected a list per type, none for {missing}")
+        return self
+
+
+class RouterSettings(_Section):
+    """What makes a query simple or complex, and what each kind gets."""
+
+    enabled: bool
+    simple_words: Whole
+    complex_words: Count
+    complex_questions: Count
+    limits: Mapping[Complexity, Count]
+
+
+class ExpansionSettings(_Section):
+    """When and how a query is asked in other words, too."""
+
+    enabled: bool
+    fewer_than: Whole
+    variants: Annotated[int, Field(ge=0, le=3)]
+    original_weight: Annotated[float, Field(gt=0.0)]
+    feedback_texts: Count
+    background_texts: Whole
+    feedback_terms: Count
+    neighbours: Count
+
+
+class PrefilterSettings(_Section):
+    """From which confidence an inferred filter leaves documents out."""
+
+    enabled: bool
+    applied_above: Share
+    most_values: Count
+
+
+class ScopeSettings(_Section):
+    """Which domain each agent is at home in."""
+
+    homes: Mapping[str, Domain]
+    agreement_weight: Share
+
+
+class ShiftSettings(_Section):
+    """When a session has changed its topic, and what follows."""
+
+    enabled: bool
+    window: Count
+    least: Count
+    distance: Annotated[float, Field(ge=0.0, le=2.0)]
+    deviations: Annotated[float, Field(ge=0.0)]
+    usage_share: Share
+    widening: Annotated[float, Field(ge=1.0)]
+
+
+class UnderstandingSettings(_Section):
+    """Everything that is read out of a query."""
+
+    type: TypeSettings
+    router: RouterSettings
+    expansion: ExpansionSettings
+    prefilter: PrefilterSettings
+    scope: ScopeSettings
+    shift: ShiftSettings
+
+
+class ContextSettings(_Section):
+    """Budget and bounds of contexts."""
+
+    max_context_tokens: Count
+    high: Share
+    low: Share
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"context: expected low <= high, found {self.low} > {self.high}")
+        return self
+
+
+class GraphSettings(_Section):
+    """How activation spreads; a kind of edge that is not named weighs 0."""
+
     edge_weights: Mapping[EdgeKind, Share]
-
-
-class GraphSettings(_EdgeWeights):
-    """How activation spreads."""
-
     hops: Count
     decay: Share
     least_energy: Weight
-    seed_hits: Annotated[int, Field(ge=0)]
-    hit_energy: Weight
+    seed_hits: Whole
     name_energy: Weight
     name_words: Count
-    name_characters: Count
 
 
-class DegreeSettings(_EdgeWeights):
-    """How well connected contents are."""
+class DegreeSettings(_Section):
+    """How well connected contents are; a kind of edge that is not named weighs 0."""
 
+    edge_weights: Mapping[EdgeKind, Share]
     cap: Share
     excluded_tiers: tuple[str, ...]
 
 
-class DiversitySettings(BaseModel):
+class DiversitySettings(_Section):
     """What is shown together (RET-12)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     depth: Count
-    alike: Annotated[Positive, OffAt(1.1)]
+    duplicate_cosine: Annotated[Positive, OffAt(1.1)]
     mmr: Annotated[Weight, OffAt(0.0)]
     represent: bool
     least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
-class RerankSettings(BaseModel):
-    """What looks at the best candidates again (RET-10)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class RerankSettings(_Section):
+    """What scores the best candidates again (RET-10)."""
 
     depth: Count
     late_interaction: bool
@@ -196,20 +176,16 @@ class RerankSettings(BaseModel):
     cross_encoder: CrossEncoderSettings
 
 
-class PseudoRelevanceSettings(BaseModel):
+class PseudoRelevanceSettings(_Section):
     """What the first candidates say for those that are like them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     first: Annotated[int, Field(ge=0), OffAt(0)]
     temperature: Positive
     sharpness: Positive
 
 
-class QualitySettings(BaseModel):
+class QualitySettings(_Section):
     """Values of what documents declare, and how quickly novelty fades (RET-13)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     novelty_boost: Annotated[Share, OffAt(0.0)]
     novelty_half_life_hours: Positive
@@ -218,15 +194,13 @@ class QualitySettings(BaseModel):
     validations: Mapping[str, Share]
 
 
-class SessionSettings(BaseModel):
+class SessionSettings(_Section):
     """What retrieval makes of a session's memory (RET-19)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     repeat_penalty: Annotated[Share, OffAt(0.0)]
 
 
-class SpreadSettings(BaseModel):
+class SpreadSettings(_Section):
     """Batches spread over processes: from how many queries on that pays.
 
     Attributes:
@@ -237,12 +211,10 @@ class SpreadSettings(BaseModel):
         deaths: Processes that may die over one batch before the search is given up.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    processes: Annotated[int, Field(ge=0)]
+    processes: Whole
     least_queries: Count
     batch: Count
-    deaths: Annotated[int, Field(ge=0)]
+    deaths: Whole
 
     def worth(self, queries: int) -> int:
         """How many processes so many queries are worth; 1 is the one that asks.
@@ -257,10 +229,8 @@ class SpreadSettings(BaseModel):
         return max(1, min(self.processes or queries, queries // self.least_queries))
 
 
-class RetrievalSettings(BaseModel):
+class RetrievalSettings(_Section):
     """Depths, weights, limits and time budgets of a search."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
     without_signals: tuple[Signal, ...]
@@ -282,28 +252,22 @@ class RetrievalSettings(BaseModel):
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count
-    encode_threads: Annotated[int, Field(ge=0)]
+    encode_threads: Whole
     lexical_threads: Count
     channel_threads: Count
-    product_threads: Annotated[int, Field(ge=0)]
+    product_threads: Whole
     spread: SpreadSettings
-    memory_kept: Annotated[int, Field(ge=0, lt=2**31)]
     time_step_s: Positive
     refresh_s: Positive
-    look_ms: Positive
-    look_share: Annotated[float, Field(gt=0.0, le=1.0)]
-    sessions_held: Count
     understanding: UnderstandingSettings
     context: ContextSettings
     quality: QualitySettings
     session: SessionSettings
     ask: Share
-    order_draws: Count
-    explored_depth: Count
-    heads_kept: Annotated[int, Field(ge=0)]
+    head_depth: Whole
 
     @model_validator(mode="after")
-    def _every_channel_is_tuned(self) -> RetrievalSettings:
+    def _every_channel_is_tuned(self) -> Self:
         for name, values in (("budget_ms", self.budget_ms), ("channel_weights", self.channel_weights)):
             if missing := [channel.value for channel in Channel if channel not in values]:
                 raise ValueError(f"{name}: expected a value per channel, none for {missing}")

@@ -12,6 +12,9 @@ from threadpoolctl import threadpool_limits
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_… of malloc.h
 _LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
 
+FREED_BYTES = 128 * 1024**2
+"""Freed memory that a process which searches keeps for its next search."""
+
 
 def keep_freed_memory(size: int) -> bool:
     """Keep up to `size` bytes of freed memory for later allocations, in all threads; 0 changes nothing.

@@ -14,7 +14,7 @@ from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES
 from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
@@ -94,7 +94,7 @@ def probe_of(settings: Settings) -> Probe | None:
     if not rules.probes or catalog.pointer().generation is None:
         return None
 
-    def ask_probes() -> list[list[Match]]:
+    def ask_probes() -> list[list[MatchFeatures]]:
         with opened(settings) as searcher, closing(catalog.open_live()) as generation:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 

@@ -39,7 +39,7 @@ def test_a_search_ranks_by_what_was_just_said(settings: Settings, tmp_path: Path
     """FBK-7: each verdict moves the usage of its content in a search; told beside the goal, p95 <= 2 s."""
     texts = [f"locks are released at once, case {number}" for number in range(WORDS)]
     catalog = published_store(tmp_path, [a_document("a.md", *texts)])
-    source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
+    source = CatalogSource(catalog, settings.priors, clock=system_clock)
     stop = threading.Event()
     updater = threading.Thread(
         target=update.run,

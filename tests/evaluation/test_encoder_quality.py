@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.embedding.late_interaction import compressed, max_similarities
-from pipelines.embedding.projection import kept_projection
+from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.metrics import measure
@@ -49,7 +49,7 @@ def test_stored_tokens_rank_better_than_vectors(data_root: Path, tmp_path: Path,
     ids, texts = corpus(judged)
     encoder = load_encoder(SETTINGS)
     words = load_token_counter(SETTINGS).words()
-    projection = kept_projection(tmp_path / "projection.npy", encoder, words, SETTINGS.tokens)
+    projection = stored_projection(tmp_path / "projection.npy", encoder, words, SETTINGS.tokens)
     vectors, stored = encoder.encode_tokens(
         texts, lambda states: compressed(states, projection, SETTINGS.tokens.pooling)
     )

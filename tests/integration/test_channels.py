@@ -11,7 +11,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.embedding.late_interaction import compressed, max_similarities, unit_rows
-from pipelines.embedding.projection import kept_projection
+from pipelines.embedding.projection import stored_projection
 from pipelines.indexes.generation import Generation
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import IndexPlan
@@ -135,8 +135,8 @@ def test_one_forward_pass_gives_both(precision: str, tmp_path: Path) -> None:
     assert np.array_equal(vectors, encoder.encode(texts))
     assert [len(one) for one in states] == [min(encoder.count_tokens(text), encoder.max_tokens) for text in texts]
     words = ["lock", "queue", "index", "token", "thread", "socket", "parser", "cache"]
-    projection = kept_projection(tmp_path / "p.npy", encoder, words, settings.tokens)
-    assert np.array_equal(kept_projection(tmp_path / "p.npy", encoder, ["other"], settings.tokens), projection)
+    projection = stored_projection(tmp_path / "p.npy", encoder, words, settings.tokens)
+    assert np.array_equal(stored_projection(tmp_path / "p.npy", encoder, ["other"], settings.tokens), projection)
     assert projection.shape == (encoder.dimension, settings.tokens.dimension)
     _, [query] = encoder.encode_tokens(["how is a checkpoint stored?"], lambda found: found)
     kept = [compressed(one, projection, settings.tokens.pooling) for one in states]

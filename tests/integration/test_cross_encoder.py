@@ -35,7 +35,7 @@ def saved(folder: Path, labels: int = 1) -> Path:
 
 
 def named(model: str, precision: str = "auto", max_tokens: int = 64, most_tokens: int = 4400) -> CrossEncoderSettings:
-    facts = {"model": model, "max_tokens": max_tokens, "batch": 3, "threads": 0, "device": "cpu"}
+    facts = {"model": model, "max_tokens": max_tokens, "threads": 0, "device": "cpu"}
     return CrossEncoderSettings.model_validate(facts | {"precision": precision, "most_tokens": most_tokens})
 
 

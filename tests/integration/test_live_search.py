@@ -54,7 +54,7 @@ def published(root: Path, documents: list) -> Catalog:
 
 
 def searching(catalog: Catalog, clock=system_clock) -> Searcher:
-    source = CatalogSource(catalog, SETTINGS.priors, clock=clock, sessions_held=SETTINGS.retrieval.sessions_held)
+    source = CatalogSource(catalog, SETTINGS.priors, clock=clock)
     return Searcher(source, DirectionEncoder(), SETTINGS.retrieval, clock=clock)
 
 

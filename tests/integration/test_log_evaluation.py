@@ -232,12 +232,12 @@ def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None
     assert look is not None
     found = look()
     assert sum(rank == 1 for rank, _ in found.pages) == 10
-    assert all(match.meaning is not None and match.words is not None for _, match in found.pages)
+    assert all(match.dense is not None and match.lexical is not None for _, match in found.pages)
     assert set(found.alone) == {Channel.DENSE, Channel.LEXICAL}
     for matches in found.alone.values():
         assert matches
-        assert all(match.meaning is not None and match.words is not None for match in matches)
-    assert all(match.words for match in found.alone[Channel.LEXICAL])
+        assert all(match.dense is not None and match.lexical is not None for match in matches)
+    assert all(match.lexical for match in found.alone[Channel.LEXICAL])
 
 
 def test_figures_are_recorded_with_the_hash_of_the_configuration(
@@ -263,7 +263,7 @@ def test_a_night_asks_what_the_store_has_no_answer_to(store: Settings) -> None:
     kinds = probe()
     assert kinds
     assert [len(kind) for kind in kinds] in ([100], [100, store.consolidation.calibration.scrambled])
-    assert all(match.meaning is not None and match.words is not None for kind in kinds for match in kind)
+    assert all(match.dense is not None and match.lexical is not None for kind in kinds for match in kind)
     assert answering_from(kinds, bound=0.05, confidence=0.9) is not None
 
 

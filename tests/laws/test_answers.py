@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.explain import explain_candidates, results
-from pipelines.retrieval.ranking.final_score import BONUS, UNITS, score_and_cut
-from pipelines.retrieval.ranking.fusion import FUSIONS, Weighing, believed_weights
+from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
+from pipelines.retrieval.ranking.final_score import BONUS, in_units, score_and_cut
+from pipelines.retrieval.ranking.fusion import believed_weights, fuse
 from pipelines.retrieval.ranking.signals import Moment, active_signals, with_similarity
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.candidate_tables import a_hit, a_table
@@ -37,14 +37,13 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     query = a_query("q", k=k, explore=explore)
     candidates, answered = a_table(*hits), {channel for hit in hits for channel in hit.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
-    fused = FUSIONS[mode](
-        with_similarity(candidates, [answered]), Weighing({"dense": 0.7, "lexical": 1.3}, [weights]), SETTINGS
-    )
-    tuned = SETTINGS.model_copy(update={"fusion": mode})
-    units = UNITS[unit](fused, tuned)
+    by_channel = {Channel.DENSE: 0.7, Channel.LEXICAL: 1.3}
+    tuned = SETTINGS.model_copy(update={"fusion": mode, "unit": unit, "channel_weights": by_channel})
+    units = in_units(fuse(with_similarity(candidates, [answered]), [weights], tuned), tuned)
     moments, depths = [Moment(query, NOW)], np.array([k])
     scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, settings=tuned)
-    return results(explain_candidates(scored, [weights]), EvenBeliefs())
+    explained = explain_candidates(scored, [weights])
+    return results(explained, EvenBeliefs(), [Verdict()] * len(explained))
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)

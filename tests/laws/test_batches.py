@@ -53,7 +53,9 @@ SURE = ScoreCalibration(
 )
 SEARCHERS = {
     "learned": a_searcher(GENERATION, encode_batch=3),
-    "diverse": a_searcher(GENERATION, diversity=settings().diversity.model_dump() | {"alike": 0.7, "mmr": 0.2}),
+    "diverse": a_searcher(
+        GENERATION, diversity=settings().diversity.model_dump() | {"duplicate_cosine": 0.7, "mmr": 0.2}
+    ),
     "shallow": a_searcher(GENERATION, depth=2, rerank=settings().rerank.model_dump() | {"depth": 2}),
     "calibrated": a_searcher(
         GENERATION, calibration=SURE, diversity=settings().diversity.model_dump() | {"least_similarity": 0.0}

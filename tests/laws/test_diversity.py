@@ -61,7 +61,7 @@ USUAL = settings()
 
 
 def tuned(**changes: object) -> RetrievalSettings:
-    usual = {"depth": 50, "alike": 0.99, "mmr": 0.0, "represent": False, "least_similarity": 0.2}
+    usual = {"depth": 50, "duplicate_cosine": 0.99, "mmr": 0.0, "represent": False, "least_similarity": 0.2}
     return USUAL.model_copy(update={"diversity": DiversitySettings.model_validate({**usual, **changes})})
 
 
@@ -87,18 +87,18 @@ def test_scores_fall_and_are_the_sum_of_what_is_told(found, k: int, mmr: float, 
 @given(contenders(), st.integers(1, 12))
 def test_switched_off_it_is_the_head_of_what_came(found, k: int) -> None:
     """ARC-8: bit for bit."""
-    assert shown(found, k, alike=2.0) == told(found[0])[:k]
+    assert shown(found, k, duplicate_cosine=2.0) == told(found[0])[:k]
 
 
 @given(contenders(), st.floats(0.0, 0.5))
 def test_no_two_shown_are_near_duplicates_and_none_left_out_goes_unnamed(found, mmr: float) -> None:
     """RET-12: what is left out is named by something that stands for it."""
     candidates, vectors = found
-    answer = shown(found, len(candidates), mmr=mmr, alike=0.99)
+    answer = shown(found, len(candidates), mmr=mmr, duplicate_cosine=0.99)
     of = {one.content_hash: vector for one, vector in zip(told(candidates), vectors, strict=True)}
     kept = np.array([of[one.content_hash] for one in answer])
     assert (kept @ kept.T)[np.triu_indices(len(kept), 1)].max(initial=0.0) < 0.99
-    named = {uri for one in answer for uri in (*one.uris, *one.alike)}
+    named = {uri for one in answer for uri in (*one.uris, *one.duplicates)}
     assert named == {uri for one in told(candidates) for uri in one.uris}
 
 
@@ -106,7 +106,7 @@ def test_no_two_shown_are_near_duplicates_and_none_left_out_goes_unnamed(found, 
 def test_a_near_duplicate_is_named_by_what_it_is_most_like(found) -> None:
     """RET-12: of all that stands above it; what is only like something left out stays."""
     candidates, vectors = found
-    kept = {one.content_hash: set(one.alike) for one in shown(found, len(candidates), alike=0.78)}
+    kept = {one.content_hash: set(one.duplicates) for one in shown(found, len(candidates), duplicate_cosine=0.78)}
     named: dict[str, set[str]] = {name: set() for name in kept}
     for at, one in enumerate(told(candidates)):
         if one.content_hash not in kept:
@@ -131,7 +131,7 @@ def test_a_vector_that_is_no_number_is_like_none(found, mmr: float) -> None:
 @given(contenders())
 def test_the_best_of_all_stays_first(found) -> None:
     """RET-12: diversity never costs the best result its place."""
-    for changes in ({"mmr": 0.4}, {"represent": True}, {"alike": 0.9}):
+    for changes in ({"mmr": 0.4}, {"represent": True}, {"duplicate_cosine": 0.9}):
         assert shown(found, 3, **changes)[0].content_hash == found[0].hashes[0]
 
 
@@ -139,7 +139,7 @@ def test_the_best_of_all_stays_first(found) -> None:
 def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> None:
     """RET-12: with a cosine of .2 at least; where k is too small for all, the best keep their places."""
     candidates = told(found[0])
-    answer = shown(found, k, alike=2.0, represent=True)
+    answer = shown(found, k, duplicate_cosine=2.0, represent=True)
     speaking = {channel for one in answer for channel in one.channels}
     able = {channel for one in candidates for channel in one.channels if one.scores[Channel.DENSE] >= 0.2}
     if k > len(CHANNELS):
@@ -152,7 +152,7 @@ def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> 
 @given(contenders(), st.integers(1, 6))
 def test_none_stands_for_its_channel_that_does_not_pass(found, k: int) -> None:
     """RET-12: whoever is not good enough takes nobody's place."""
-    settled = tuned(alike=2.0, represent=True)
+    settled = tuned(duplicate_cosine=2.0, represent=True)
     answer = diverse(found[0], np.array([k]), [None], settled, passes=[lambda _: False])
     assert told(answer) == told(found[0])[:k]
     asked = []
@@ -166,7 +166,7 @@ def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
     candidates, vectors = found
     of = {one.content_hash: vector for one, vector in zip(told(candidates), vectors, strict=True)}
     own = {one.content_hash: one.score for one in told(candidates)}
-    answer = shown(found, len(candidates), mmr=mmr, alike=2.0)
+    answer = shown(found, len(candidates), mmr=mmr, duplicate_cosine=2.0)
     for at, one in enumerate(answer):
         above = max((float(of[one.content_hash] @ of[other.content_hash]) for other in answer[:at]), default=0.0)
         assert abs(one.score - (own[one.content_hash] - mmr * max(0.0, above))) < 1e-5
@@ -174,7 +174,7 @@ def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
 
 def test_of_equals_the_one_of_the_higher_score_has_its_turn() -> None:
     """RET-12: .5 − .25 · .5 = .375 − .25 · 0; the second of them then loses .25 · .5 to the first."""
-    answer = shown(TIED, 3, mmr=0.25, alike=2.0)
+    answer = shown(TIED, 3, mmr=0.25, duplicate_cosine=2.0)
     assert [(one.content_hash, one.score) for one in answer] == [("c", 1.0), ("b", 0.375), ("a", 0.25)]
 
 
@@ -192,13 +192,13 @@ def a_choice(found: tuple[Candidates, np.ndarray], k: int, **changes: object) ->
     st.fixed_dictionaries(
         {
             "mmr": st.sampled_from([0.0, 0.2, 0.25]),
-            "alike": st.sampled_from([0.99, 2.0]),
+            "duplicate_cosine": st.sampled_from([0.99, 2.0]),
             "depth": st.sampled_from([3, 50]),
         }
     ),
 )
-@example(CROWD, 10, False, {"mmr": 0.2, "alike": 2.0, "depth": 3})
-@example(TIED, 10, False, {"mmr": 0.25, "alike": 2.0, "depth": 50})
+@example(CROWD, 10, False, {"mmr": 0.2, "duplicate_cosine": 2.0, "depth": 3})
+@example(TIED, 10, False, {"mmr": 0.25, "duplicate_cosine": 2.0, "depth": 50})
 def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
     found, k: int, represent: bool, rules: dict[str, float]
 ) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Attribution
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.feedback.events.codec import decode, encode
 from tests.support.feedback_events import HASHES, explicit, impression, one_of_each, selection, shown
@@ -27,7 +27,9 @@ MOST = 100_000
 
 FULL = impression(
     results=[
-        shown(1, made=MadeBy(tokens=9, target=8, overflow=Overflow.SENTENCE), match=Match(meaning=0.5, words=0.25)),
+        shown(
+            1, made=MadeBy(tokens=9, target=8, overflow=Overflow.SENTENCE), match=MatchFeatures(dense=0.5, lexical=0.25)
+        ),
         shown(2, included=False, propensity=0.5, examination=0.5, asked=0.1),
     ],
     tenant="t",

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.embedding.models import locate
-from pipelines.embedding.tokens import load_token_counter, read_tokenizer
-from pipelines.embedding.word_counts import WordCounts, splits_at_words
+from pipelines.embedding.tokens import WordCounts, load_token_counter, read_tokenizer, splits_at_words
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding

@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.explain import Candidate, explain_candidates
-from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first, standings_of, table_of
+from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first, occurrences_of, table_of
 from pipelines.retrieval.snapshot.documents import Documents
 from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
 
@@ -50,17 +50,17 @@ def a_table(*hits: AHit) -> Candidates:
     rows = np.arange(len(ordered))
     ranks, scores = np.zeros((len(rows), len(CHANNELS)), dtype=np.int64), np.full((len(rows), len(CHANNELS)), np.nan)
     for row, hit in enumerate(ordered):
-        for channel, found in hit.channels.items():
-            ranks[row, CHANNELS.index(channel)] = found.rank
-            scores[row, CHANNELS.index(channel)] = found.score
+        for channel, place in hit.channels.items():
+            ranks[row, CHANNELS.index(channel)] = place.rank
+            scores[row, CHANNELS.index(channel)] = place.score
         for channel, score in hit.further.items():
             scores[row, CHANNELS.index(channel)] = score
     query, documents = np.zeros(len(rows), dtype=np.int64), Documents.of(chunks.documents())
-    hashes, places = [one.content_hash for one in numbered], chunks.standings(rows)
-    occurrences = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
+    hashes = [one.content_hash for one in numbered]
+    occurrences = occurrences_of(hashes, chunks, documents, query=query, row=rows, filters=[{}])
     table = table_of(occurrences, query, rows, ranks, scores)
-    known = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
-    return table if np.isnan(known).all() else best_first(table.add_term("dense", known, 1.0))
+    scored = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
+    return table if np.isnan(scored).all() else best_first(table.add_term("dense", scored, 1.0))
 
 
 def told(candidates: Candidates) -> list[Candidate]:

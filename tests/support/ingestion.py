@@ -15,7 +15,7 @@ import numpy as np
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding.encoders.matryoshka import shortened
+from pipelines.embedding.encoders.compute import shortened
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings

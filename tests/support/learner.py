@@ -23,8 +23,7 @@ class Learner:
     """A source of snapshots whose beliefs are those of the evidence it has been taught."""
 
     def __init__(self, settings: Settings, catalog: Catalog, *, now: float) -> None:
-        held = settings.retrieval.sessions_held
-        self._live = CatalogSource(catalog, settings.priors, clock=lambda: now, sessions_held=held)
+        self._live = CatalogSource(catalog, settings.priors, clock=lambda: now)
         self._priors, self._now = settings.priors, now
         self.evidence = Evidence()
 

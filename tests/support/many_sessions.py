@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import Impression, ShownResult
 from pipelines.domain.ids import content_hash
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.feedback.events.codec import encode
 from tests.support.feedback_events import NOON
 
@@ -65,7 +65,7 @@ def _impression(
             domain=Domain.CODE,
             score=0.9 / rank,
             signals={name: round(rng.random(), 3) for name in told},
-            match=Match(meaning=round(rng.random(), 3), words=round(rng.random(), 3)),
+            match=MatchFeatures(dense=round(rng.random(), 3), lexical=round(rng.random(), 3)),
         )
         for rank, each in enumerate(hashes, start=1)
     ]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence
@@ -24,7 +24,7 @@ class _Result(Struct, frozen=True, gc=False):
     signals: Mapping[str, float]
     made: MadeBy | None
     rank: int = 1
-    match: Match | None = None
+    match: MatchFeatures | None = None
     asked: float = 0.0
 
 

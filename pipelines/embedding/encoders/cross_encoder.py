@@ -11,7 +11,8 @@ import torch
 from sentence_transformers import CrossEncoder
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding.encoders.threads import computing_with
+from pipelines.embedding.encoders.compute import computing_with
+from pipelines.embedding.encoders.int8_models import PAIRS_AT_ONCE
 from pipelines.embedding.settings import CrossEncoderSettings
 
 
@@ -44,9 +45,9 @@ class CrossEncoderModel:
     def _predicted(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         try:
             with computing_with(self._settings.threads), torch.inference_mode():
-                found = self._model.predict(
+                scores = self._model.predict(
                     pairs,
-                    batch_size=self._settings.batch,
+                    batch_size=PAIRS_AT_ONCE,
                     activation_fn=torch.nn.Sigmoid(),
                     show_progress_bar=False,
                     convert_to_numpy=True,
@@ -55,7 +56,7 @@ class CrossEncoderModel:
             raise ModelUnavailableError(
                 f"{self._settings.model}: expected a number per pair, found: {error}"
             ) from error
-        return np.asarray(found, dtype=np.float64).clip(0.0, 1.0)
+        return np.asarray(scores, dtype=np.float64).clip(0.0, 1.0)
 
 
 def _load(settings: CrossEncoderSettings) -> Any:

@@ -12,13 +12,12 @@ import torch
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
-from pipelines.embedding.encoders.int8_cross_encoder import Int8CrossEncoder
-from pipelines.embedding.encoders.int8_encoder import Int8Encoder
+from pipelines.embedding.encoders.int8_models import Int8CrossEncoder, Int8Encoder
 from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
-Kept = TypeVar("Kept")
+Item = TypeVar("Item")
 _PAIRS = "pipelines.embedding.encoders.cross_encoder:CrossEncoderModel"
 _GENERAL = "pipelines.embedding.encoders.sentence_encoder:SentenceEncoder"
 
@@ -40,7 +39,7 @@ class Encoder(Protocol):
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
         ...
 
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
         """Vectors as `encode` gives them, and from the same forward pass what is kept of each text's tokens.
 
         Args:

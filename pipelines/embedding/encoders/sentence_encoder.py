@@ -14,13 +14,12 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding.encoders.matryoshka import kept_dimension, shortened
-from pipelines.embedding.encoders.threads import computing_with
+from pipelines.embedding.encoders.compute import computing_with, shortened, vector_dimension
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, TokenReader
 
-Kept = TypeVar("Kept")
+Item = TypeVar("Item")
 
 
 class SentenceEncoder:
@@ -46,7 +45,7 @@ class SentenceEncoder:
         self._read = TokenReader(folder, settings.max_tokens, self._pad)
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
-        self.dimension = kept_dimension(settings, len(self._forward([[self._pad]], 1)[0][0]))
+        self.dimension = vector_dimension(settings, len(self._forward([[self._pad]], 1)[0][0]))
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -56,16 +55,16 @@ class SentenceEncoder:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
         return self.encode_tokens(texts, lambda _: None)[0]
 
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
         """See `encoder.Encoder`."""
-        found = self._read(texts)
-        vectors = np.zeros((len(found), self.dimension), dtype=np.float32)
-        kept: dict[int, Kept] = {}
-        for rows, width in _batches([len(item.ids) for item in found], self._settings):
-            whole, states = self._forward([found[row].ids for row in rows], width)
+        read = self._read(texts)
+        vectors = np.zeros((len(read), self.dimension), dtype=np.float32)
+        per_text: dict[int, Item] = {}
+        for rows, width in _batches([len(item.ids) for item in read], self._settings):
+            whole, states = self._forward([read[row].ids for row in rows], width)
             vectors[rows] = shortened(whole, self.dimension)
-            kept |= {row: keep(states[at, found[row].own]) for at, row in enumerate(rows)}
-        return vectors, [kept[row] for row in range(len(found))]
+            per_text |= {row: keep(states[at, read[row].own]) for at, row in enumerate(rows)}
+        return vectors, [per_text[row] for row in range(len(read))]
 
     def _forward(self, ids: Sequence[Sequence[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
         tokens = torch.full((len(ids), width), self._pad, dtype=torch.long)
@@ -79,8 +78,8 @@ class SentenceEncoder:
             torch.inference_mode(),
             torch.autocast(self._device, torch.bfloat16, enabled=self._autocast),
         ):
-            found = self._model(features)
-        return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
+            output = self._model(features)
+        return output["sentence_embedding"].float().cpu().numpy(), output["token_embeddings"].float().cpu().numpy()
 
 
 def _batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:

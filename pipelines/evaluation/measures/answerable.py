@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.domain.matching import Match, best_match
+from pipelines.domain.matching import MatchFeatures, best_match
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.learning.calibration.matching import Answering, MatchBins, MatchCalibration
@@ -106,7 +106,7 @@ class _Shown(NamedTuple):
 
     query: int
     content: str
-    match: Match | None
+    match: MatchFeatures | None
     good: bool
 
 

@@ -40,7 +40,7 @@ _Row = tuple[int, pa.RecordBatch]  # with its day
 
 
 class QueryLog:
-    """Takes note of answers; an `ImpressionSink` that no search ever waits for. Shared by threads.
+    """Takes note of answers; no search ever waits for it. Shared by threads.
 
     A file is written whole and renamed into place, so a crash loses at most what waits, and damages nothing.
 

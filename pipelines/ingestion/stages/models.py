@@ -22,7 +22,7 @@ from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_ke
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
-from pipelines.embedding.projection import kept_projection
+from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
 from pipelines.extraction.settings import ExtractionSettings
@@ -196,7 +196,7 @@ class Embed(UnitWorker):
 
     @cached_property
     def _projection(self) -> np.ndarray:
-        return kept_projection(self._projection_file, self._encoder, self._counter.words(), self._settings.tokens)
+        return stored_projection(self._projection_file, self._encoder, self._counter.words(), self._settings.tokens)
 
 
 def _completed(

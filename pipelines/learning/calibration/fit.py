@@ -32,7 +32,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel
 from pipelines.learning.calibration.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
@@ -53,8 +53,8 @@ class ShownResults:
         alone: What each channel shows alone, with how well it matches over both.
     """
 
-    pages: Sequence[tuple[int, Match]] = ()
-    alone: Mapping[Channel, Sequence[Match]] = field(default_factory=dict)
+    pages: Sequence[tuple[int, MatchFeatures]] = ()
+    alone: Mapping[Channel, Sequence[MatchFeatures]] = field(default_factory=dict)
 
 
 Look = Callable[[], ShownResults]
@@ -90,7 +90,7 @@ class VerdictModel:
         bins: MatchBins,
         columns: Sequence[int],
         prior: VerdictPrior | None,
-        shown: Sequence[tuple[int, Match]] = (),
+        shown: Sequence[tuple[int, MatchFeatures]] = (),
     ) -> VerdictModel:
         """Maximum a posteriori, with one more good and one more bad verdict at the middle: finite whatever was seen.
 
@@ -128,7 +128,9 @@ class VerdictModel:
         good = expit(self.at_first.log_odds(bins.match) - self.position * depth + selected)
         return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
 
-    def _averaged(self, bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, Match]]) -> MatchCurve:
+    def _averaged(
+        self, bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, MatchFeatures]]
+    ) -> MatchCurve:
         """The curve by match alone that is nearest to P(good) given rank, over all that is shown (least divergence)."""
         match, rank, mass = _all_shown(bins, columns, shown)
         chances = expit(self.at_first.log_odds(match) - self.position * np.log(rank))
@@ -141,7 +143,7 @@ class VerdictModel:
 
 
 def _all_shown(
-    bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, Match]]
+    bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, MatchFeatures]]
 ) -> tuple[Floats, Floats, Floats]:
     """Matches (n, 3), ranks and masses (n,) of what is shown: as was looked up, else as draws of those asked about say.
 
@@ -231,7 +233,7 @@ def calibrate_matches(
     folds: int,
     seed: int,
     least_gain: float,
-    shown: Sequence[tuple[int, Match]] = (),
+    shown: Sequence[tuple[int, MatchFeatures]] = (),
 ) -> MatchFit:
     """Fit the curve of every set of channels, and keep those that tell good from bad.
 
@@ -264,7 +266,7 @@ _SHOWN_BY = {"near": Channel.DENSE, "meaning": Channel.DENSE, "words": Channel.L
 
 
 def carried_over(
-    calibration: MatchCalibration, alone: Mapping[Channel, Sequence[Match]], *, least: float
+    calibration: MatchCalibration, alone: Mapping[Channel, Sequence[MatchFeatures]], *, least: float
 ) -> MatchCalibration:
     """The same with curves of one channel that rest on what it shows alone.
 
@@ -274,14 +276,15 @@ def carried_over(
     """
     carried: dict[str, Any] = {}
     for name, channel in _SHOWN_BY.items():
-        measured_matches = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
-        matches = [match for match in measured_matches if calibration.probability(match) is not None]
+        (column,) = CURVES[name]
+        feature = MEASURED[column]
+        shown = [match for match in alone.get(channel, ()) if getattr(match, feature) is not None]
+        matches = [match for match in shown if calibration.probability(match) is not None]
         if getattr(calibration, name) is None or len(matches) < least:
             continue
         chances = np.array([calibration.probability(match) for match in matches], dtype=np.float64)
         measured = np.full((len(matches), MEASURES), np.nan)
-        (column,) = CURVES[name]
-        measured[:, column] = [getattr(match, name) for match in matches]
+        measured[:, column] = [getattr(match, feature) for match in matches]
         bins = MatchBins.of_all(measured, chances, 1.0 - chances)
         carried[name] = VerdictModel.fit(bins, (column,), None).curve
     return replace(calibration, **carried)

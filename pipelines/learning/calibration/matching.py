@@ -17,9 +17,18 @@ import numpy as np
 from scipy.special import bdtr, expit
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.evidence import MICRO, Evidence, day_of
-from pipelines.learning.observe.matches import ASKED, MATCH, MEASURES, Floats, match_cell, rarest_class, values_of
+from pipelines.learning.observe.matches import (
+    ASKED,
+    MATCH,
+    MEASURED,
+    MEASURES,
+    Floats,
+    match_cell,
+    rarest_class,
+    values_of,
+)
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 
@@ -152,22 +161,23 @@ class Answering:
     near: float | None = None
     confidence: float | None = None
 
-    def compared(self, match: Match | None) -> tuple[float, float] | None:
+    def compared(self, match: MatchFeatures | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
 
         Examples:
             >>> answering = Answering(meaning=0.4, words=None, bound=0.05, probes=100)
-            >>> answering.compared(Match(meaning=0.3, words=0.9)), answering.compared(Match(words=0.9))
-            ((0.3, 0.4), None)
+            >>> answering.compared(MatchFeatures(dense=0.3, lexical=0.9))
+            (0.3, 0.4)
+            >>> answering.compared(MatchFeatures(lexical=0.9))
             >>> nearer = Answering(meaning=0.4, words=None, bound=0.05, probes=100, near=0.5)
-            >>> nearer.compared(Match(meaning=0.3, near=0.6))
+            >>> nearer.compared(MatchFeatures(dense=0.3, late_interaction=0.6))
             (0.6, 0.5)
         """
         if match is None:
             return None
-        if match.near is not None and self.near is not None:
-            return match.near, self.near
-        pair = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
+        if match.late_interaction is not None and self.near is not None:
+            return match.late_interaction, self.near
+        pair = (match.dense, self.meaning) if match.dense is not None else (match.lexical, self.words)
         return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
 
 
@@ -192,7 +202,7 @@ class MatchCalibration:
 
     Examples:
         >>> known = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
-        >>> known.probability(Match(meaning=0.5)), known.probability(Match(words=0.5))
+        >>> known.probability(MatchFeatures(dense=0.5)), known.probability(MatchFeatures(lexical=0.5))
         (0.5, None)
         >>> MatchCalibration.from_json_value(known.to_json_value()) == known
         True
@@ -205,18 +215,18 @@ class MatchCalibration:
     near_words: MatchCurve | None = None
     near: MatchCurve | None = None
 
-    def probability(self, match: Match | None) -> float | None:
+    def probability(self, match: MatchFeatures | None) -> float | None:
         """P(good) of a result that matches like this; None where that cannot be told."""
         if match is None or (curve := self._curve(match)) is None:
             return None
         values = np.array([[np.nan if value is None else value for value in values_of(match)]])
         return float(curve.probabilities(values)[0])
 
-    def _curve(self, match: Match) -> MatchCurve | None:
-        if match.meaning is None:
-            return None if match.words is None else self.words
-        nearer, plain = (self.near, self.meaning) if match.words is None else (self.near_words, self.both)
-        return plain if match.near is None or nearer is None else nearer
+    def _curve(self, match: MatchFeatures) -> MatchCurve | None:
+        if match.dense is None:
+            return None if match.lexical is None else self.words
+        nearer, plain = (self.near, self.meaning) if match.lexical is None else (self.near_words, self.both)
+        return plain if match.late_interaction is None or nearer is None else nearer
 
     def to_json_value(self) -> dict[str, Any]:
         """In JSON's own types."""
@@ -239,7 +249,7 @@ class MatchCalibration:
             raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 
 
-def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float, confidence: float) -> Answering | None:
+def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, confidence: float) -> Answering | None:
     """The least threshold that surely enough few queries of any of these kinds, which have no answer, exceed.
 
     An upper tolerance limit (Wilks 1941), which is split conformal prediction made to hold for the probes at hand and
@@ -255,14 +265,14 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float, confidence
         None where the probes are too few: n has to be at least ln(1 − confidence) / ln(1 − bound).
 
     Examples:
-        >>> some = [Match(meaning=each) for each in (0.1, 0.4, 0.2, 0.3)]
+        >>> some = [MatchFeatures(dense=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.5, confidence=0.9)
         Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9)
         >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
         _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound, confidence)
-        for scale in ("meaning", "words", "near")
+        for scale in MEASURED
     )
     if meaning is None and words is None:
         return None
@@ -282,5 +292,5 @@ def _threshold(kinds: Sequence[Sequence[float | None]], bound: float, confidence
     return max(thresholds, default=None)
 
 
-Probe = Callable[[], Sequence[Sequence[Match]]]
+Probe = Callable[[], Sequence[Sequence[MatchFeatures]]]
 """Asks queries that have no answer; by kind, the best match of each on each scale."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import EvidenceKey
 
@@ -21,7 +21,7 @@ MATCH = "match"
 ASKED = "match.asked"
 """The same for verdicts that were asked for, about a result drawn at random."""
 
-MEASURED = ("meaning", "words", "near")
+MEASURED = ("dense", "lexical", "late_interaction")
 """What verdicts are counted by, in the order of the columns of a match."""
 
 MEASURES = len(MEASURED)
@@ -34,7 +34,7 @@ _PER_DOUBLING = 2  # classes of ranks between one and its double: the first four
 
 
 def match_key(
-    day: int, domain: Domain, match: Match, *, rank: int, good: bool, bins: int, asked: float | None = None
+    day: int, domain: Domain, match: MatchFeatures, *, rank: int, good: bool, bins: int, asked: float | None = None
 ) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it.
 
@@ -43,13 +43,14 @@ def match_key(
         asked: Probability with which it was asked for; None where nobody asked.
 
     Examples:
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=1, good=True, bins=20)
+        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=1, good=True, bins=20)
         >>> key.parameter, key.bin
         ('match', '12.-/20.good.00')
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=4, good=True, bins=20, asked=0.125)
+        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=4, good=True, bins=20, asked=0.125)
         >>> key.parameter, key.bin
         ('match.asked', '12.-/20.good.04/12')
-        >>> match_key(3, Domain.CODE, Match(meaning=0.62, words=0.4, near=0.58), rank=9, good=True, bins=20).bin
+        >>> match = MatchFeatures(dense=0.62, lexical=0.4, late_interaction=0.58)
+        >>> match_key(3, Domain.CODE, match, rank=9, good=True, bins=20).bin
         '12.08.11/20.good.06'
     """
     places = [None if value is None else min(int(value * bins), bins - 1) for value in values_of(match)]
@@ -114,7 +115,7 @@ def match_cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool] | Non
     return (*middles, 2.0 ** (int(depth[0]) / _PER_DOUBLING), stands_for), outcome == "bad"
 
 
-def values_of(match: Match) -> tuple[float | None, ...]:
+def values_of(match: MatchFeatures) -> tuple[float | None, ...]:
     """Meaning, words and nearness, each None where not known."""
     return tuple(getattr(match, name) for name in MEASURED)
 

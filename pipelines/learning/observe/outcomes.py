@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
@@ -100,7 +100,7 @@ class Observed(Protocol):
         """Its size, and what made it so."""
 
     @property
-    def match(self) -> Match | None:
+    def match(self) -> MatchFeatures | None:
         """How well it matches by itself."""
 
     @property

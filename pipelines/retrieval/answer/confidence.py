@@ -11,13 +11,13 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import EvidenceGap, Match, best_match
+from pipelines.domain.matching import EvidenceGap, MatchFeatures, best_match
 from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.learning.calibration.matching import Answering
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.retrieval.ranking.fusion import WeightDraws
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints
 from pipelines.retrieval.snapshot.documents import DOMAINS
-from pipelines.retrieval.snapshot.ports import Calibration
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
@@ -25,8 +25,8 @@ INSEPARABLE = "good and bad results do not separate by how well they match the q
 _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
 
-def match_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> Match:
-    """How well a candidate matches, on scales that nothing else found moves.
+def features_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> MatchFeatures:
+    """How well a candidate matches, on scales that no other candidate moves.
 
     Args:
         cosine: Of its vector to the query's; None where the dense channel did not answer.
@@ -34,21 +34,13 @@ def match_of(cosine: float | None, bm25: float | None, terms: int, tokens: float
         terms: How many the query has, as the channels saw it, at least 1.
         tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
     """
-    meaning = words = near = None
-    if cosine is not None:
-        meaning = _share(cosine)
-        near = None if tokens is None else (meaning + _share(tokens)) / 2.0
-    if bm25 is not None:
-        score = max(0.0, bm25)
-        words = score / (score + terms)
-    return Match(meaning=meaning, words=words, near=near)
+    dense, met = (None if share is None else min(1.0, max(0.0, share)) for share in (cosine, tokens))
+    near = None if dense is None or met is None else (dense + met) / 2.0
+    score = None if bm25 is None else max(0.0, bm25)
+    return MatchFeatures(dense=dense, lexical=None if score is None else score / (score + terms), late_interaction=near)
 
 
-def _share(cosine: float) -> float:
-    return min(1.0, max(0.0, cosine))
-
-
-def chance(match: Match, calibration: Calibration | None) -> float | None:
+def chance(match: MatchFeatures, calibration: ScoreCalibration | None) -> float | None:
     """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
     curves = None if calibration is None else calibration.match
     return None if curves is None else curves.probability(match)
@@ -75,30 +67,32 @@ def asking(results: Sequence[RankedResult], query_id: str, chance: float) -> tup
     return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 
-def doubtful(match: Match | None, calibration: Calibration | None) -> bool:
-    """Whether a match is no better than those of queries without an answer; False also where that cannot be told."""
+def is_doubtful(match: MatchFeatures | None, calibration: ScoreCalibration | None) -> bool:
+    """Whether a match is no better than those of queries without an answer; False also where that is not known."""
     compared = None if (answering := _answering(calibration)) is None else answering.compared(match)
     return compared is not None and compared[0] <= compared[1]
 
 
-def gap_in(results: Sequence[RankedResult], calibration: Calibration | None) -> EvidenceGap | None:
-    """Set where no result is a good enough match to be an answer; None also where that cannot be told."""
+def gap_in(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> EvidenceGap | None:
+    """Set where no result is a good enough match to be an answer; None also where that is not known."""
     answering = _answering(calibration)
     if answering is None:
         return None
     compared = answering.compared(
-        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0, near=0.0)
+        best_match(result.match for result in results)
+        if results
+        else MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
     )
     if compared is None or compared[0] > compared[1]:
         return None
     return EvidenceGap(*compared, answering.bound)
 
 
-def _answering(calibration: Calibration | None) -> Answering | None:
+def _answering(calibration: ScoreCalibration | None) -> Answering | None:
     return None if calibration is None or calibration.match is None else calibration.match.answering
 
 
-def uncalibrated(results: Sequence[RankedResult], calibration: Calibration | None) -> str:
+def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> str:
     """Why results carry no probability; empty where they do, or where there are none."""
     if not results or any(result.probability is not None for result in results):
         return ""
@@ -132,13 +126,13 @@ class Scored:
 def scored(candidates: Candidates) -> Scored:
     """The scores of candidates, a line each."""
     numbers = candidates.number
-    told = candidates.values[numbers]
-    amounts = told * candidates.weights[numbers]
+    addends = candidates.values[numbers]
+    amounts = addends * candidates.weights[numbers]
     adds = ~np.isnan(amounts)
     weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(candidates.parts) if part.signal is not None]
     places, signals = [at for at, _ in weighed], [signal for _, signal in weighed]
     values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
-    values[:, signals] = np.where(adds[:, places], told[:, places], 0.0)
+    values[:, signals] = np.where(adds[:, places], addends[:, places], 0.0)
     for at, part in enumerate(candidates.parts):
         if part.signal is None:
             fixed += np.where(adds[:, at], amounts[:, at], 0.0)
@@ -150,7 +144,7 @@ def rank_confidence(results: Scored, draws: WeightDraws) -> list[float | None]:
     """For each result, in their order, the probability that it belongs above the next.
 
     P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all
-    neighbours told with probability p a share of p stands in the order that the true weights would give. The last
+    neighbours with probability p a share of p stands in the order that the true weights would give. The last
     result, and results whose scores rest on no learned weight, have none.
     """
     count = len(results.fixed)

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.context import Context
-from pipelines.domain.matching import EvidenceGap
+from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.understanding import Understanding
 
@@ -108,7 +107,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "relevance": result.relevance,
         "probability": result.probability,
         "doubtful": result.doubtful,
-        "match": None if result.match is None else structs.asdict(result.match),
+        "match": None if (match := result.match) is None else _match_as_json(match),
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,
@@ -131,6 +130,10 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
     }
 
 
+def _match_as_json(match: MatchFeatures) -> dict[str, float | None]:
+    return {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction}
+
+
 def context_as_json(context: Context) -> dict[str, Any]:
     """A context with its parts as they are read."""
     parts = [{**asdict(part), "role": part.role.value} for part in context.parts]
@@ -145,21 +148,13 @@ def context_lines(context: Context) -> list[str]:
 
 
 def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "name": contribution.name,
-        "value": contribution.value,
-        "weight": contribution.weight,
-        "amount": contribution.amount,
+    facts = {name: getattr(contribution, name) for name in ("name", "value", "weight", "amount")}
+    if (belief := contribution.belief) is None:
+        return facts
+    return {
+        **facts,
+        "belief": {name: getattr(belief, name) for name in ("mean", "low", "high", "n_effective", "level")},
     }
-    if belief := contribution.belief:
-        facts["belief"] = {
-            "mean": belief.mean,
-            "low": belief.low,
-            "high": belief.high,
-            "n_effective": belief.n_effective,
-            "level": belief.level,
-        }
-    return facts
 
 
 def _channels(result: RankedResult) -> Text:
@@ -178,16 +173,8 @@ def _order(result: RankedResult) -> Iterable[Text]:
 
 def _contributions(result: RankedResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading, side in (
-        ("", "left"),
-        ("value", "right"),
-        ("weight", "right"),
-        ("90 % interval", "right"),
-        ("samples", "right"),
-        ("level", "left"),
-        ("adds", "right"),
-    ):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    for heading in ("", "value", "weight", "90 % interval", "samples", "level", "adds"):
+        table.add_column(heading, justify="left" if heading in ("", "level") else "right")
     for contribution in result.contributions:
         table.add_row(*_row(contribution))
     table.add_row("score", "", "", "", "", "", f"{result.score:.4f}", style="bold")

@@ -22,50 +22,47 @@ _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")
 
 
+SHORTEST_NAME = 3
+"""Characters of a name: shorter ones stand in every text."""
+
+
 class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
-    def __init__(
-        self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int, most_words: int
-    ) -> None:
+    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, most_words: int) -> None:
         """Take names up.
 
         Args:
             names: Each entity with its spellings.
-            longest: Words that a name has at most; longer ones are not found in queries.
-            shortest: Characters that a name has at least: shorter ones stand in every text.
+            longest: Words that a name has at most; longer ones are not looked for in queries.
             most_words: Words of a text that are looked at.
         """
         self._most_words = most_words
         self._longest = longest
-        self._shortest = shortest
-        named: defaultdict[str, list[int]] = defaultdict(list)
+        self._named: defaultdict[str, list[int]] = defaultdict(list)
         self._first: dict[int, str] = {}
         for entity, spellings in names:
             self._first[entity] = next(iter(spellings), "")
             for key in {key for spelling in spellings for key in _keys(spelling)}:
-                named[key].append(entity)
-        self._named: Mapping[str, Sequence[int]] = named
+                self._named[key].append(entity)
 
     def named_in(self, text: str) -> list[Sequence[int]]:
         """The entities that each name in a text may mean; of names within a longer one only that.
 
         Examples:
             >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> known = Vocabulary(names, longest=4, shortest=3, most_words=99)
-            >>> known.named_in("does apache kafka call get_page()?")
+            >>> Vocabulary(names, longest=4, most_words=99).named_in("does apache kafka call get_page()?")
             [[1], [2]]
         """
         words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
         keys = entity_keys(words, self._longest)
-        found: list[Sequence[int]] = []
+        entities: list[Sequence[int]] = []
         start = 0
         while start < len(words):
-            length, entities = self._longest_of(keys[start])
-            if entities:
-                found.append(entities)
+            length, named = self._longest_of(keys[start])
+            entities += [named] if named else []
             start += length
-        return found
+        return entities
 
     def name_of(self, entity: int) -> str:
         """One spelling of an entity."""
@@ -74,7 +71,7 @@ class Vocabulary:
     def _longest_of(self, keys: Sequence[str]) -> tuple[int, Sequence[int]]:
         for length in range(len(keys), 0, -1):
             name = keys[length - 1]
-            if len(name) >= self._shortest and (entities := self._named.get(name)):
+            if len(name) >= SHORTEST_NAME and (entities := self._named.get(name)):
                 return length, entities
         return 1, ()
 
@@ -82,8 +79,6 @@ class Vocabulary:
 def _keys(spelling: str) -> set[str]:
     return {entity_key(spelling), entity_key(_MEMBER.split(spelling.rstrip("()"))[-1])} - {""}
 
-
-_KINDS = tuple(EdgeKind)
 
 Energies = tuple[np.ndarray, np.ndarray]
 """Places, int64 (n,), each once and in their order, and the energy of each, float64 (n,)."""
@@ -102,7 +97,7 @@ class GraphChannel:
         self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
     ) -> list[Ranked]:
         """The `depth` contents of each text that most energy reached, not counting what they started with."""
-        seeds = [self._seeds(text, found) for text, found in zip(texts, first, strict=True)]
+        seeds = [self._seeds(text, ranked) for text, ranked in zip(texts, first, strict=True)]
         size = self._passes.shape[0]
         keys = np.concatenate([NOTHING.rows, *(at * size + places for at, (places, _) in enumerate(seeds))])
         reached, energies = spread(
@@ -133,9 +128,15 @@ class GraphChannel:
                 energies[place] = energies.get(place, 0.0) + self._settings.name_energy / len(entities)
         for ranked in first.values():
             for rank, row in enumerate(ranked.ranking.rows[: self._settings.seed_hits].tolist(), start=1):
-                energies[row] = energies.get(row, 0.0) + self._settings.hit_energy / rank
+                energies[row] = energies.get(row, 0.0) + 1.0 / rank
         places = sorted(energies)
         return np.array(places, dtype=np.int64), np.array([energies[place] for place in places], dtype=np.float64)
+
+
+def _weighed(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> np.ndarray:
+    """Weight of its kind times strength of each edge, float64 (edges,)."""
+    of_kind = np.array([weights.get(kind, 0.0) for kind in EdgeKind])
+    return np.asarray(of_kind[edges.kind] * edges.strength)
 
 
 def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_array:
@@ -144,8 +145,7 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
     Returns:
         float64 (places, places), by row what a place gives; edges lead both ways, edges of weight 0 nowhere.
     """
-    of_kind = np.array([weights.get(kind, 0.0) for kind in _KINDS])
-    weight = of_kind[edges.kind] * edges.strength
+    weight = _weighed(edges, weights)
     some = np.flatnonzero(weight > 0.0)
     source, target, weight = edges.source[some], edges.target[some], weight[some]
     size = edges.contents + edges.entities
@@ -192,8 +192,8 @@ def _passed(keys: np.ndarray, energies: np.ndarray, passes: sparse.csr_array) ->
 
 def _summed(places: np.ndarray, energies: np.ndarray) -> Energies:
     """Energies of equal places as one, in the order of places."""
-    known, at = np.unique(places, return_inverse=True)
-    return known, np.bincount(at, weights=energies, minlength=len(known))
+    distinct, at = np.unique(places, return_inverse=True)
+    return distinct, np.bincount(at, weights=energies, minlength=len(distinct))
 
 
 def _ranked(rows: np.ndarray, energies: np.ndarray, among: RowSet | None, depth: int) -> Ranked:
@@ -214,11 +214,8 @@ def _look_up(places: Ints, energies: Floats, rows: Ints) -> Floats:
     return np.where(places[at] == rows, energies[at], 0.0)
 
 
-_KINDS = tuple(EdgeKind)
-
-
 class DegreeChannel:
-    """Ranks what other channels found by degree; it finds nothing of its own, since degree knows no query."""
+    """Ranks the hits of other channels by degree; it has none of its own, since degree knows no query."""
 
     def __init__(self, edges: EdgeArrays, settings: DegreeSettings, *, excluded: Collection[int] = ()) -> None:
         """Weigh every content's edges once.
@@ -236,17 +233,14 @@ class DegreeChannel:
         depth: int,
     ) -> list[Ranked]:
         """The first `depth` hits of each text that have any edges, the most connected first."""
-        return [self._ranked(found, depth) for found in first]
+        return [self._ranked(of_text, depth) for of_text in first]
 
     def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
         rows = np.unique(np.concatenate([NOTHING.rows, *(ranked.ranking.rows for ranked in first.values())]))
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
         order = order[scores[order] > 0.0]
-        return Ranked(Hits(rows[order], scores[order]), self._score_rows)
-
-    def _score_rows(self, rows: Ints) -> Floats:
-        return np.asarray(self._scores[rows])
+        return Ranked(Hits(rows[order], scores[order]), lambda rows: np.asarray(self._scores[rows]))
 
 
 def degree_scores(
@@ -257,8 +251,7 @@ def degree_scores(
     Returns:
         float64 (contents,) in [0, cap].
     """
-    of_kind = np.array([weights.get(kind, 0.0) for kind in _KINDS])
-    weight = of_kind[edges.kind] * edges.strength
+    weight = _weighed(edges, weights)
     degree = np.zeros(edges.contents + edges.entities)
     np.add.at(degree, edges.source, weight)
     np.add.at(degree, edges.target, weight)

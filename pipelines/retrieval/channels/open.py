@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
-from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Hits, Ranked, SearchChannel
-from pipelines.retrieval.channels.searching import DenseChannel, TriggerChannel, Triggered
+from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
+from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex
+from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder
 
 log = logging.getLogger(__name__)
-
-ENCODERS = (Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3)
-"""The channel of each encoder, in their order."""
-
 
 Opened = TypeVar("Opened")
 
@@ -51,7 +45,7 @@ class Openings:
 
         Args:
             what: Names what is opened; of each, what was opened last is held.
-            way: All that it depends on beside the generation; equal values open alike.
+            way: All that it depends on beside the generation; equal values open the same.
 
         Raises:
             StoreError: The generation has no such thing.
@@ -65,117 +59,63 @@ class Openings:
 
 
 def open_channels(
-    generation: OpenGeneration,
-    encoders: Sequence[QueryEncoder],
-    settings: RetrievalSettings,
-    openings: Openings | None = None,
+    generation: OpenGeneration, encoders: Sequence[QueryEncoder], settings: RetrievalSettings, openings: Openings
 ) -> Channels:
-    """The configured channels over one generation; a dense one only where there is an encoder for it.
-
-    Args:
-        openings: What was opened before; all is opened anew where it is None.
-    """
-    opening = _Opening(generation, encoders, settings, openings or Openings())
-    wanted = [channel for channel in settings.channels if channel not in ENCODERS[len(encoders) :]]
+    """The configured channels over one generation; a dense one only where there is an encoder for it."""
+    searching_ways, following_ways = _searching(generation, encoders, settings), _following(generation, settings)
     searching: dict[Channel, SearchChannel] = {}
     following: dict[Channel, FollowingChannel] = {}
     missing: dict[str, str] = {}
-    for channel in dict.fromkeys(wanted):
+    for channel in settings.channels:
         try:
-            if channel in _FOLLOWING:
-                following[channel] = opening.of(channel, *_FOLLOWING[channel](opening))
-            else:
-                searching[channel] = opening.of(channel, *_SEARCHING[channel](opening))
+            if channel in following_ways:
+                following[channel] = openings.of(generation, channel.value, *following_ways[channel])
+            elif channel in searching_ways:
+                searching[channel] = openings.of(generation, channel.value, *searching_ways[channel])
         except StoreError as error:
             log.warning("without channel %s: %s", channel.value, error)
             missing[channel.value] = str(error)
     return Channels(searching, following, missing)
 
 
-Way: TypeAlias = tuple[object, Callable[[], Opened]]
-"""What of the settings a channel depends on, and what opens it under that alone."""
+# For each channel what of the settings it depends on, and what opens it under that alone.
+def _searching(
+    generation: OpenGeneration, encoders: Sequence[QueryEncoder], settings: RetrievalSettings
+) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
+    batch, threads, words = settings.encode_batch, settings.lexical_threads, settings.query_max_terms
 
+    def dense(encoder: QueryEncoder, compared: bool) -> Callable[[], SearchChannel]:
+        return lambda: DenseChannel(
+            encoder,
+            generation.dense(encoder.name),
+            batch,
+            tokens=generation.tokens(encoder.name) if compared else None,
+        )
 
-@dataclass(frozen=True)
-class _Opening:
-    generation: OpenGeneration
-    encoders: Sequence[QueryEncoder]
-    settings: RetrievalSettings
-    openings: Openings
-
-    def of(self, channel: Channel, way: object, opening: Callable[[], Opened]) -> Opened:
-        return self.openings.of(self.generation, channel.value, way, opening)
-
-    @cached_property
-    def edges(self) -> EdgeArrays:
-        return self.generation.graph.arrays()
-
-    def dense(self, place: int) -> Way[SearchChannel]:
-        encoder, batch = self.encoders[place], self.settings.encode_batch
-        # Only the default encoder's tokens are kept.
-        compared = self.settings.rerank.late_interaction and not place
-
-        def opened() -> SearchChannel:
-            index = self.generation.dense(encoder.name)
-            tokens = self.generation.tokens(encoder.name) if compared else None
-            return DenseChannel(encoder, index, batch, tokens=tokens)
-
-        return (encoder, batch, compared), opened
-
-    def lexical(self) -> Way[SearchChannel]:
-        threads = self.settings.lexical_threads
-        return threads, lambda: LexicalChannel(self.generation.lexical, threads)
-
-    def triggers(self) -> Way[SearchChannel]:
-        words = self.settings.query_max_terms
-
-        def opened() -> SearchChannel:
-            phrases = self.generation.chunks.trigger_phrases()
-            return TriggerChannel((Triggered(*phrase) for phrase in phrases), most_words=words)
-
-        return words, opened
-
-    def graph(self) -> Way[FollowingChannel]:
-        tuned, words = self.settings.graph, self.settings.query_max_terms
-
-        def opened() -> FollowingChannel:
-            spellings = self.generation.graph.spellings()
-            names = Vocabulary(spellings, longest=tuned.name_words, shortest=tuned.name_characters, most_words=words)
-            return GraphChannel(self.edges, names, tuned)
-
-        return (tuned, words), opened
-
-    def degree(self) -> Way[FollowingChannel]:
-        tuned = self.settings.degree
-
-        def opened() -> FollowingChannel:
-            excluded = self.generation.chunks.rows_of_tiers(tuned.excluded_tiers)
-            return DegreeChannel(self.edges, tuned, excluded=excluded)
-
-        return tuned, opened
-
-
-_SEARCHING: Mapping[Channel, Callable[[_Opening], Way[SearchChannel]]] = MappingProxyType(
-    {
-        **{channel: partial(_Opening.dense, place=place) for place, channel in enumerate(ENCODERS)},
-        Channel.LEXICAL: _Opening.lexical,
-        Channel.TRIGGERS: _Opening.triggers,
+    # Only the default encoder's tokens are stored.
+    tokens_of = [settings.rerank.late_interaction, *[False] * (len(encoders) - 1)]
+    by_vector = zip(ENCODERS, encoders, tokens_of, strict=False)
+    return {
+        **{channel: ((encoder, batch, compared), dense(encoder, compared)) for channel, encoder, compared in by_vector},
+        Channel.LEXICAL: (threads, lambda: LexicalChannel(generation.lexical, threads)),
+        Channel.TRIGGERS: (words, lambda: TriggerChannel(generation.chunks.trigger_phrases(), most_words=words)),
     }
-)
-
-_FOLLOWING: Mapping[Channel, Callable[[_Opening], Way[FollowingChannel]]] = MappingProxyType(
-    {Channel.GRAPH: _Opening.graph, Channel.DEGREE: _Opening.degree}
-)
 
 
-class LexicalChannel:
-    """Searches the text index; a batch of queries shares its threads."""
+def _following(
+    generation: OpenGeneration, settings: RetrievalSettings
+) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
+    graph, degree, words = settings.graph, settings.degree, settings.query_max_terms
 
-    def __init__(self, index: TextIndex, threads: int) -> None:
-        self._index = index
-        self._threads = threads
+    @cache
+    def edges() -> EdgeArrays:
+        return generation.graph.arrays()
 
-    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
-        """The `depth` best contents of each text."""
-        hits = self._index.search_many(texts, depth, self._threads, among)
-        return [Ranked(Hits(rows, scores)) for rows, scores in hits]
+    def by_activation() -> FollowingChannel:
+        spellings = generation.graph.spellings()
+        return GraphChannel(edges(), Vocabulary(spellings, longest=graph.name_words, most_words=words), graph)
+
+    def by_degree() -> FollowingChannel:
+        return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
+
+    return {Channel.GRAPH: ((graph, words), by_activation), Channel.DEGREE: (degree, by_degree)}

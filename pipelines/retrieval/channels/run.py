@@ -40,12 +40,12 @@ class Hits:
         """Rows with their scores, the best first.
 
         Examples:
-            >>> found = Hits.of([(7, 0.5), (3, 0.25)])
-            >>> len(found), list(found.head(1))
+            >>> hits = Hits.of([(7, 0.5), (3, 0.25)])
+            >>> len(hits), list(hits.head(1))
             (2, [(7, 0.5)])
         """
-        known = list(pairs)
-        rows, scores = zip(*known, strict=True) if known else ((), ())
+        ranked = list(pairs)
+        rows, scores = zip(*ranked, strict=True) if ranked else ((), ())
         return cls(np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64))
 
     def __len__(self) -> int:
@@ -62,8 +62,9 @@ class Hits:
 NOTHING = Hits.of(())
 
 
-DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
-"""Channels that find by meaning, one per encoder."""
+ENCODERS = (Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3)
+"""The channel of each encoder, in their order."""
+DENSE = frozenset(ENCODERS)
 
 log = logging.getLogger(__name__)
 
@@ -189,8 +190,11 @@ def run_channels(
         if wanting[channel]
     }
     rankings, failed = _at_once(searches, wanting, budget_s, threads)
+    first = [
+        {channel: ranked[at] for channel, ranked in rankings.items() if at in ranked} for at in range(len(requests))
+    ]
     follows = {
-        channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
+        channel: partial(_followed, each, of_channel[channel], [first[at] for at in wanting[channel]])
         for channel, each in channels.following.items()
         if wanting[channel]
     }
@@ -235,10 +239,6 @@ def _failure(future: Future[list[Ranked]], started: float, budget_s: float) -> s
     return None if error is None else f"{type(error).__name__}: {error}"
 
 
-def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:
-    return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
-
-
 def _searched(channel: SearchChannel, requests: Sequence[ChannelRequest]) -> list[Ranked]:
     return _to_depths(lambda some, depth: channel.search(*_texts(requests, some), depth), requests)
 
@@ -252,12 +252,12 @@ def _followed(
 
 
 def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], requests: Sequence[ChannelRequest]) -> list[Ranked]:
-    """What a channel finds for each, to its own depth: who is searched deeper in company would get another answer."""
-    found: dict[int, Ranked] = {}
+    """What a channel ranks for each, to its own depth: who is searched deeper in company would get another answer."""
+    rankings: dict[int, Ranked] = {}
     for depth in dict.fromkeys(each.depth for each in requests):
         some = [at for at, each in enumerate(requests) if each.depth == depth]
-        found |= dict(zip(some, find(some, depth), strict=True))
-    return [found[at] for at in range(len(requests))]
+        rankings |= dict(zip(some, find(some, depth), strict=True))
+    return [rankings[at] for at in range(len(requests))]
 
 
 def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
@@ -18,13 +18,29 @@ from pipelines.indexes.rows import RowSet
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
 from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorsOf
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.snapshot.ports import QueryEncoder, TokenEmbeddings, VectorIndex
+from pipelines.retrieval.snapshot.ports import QueryEncoder, TextIndex, TokenEmbeddings, VectorIndex
+
+_WORD = re.compile(r"\w+")
+
+Words = tuple[str, ...]
+
+
+class LexicalChannel:
+    """Searches the text index; a batch of queries shares its threads."""
+
+    def __init__(self, index: TextIndex, threads: int) -> None:
+        self._index = index
+        self._threads = threads
+
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """The `depth` best contents of each text."""
+        return [Ranked(Hits(*hits)) for hits in self._index.search_many(texts, depth, self._threads, among)]
 
 
 class DenseChannel:
     """Searches the vectors of one encoder; queries share encoder and FAISS batches.
 
-    Where the contents' token embeddings are kept, a query's own come from the forward pass that gives its vector.
+    Where the contents' token embeddings are stored, a query's own come from the forward pass that gives its vector.
     """
 
     def __init__(
@@ -37,40 +53,38 @@ class DenseChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` nearest contents of each text; any other content's cosine can be had as well."""
-        found: list[Ranked] = []
+        rankings: list[Ranked] = []
         for start in range(0, len(texts), self._batch):
             batch = slice(start, start + self._batch)
             vectors, matches = self._encoded(texts[batch])
             near = self._nearest(vectors, among[batch], depth)
-            found += (
-                self._ranked(ranking, vector, match)
-                for ranking, vector, match in zip(near, vectors, matches, strict=True)
-            )
-        return found
+            rankings += map(self._ranked, near, vectors, matches)
+        return rankings
 
     def _ranked(self, ranking: Hits, vector: np.ndarray, match: ScoreRows | None) -> Ranked:
-        stored = _ReadOnce(self._index)
+        stored = _LastRead(self._index)
         return Ranked(ranking, partial(_cosines, stored, vector), match, vector, partial(_cosines, stored), stored)
 
     def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Hits]:
-        for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
-            found = self._index.search(vectors[list(alike)], depth, rows)
-            yield from (_hits(*of_text) for of_text in zip(*found, strict=True))
+        for rows, group in groupby(range(len(vectors)), key=among.__getitem__):
+            for nearest, cosines in zip(*self._index.search(vectors[list(group)], depth, rows), strict=True):
+                count = int(np.count_nonzero(nearest >= 0))  # what pads stands last
+                yield Hits(nearest[:count], cosines[:count].astype(np.float64))
 
     def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
         stored = self._tokens
         if stored is None:
             return self._encoder.encode(texts), [None] * len(texts)
         vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
-        return vectors, [_Matches(of_text, stored) for of_text in tokens]
+        return vectors, [_TokenMatches(of_text, stored) for of_text in tokens]
 
 
 def _cosines(stored: VectorsOf, vector: np.ndarray, rows: Ints) -> Floats:
     return np.asarray(stored(rows) @ vector, dtype=np.float64)
 
 
-class _ReadOnce:
-    """Stored vectors for one query: who asks again for some of those that were read last gets what was read."""
+class _LastRead:
+    """Stored vectors for one query; those read last are served again without the index."""
 
     def __init__(self, index: VectorIndex) -> None:
         self._index = index
@@ -89,157 +103,117 @@ class _ReadOnce:
         return vectors
 
 
-class _Matches:
-    """How well contents match the tokens of one query, each compared once: what is looked at again is mostly shown."""
+class _TokenMatches:
+    """How well contents match the tokens of one query, each compared once: what is reranked is mostly shown."""
 
     def __init__(self, query: np.ndarray, stored: TokenEmbeddings) -> None:
         self._query = query
         self._stored = stored
-        self._known: dict[int, float] = {}
+        self._matches: dict[int, float] = {}
 
     def __call__(self, rows: Ints) -> Floats:
-        if not len(self._query):  # a text without tokens of its own matches everything alike
+        if not len(self._query):  # a text without tokens of its own matches everything equally
             return np.zeros(len(rows))
         asked = rows.tolist()
-        new = np.array([row for row in asked if row not in self._known], dtype=np.int64)
+        new = np.array([row for row in asked if row not in self._matches], dtype=np.int64)
         if len(new):
-            found = max_similarities(self._query, *self._stored.gathered(new)).tolist()
-            self._known.update(zip(new.tolist(), found, strict=True))
-        return np.array([self._known[row] for row in asked], dtype=np.float64)
-
-
-def _hits(rows: np.ndarray, cosines: np.ndarray) -> Hits:
-    # Best first, and ties by row, is how the index gives them; what pads stands last.
-    found = int(np.count_nonzero(rows >= 0))
-    return Hits(rows[:found], cosines[:found].astype(np.float64))
-
-
-_WORD = re.compile(r"\w+")
-
-Words = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Triggered:
-    """A phrase, and what it wants to be found.
-
-    Attributes:
-        rows: Rows of the contents it speaks for; the first one is found, the others are scored alike where another
-            channel finds them.
-    """
-
-    phrase: str
-    rows: tuple[int, ...]
+            matches = max_similarities(self._query, *self._stored.gathered(new)).tolist()
+            self._matches.update(zip(new.tolist(), matches, strict=True))
+        return np.array([self._matches[row] for row in asked], dtype=np.float64)
 
 
 class TriggerChannel:
-    """Finds contents whose trigger phrase stands in the query, word by word."""
+    """Ranks contents whose trigger phrase stands in the query, word by word."""
 
-    def __init__(self, triggers: Iterable[Triggered], *, most_words: int) -> None:
-        """Take triggers up.
+    def __init__(self, phrases: Iterable[tuple[str, tuple[int, ...]]], *, most_words: int) -> None:
+        """Take phrases up.
 
         Args:
+            phrases: Each with the rows of the contents it speaks for; the first one is ranked, the others have the same
+                score where another channel ranks them.
             most_words: Words of a query that are looked at.
         """
         self._most_words = most_words
-        wanted: defaultdict[Words, list[tuple[int, ...]]] = defaultdict(list)
-        for trigger in triggers:
-            if words := words_of(trigger.phrase):
-                wanted[words].append(trigger.rows)
-        self._wanted: Mapping[Words, Sequence[tuple[int, ...]]] = dict(wanted)
-        lengths: defaultdict[str, set[int]] = defaultdict(set)
-        for phrase in wanted:
-            lengths[phrase[0]].add(len(phrase))
-        self._lengths: Mapping[str, set[int]] = dict(lengths)
+        self._rows: defaultdict[Words, list[tuple[int, ...]]] = defaultdict(list)
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the phrases that begin with a word
+        for phrase, rows in phrases:
+            if words := _words_of(phrase):
+                self._rows[words].append(rows)
+                self._lengths[words[0]].add(len(words))
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` contents of each text by the share of its words that their longest trigger in it makes up."""
-        return [
-            self._found(words_of(text)[: self._most_words], rows, depth)
-            for text, rows in zip(texts, among, strict=True)
-        ]
+        words = (_words_of(text)[: self._most_words] for text in texts)
+        return [self._ranked(of_text, rows, depth) for of_text, rows in zip(words, among, strict=True)]
 
-    def _found(self, words: Words, among: RowSet | None, depth: int) -> Ranked:
+    def _ranked(self, words: Words, among: RowSet | None, depth: int) -> Ranked:
         scores: dict[int, float] = {}
         heads: set[int] = set()
         for phrase in self._phrases_in(words):
             share = len(phrase) / len(words)
-            for rows in self._wanted[phrase]:
+            for rows in self._rows[phrase]:
                 heads.add(rows[0])
                 scores |= {row: max(share, scores.get(row, 0.0)) for row in rows}
-        if not scores:
-            return Ranked(NOTHING, _none)
-        ranking = sorted(
-            ((row, scores[row]) for row in heads if among is None or among.mask[row]), key=lambda hit: (-hit[1], hit[0])
-        )
-        return Ranked(Hits.of(ranking[:depth]), _look_up(scores))
+        allowed = ((row, scores[row]) for row in heads if among is None or among.mask[row])
+        return Ranked(_best(allowed, depth), partial(_look_up, scores))
 
     def _phrases_in(self, words: Words) -> set[Words]:
         spans = (words[at : at + length] for at, word in enumerate(words) for length in self._lengths.get(word, ()))
-        return {span for span in spans if span in self._wanted}
+        return {span for span in spans if span in self._rows}
 
 
-def words_of(text: str) -> Words:
-    """The words of a text, case folded.
-
-    Examples:
-        >>> words_of("Disk full, NOW!")
-        ('disk', 'full', 'now')
-    """
+def _words_of(text: str) -> Words:
     return tuple(word.casefold() for word in _WORD.findall(text))
 
 
-def _look_up(scores: Mapping[int, float]) -> ScoreRows:
-    return lambda rows: np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+def _best(scores: Iterable[tuple[int, float]], depth: int) -> Hits:
+    return Hits.of(sorted(scores, key=lambda hit: (-hit[1], hit[0]))[:depth])
 
 
-def _none(rows: Ints) -> Floats:
-    return np.zeros(len(rows))
+def _look_up(scores: Mapping[int, float], rows: Ints) -> Floats:
+    return np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
 def with_learned_triggers(
     plan: Plan,
-    found: Mapping[Channel, Ranked],
+    by_channel: Mapping[Channel, Ranked],
     triggers: LearnedTriggers,
     row_of: Callable[[ContentHash], int | None],
     is_name: Callable[[str], bool],
 ) -> tuple[Plan, dict[Channel, Ranked]]:
-    """What the channels found and what learned triggers lead to; triggers on trial are told in the plan, and no more.
+    """Rankings and what learned triggers lead to (RET-17); triggers on trial are reported in the plan, and no more.
 
-    A content counts as found by the share of the query's words that are its triggers. Names that the generation knows
-    trigger nothing: they belong to its vocabulary, and lead to everything that bears them.
+    A content's score is the share of the query's words that are its triggers. Names that the generation knows trigger
+    nothing: they belong to its vocabulary, and lead to everything that bears them.
 
     Args:
-        found: Of one query, by channel; the trigger channel may be missing.
+        by_channel: Of one query; the trigger channel may be missing.
         row_of: Row of a content; None of one that the generation does not hold.
         is_name: Whether the generation knows an entity of that name.
     """
-    if Channel.TRIGGERS not in found:
-        return plan, dict(found)
-    if not triggers.count:
-        return plan, dict(found)
-    words = words_of(plan.text)
+    if Channel.TRIGGERS not in by_channel or not triggers.count:
+        return plan, dict(by_channel)
+    words = _words_of(plan.text)
     matched = [each for each in triggers.of(words) if not is_name(each.term)]
     trial: dict[str, str] = {each.content_hash: f"{LEARNED}{each.term}" for each in matched if each.on_trial}
-    told = replace(plan, understanding=replace(plan.understanding, shadowed=trial))
+    reported = replace(plan, understanding=replace(plan.understanding, shadowed=trial))
     shares: dict[int, float] = {}
     for trigger in matched:
         row = None if trigger.on_trial else row_of(trigger.content_hash)
         if row is not None and (plan.among is None or plan.among.mask[row]):
             shares[row] = shares.get(row, 0.0) + words.count(trigger.term) / len(words)
-    return told, {**found, Channel.TRIGGERS: _joined(found[Channel.TRIGGERS], shares, plan.depth)}
+    return reported, {**by_channel, Channel.TRIGGERS: _joined(by_channel[Channel.TRIGGERS], shares, plan.depth)}
 
 
 def _joined(declared: Ranked, learned: Mapping[int, float], depth: int) -> Ranked:
     if not learned:
         return declared
-    known = dict(declared.ranking)
-    scores = {row: max(learned.get(row, 0.0), known.get(row, 0.0)) for row in {*learned, *known}}
-    ranking = Hits.of(sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:depth])
+    ranked = dict(declared.ranking)
+    scores = {row: max(learned.get(row, 0.0), ranked.get(row, 0.0)) for row in {*learned, *ranked}}
     other = declared.score_rows
 
     def score_rows(rows: Ints) -> Floats:
-        taught = np.array([learned.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+        taught = _look_up(learned, rows)
         return taught if other is None else np.maximum(taught, other(rows))
 
-    return replace(declared, ranking=ranking, score_rows=score_rows)
+    return replace(declared, ranking=_best(scores.items(), depth), score_rows=score_rows)

@@ -30,65 +30,14 @@ from pipelines.retrieval.query.understanding import centroid, shift_of
 from pipelines.retrieval.settings import ExpansionSettings, RetrievalSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")
+_WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
 
 FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
-
-def feedback_variant(
-    query: str, first: Sequence[str], others: Sequence[str], settings: ExpansionSettings
-) -> Variant | None:
-    """The terms that tell the first results from the further ones, best first; None where there are none.
-
-    Pseudo-relevance feedback (Rocchio 1971; Lavrenko and Croft, SIGIR 2001), with the further results of the same
-    query as background: (share of the first texts) · ln((1 + texts) / (1 + texts with the term)).
-
-    Args:
-        first: Texts taken for relevant.
-        others: Texts found after them.
-    """
-    in_first, in_all = _document_frequencies(first), _document_frequencies([*first, *others])
-    query_terms = _terms(query)
-    texts = 1 + len(first) + len(others)
-    gains = {
-        term: count / len(first) * math.log(texts / (1 + in_all[term]))
-        for term, count in in_first.items()
-        # What one text alone says is about that text.
-        if term not in query_terms and len(term) >= settings.shortest_term and (count > 1 or len(first) == 1)
-    }
-    best = sorted(gains, key=lambda term: (-gains[term], term))[: settings.feedback_terms]
-    return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None
-
-
-def neighbour_variant(query: str, names: Iterable[str], settings: ExpansionSettings) -> Variant | None:
-    """Names that stand near those in the query, such as other spellings and what is mentioned beside them."""
-    query_terms = _terms(query)
-    others = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms]
-    nearest = others[: settings.neighbours]
-    return Variant(" ".join(nearest), NEIGHBOURS) if nearest else None
-
-
-def combined_scores(original: float, variants: Sequence[float], settings: ExpansionSettings) -> float:
-    """Mean of a content's scores for the query and its variants, the query counting more often.
-
-    Examples:
-        >>> from pipelines.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.expansion
-        >>> combined_scores(1.0, [0.25], tuned)  # (2 · 1 + 0.25) / 3
-        0.75
-    """
-    total = settings.original_weight * original + math.fsum(variants)
-    return total / (settings.original_weight + len(variants))
-
-
-def _terms(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}
-
-
-def _document_frequencies(texts: Iterable[str]) -> Counter[str]:
-    return Counter(term for text in texts for term in _terms(text))
-
-
-_WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
+MOST_WORDS = 100
+"""Of a query that is expanded at all: to a page of text other words add nothing but time."""
+SHORTEST_TERM = 3
+"""Characters of a term that an expansion adds: shorter ones stand in every text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +53,72 @@ class Hints:
     names_near: Callable[[str, int], Sequence[str]]
 
 
+def search_again(
+    plans: Sequence[Plan],
+    first_pass: ChannelRankings,
+    run: Callable[[Sequence[ChannelRequest]], ChannelRankings],
+    hints: Hints,
+    settings: RetrievalSettings,
+) -> tuple[list[Plan], ChannelRankings]:
+    """The plans after a first look, and all rankings, with those of queries that needed another pass.
+
+    Args:
+        run: A search through the channels for a batch.
+    """
+    revised = [revise_plan(plan, first_pass.of(at), hints, settings) for at, plan in enumerate(plans)]
+    # Whether the query's own words would match something else now.
+    changed = [(old.depth, old.channels) != (new.depth, new.channels) for old, new in zip(plans, revised, strict=True)]
+    repeated = [at for at, plan in enumerate(revised) if plan.understanding.variants or changed[at]]
+    if not repeated:
+        return revised, first_pass
+    requests = [request for at in repeated for request in _requests(revised[at], own=changed[at])]
+    second = run(requests)
+    rankings = {channel: dict(of_channel) for channel, of_channel in first_pass.rankings.items()}
+    failed = [*first_pass.failed]
+    places = iter(range(len(requests)))
+    for at in repeated:
+        own = next(places) if changed[at] else None
+        variants = [next(places) for _ in revised[at].understanding.variants]
+        first = first_pass.of(at) if own is None else second.of(own)
+        reasons = failed[at] if own is None else second.failed[own]
+        failed[at] = {**reasons, **{name: why for one in variants for name, why in second.failed[one].items()}}
+        for channel, ranked in _combined(first, [second.of(one) for one in variants], settings).items():
+            rankings.setdefault(channel, {})[at] = ranked
+    elapsed_ms = first_pass.elapsed_ms + second.elapsed_ms * len(requests) / len(plans)
+    return revised, ChannelRankings(rankings, failed, elapsed_ms)
+
+
+def _requests(plan: Plan, *, own: bool) -> list[ChannelRequest]:
+    """What is asked for a plan: its own text where that is to be searched again, and its variants."""
+    both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
+    again = [ChannelRequest(plan.text, plan.channels, plan.depth, plan.among)] if own else []
+    return [*again, *(ChannelRequest(each.text, both, plan.depth, plan.among) for each in plan.understanding.variants)]
+
+
 def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
-    """The plan after a first look at what was found; the same where that was enough."""
-    tuned = settings.understanding
-    vector = query_vector(by_channel)
-    memory = plan.query.memory
+    """The plan after a first look at the rankings; the same where they were enough."""
+    tuned, vector, memory = settings.understanding, query_vector(by_channel), plan.query.memory
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
     most = max((len(by_channel[channel].ranking) for channel in _WORDS_AND_MEANING if channel in by_channel), default=0)
     # Of a query that one channel was enough for, one hit is the answer.
     routed = plan.channels != settings.channels
     least = 1 if routed else tuned.expansion.fewer_than
-    few = most < least and len(first_rows(by_channel)) < least
-    channels = settings.channels if few else plan.channels
+    few = most < least and len(_first_rows(by_channel)) < least
     wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not (few or wanted):
         return plan
     understanding = replace(plan.understanding, shift=shift)
-    # To a text so long other words add nothing but time.
-    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
-        understanding = replace(
-            understanding, variants=_variants(plan.text, first_rows(by_channel), hints, tuned.expansion)
-        )
-    words = plan.text if few else plan.words
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= MOST_WORDS:
+        variants = _variants(plan.text, _first_rows(by_channel), hints, tuned.expansion)
+        understanding = replace(understanding, variants=variants)
     return replace(
-        plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels, words=words
+        plan,
+        understanding=understanding,
+        depth=round(plan.depth * widening),
+        channels=settings.channels if few else plan.channels,
+        words=plan.text if few else plan.words,
     )
-
-
-def needs_another_pass(before: Plan, after: Plan) -> bool:
-    """Whether anything changed that the channels would answer otherwise."""
-    return bool(after.understanding.variants) or _other(before, after)
-
-
-def _other(before: Plan, after: Plan) -> bool:
-    """Whether the query's own words would find something else now."""
-    return (before.depth, before.channels) != (after.depth, after.channels)
 
 
 def query_vector(by_channel: Mapping[Channel, Ranked]) -> np.ndarray | None:
@@ -156,28 +135,13 @@ def nearness_to_session(by_channel: Mapping[Channel, Ranked], memory: SessionMem
     return None if middle is None else partial(ranked.cosines, middle)
 
 
-def first_rows(by_channel: Mapping[Channel, Ranked]) -> list[int]:
-    """Rows that words and meaning found, those first that both rank high."""
+def _first_rows(by_channel: Mapping[Channel, Ranked]) -> list[int]:
+    """Rows that words and meaning rank, those first that both rank high."""
     ranks: defaultdict[int, float] = defaultdict(float)
     for channel in _WORDS_AND_MEANING:
         for rank, (row, _) in enumerate(by_channel[channel].ranking if channel in by_channel else (), start=1):
             ranks[row] += 1.0 / rank
     return sorted(ranks, key=lambda row: (-ranks[row], row))
-
-
-def combined(
-    original: Mapping[Channel, Ranked], variants: Sequence[Mapping[Channel, Ranked]], settings: ExpansionSettings
-) -> dict[Channel, Ranked]:
-    """The channels' rankings of a query and its variants as one, the query counting more often.
-
-    Channels other than words and meaning stand by what the query itself names.
-    """
-    return {
-        channel: _combined(ranked, [each[channel] for each in variants if channel in each], settings)
-        if channel in _WORDS_AND_MEANING
-        else ranked
-        for channel, ranked in original.items()
-    }
 
 
 def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
@@ -190,63 +154,71 @@ def _variants(text: str, first: Sequence[int], hints: Hints, settings: Expansion
     return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
 
 
-def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:
+def feedback_variant(
+    query: str, first: Sequence[str], others: Sequence[str], settings: ExpansionSettings
+) -> Variant | None:
+    """The terms that tell the first results from the further ones, best first; None where there are none.
+
+    Pseudo-relevance feedback (Rocchio 1971; Lavrenko and Croft, SIGIR 2001), with the further results of the same
+    query as background: (share of the first texts) · ln((1 + texts) / (1 + texts with the term)).
+
+    Args:
+        first: Texts taken for relevant.
+        others: Texts ranked after them.
+    """
+    in_first, in_all = (
+        Counter(term for text in texts for term in _terms(text)) for texts in (first, [*first, *others])
+    )
+    query_terms = _terms(query)
+    texts = 1 + len(first) + len(others)
+    gains = {
+        term: count / len(first) * math.log(texts / (1 + in_all[term]))
+        for term, count in in_first.items()
+        # What one text alone says is about that text.
+        if term not in query_terms and len(term) >= SHORTEST_TERM and (count > 1 or len(first) == 1)
+    }
+    best = sorted(gains, key=lambda term: (-gains[term], term))[: settings.feedback_terms]
+    return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None
+
+
+def neighbour_variant(query: str, names: Iterable[str], settings: ExpansionSettings) -> Variant | None:
+    """Names that stand near those in the query, such as other spellings and what is mentioned beside them."""
+    query_terms = _terms(query)
+    others = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms]
+    nearest = others[: settings.neighbours]
+    return Variant(" ".join(nearest), NEIGHBOURS) if nearest else None
+
+
+def _terms(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
+
+
+def _combined(
+    original: Mapping[Channel, Ranked], variants: Sequence[Mapping[Channel, Ranked]], settings: RetrievalSettings
+) -> Mapping[Channel, Ranked]:
+    """The channels' rankings of a query and its variants as one, the query counting more often.
+
+    Channels other than words and meaning stand by what the query itself names.
+    """
+    weight = settings.understanding.expansion.original_weight
+    combined = dict(original)
+    for channel in original.keys() & set(_WORDS_AND_MEANING) if variants else ():
+        others = [each[channel] for each in variants if channel in each]
+        combined[channel] = _mean_of(original[channel], others, weight)
+    return combined
+
+
+def _mean_of(original: Ranked, variants: Sequence[Ranked], weight: float) -> Ranked:
+    """Contents by the mean of their scores for the query, which counts `weight` times, and for its variants."""
     scored = [scores_of(ranked) for ranked in (original, *variants)]
     rows = np.unique(np.concatenate([ranked.ranking.rows for ranked in (original, *variants)]))
 
     def score_rows(rows: Ints) -> Floats:
         columns = zip(*(scores(rows).tolist() for scores in scored), strict=True)
-        return np.array([combined_scores(first, others, settings) for first, *others in columns], dtype=np.float64)
+        sums = [weight * own + math.fsum(others) for own, *others in columns]
+        return np.array(sums, dtype=np.float64) / (weight + len(variants))
 
     scores = score_rows(rows)
     order = np.lexsort((rows, -scores))
     scorer = None if original.score_rows is None else score_rows
     return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
-
-
-Run = Callable[[Sequence[ChannelRequest]], ChannelRankings]
-"""A search through the channels for a batch."""
-
-
-def search_again(
-    plans: Sequence[Plan],
-    first_pass: ChannelRankings,
-    run: Run,
-    hints: Hints,
-    settings: RetrievalSettings,
-) -> tuple[list[Plan], ChannelRankings]:
-    """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
-    revised = [revise_plan(plan, first_pass.of(at), hints, settings) for at, plan in enumerate(plans)]
-    repeated = [at for at, plan in enumerate(revised) if needs_another_pass(plans[at], plan)]
-    if not repeated:
-        return revised, first_pass
-    own = {
-        at: [ChannelRequest(plan.text, plan.channels, plan.depth, plan.among)]
-        for at, plan in enumerate(revised)
-        if _other(plans[at], plan)
-    }
-    requests = [asking for at in repeated for asking in (*own.get(at, ()), *_variants_asked(revised[at]))]
-    second = run(requests)
-    rankings, failed = (
-        {channel: dict(of_channel) for channel, of_channel in first_pass.rankings.items()},
-        [*first_pass.failed],
-    )
-    places = iter(range(len(requests)))
-    for at in repeated:
-        place = next(places) if at in own else None
-        variants = [next(places) for _ in revised[at].understanding.variants]
-        first, failed[at] = (
-            (first_pass.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
-        )
-        failed[at] = {**failed[at], **{name: why for one in variants for name, why in second.failed[one].items()}}
-        others = [second.of(one) for one in variants]
-        joined = combined(first, others, settings.understanding.expansion) if others else first
-        for channel, ranked in joined.items():
-            rankings.setdefault(channel, {})[at] = ranked
-    elapsed_ms = first_pass.elapsed_ms + second.elapsed_ms * len(requests) / len(plans)
-    return revised, ChannelRankings(rankings, failed, elapsed_ms)
-
-
-def _variants_asked(plan: Plan) -> list[ChannelRequest]:
-    both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
-    return [ChannelRequest(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]

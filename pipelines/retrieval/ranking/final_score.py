@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pipelines.domain.ranking import Query, Repeats, Signal
+from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
-from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Flags, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
-from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 
 BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
@@ -45,7 +45,9 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     support = _support(candidates.totals[numbers], np.append(starts, len(order)))
     best = _Best(numbers[starts], document[starts], place[starts], support)
     one, document_ids = _one_of_each(best, candidates.occurrences.documents)
-    placed = _placed(candidates, one, document_ids)
+    documents, places = candidates.documents.copy(), candidates.places.copy()
+    documents[one.number], places[one.number] = one.document, one.place
+    placed = replace(candidates, number=one.number, documents=documents, places=places, document_ids=document_ids)
     return best_first(placed.add_term(BONUS, one.support, factor))
 
 
@@ -53,17 +55,15 @@ def separate_chunks(candidates: Candidates) -> Candidates:
     """Every candidate for itself, speaking for each document it stands in."""
     numbers, documents, _ = _in_documents(candidates)
     several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
-    return candidates.replace(document_ids={number: tuple(documents[numbers == number].tolist()) for number in several})
+    document_ids = {number: tuple(documents[numbers == number].tolist()) for number in several}
+    return replace(candidates, document_ids=document_ids)
 
 
-Rerank = Callable[[Candidates, RetrievalSettings], Candidates]
-
-UNITS: Mapping[ResultUnit, Rerank] = MappingProxyType(
-    {
-        ResultUnit.DOCUMENT: lambda found, settings: collapse_documents(found, factor=settings.mpab_factor),
-        ResultUnit.CHUNK: lambda found, _settings: separate_chunks(found),
-    }
-)
+def in_units(candidates: Candidates, settings: RetrievalSettings) -> Candidates:
+    """Candidates as results of the configured unit."""
+    if settings.unit is ResultUnit.CHUNK:
+        return separate_chunks(candidates)
+    return collapse_documents(candidates, factor=settings.mpab_factor)
 
 
 class _Best(NamedTuple):
@@ -78,9 +78,9 @@ class _Best(NamedTuple):
 def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
     """Each candidate in each of its documents: its number, the document's, and its first place there."""
     occurrences = candidates.occurrences
-    kept = np.zeros(len(candidates.merged.query), dtype=bool)
-    kept[candidates.number] = True
-    first = occurrences.first[kept[occurrences.owner[occurrences.first]]]
+    present = np.zeros(len(candidates.merged.query), dtype=bool)
+    present[candidates.number] = True
+    first = occurrences.first[present[occurrences.owner[occurrences.first]]]
     return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
 
 
@@ -105,7 +105,7 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
     document_ids: dict[int, tuple[int, ...]] = {}
     if counts.max(initial=1) == 1:
         return best, document_ids
-    kept = np.ones(len(best.number), dtype=bool)
+    retained = np.ones(len(best.number), dtype=bool)
     added = np.where(np.isnan(best.support), 0.0, best.support)
     order = np.lexsort((-added, best.number))
     several = order[counts[best.number[order]] > 1]
@@ -113,15 +113,9 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
         same = several[lines].tolist()
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         document_ids[number] = tuple(best.document[same].tolist())
-        kept[same[1:]] = False
-    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), document_ids
-
-
-def _placed(candidates: Candidates, best: _Best, document_ids: Mapping[int, tuple[int, ...]]) -> Candidates:
-    """Some of the candidates, at these places, the lines of each query together."""
-    documents, places = candidates.documents.copy(), candidates.places.copy()
-    documents[best.number], places[best.number] = best.document, best.place
-    return candidates.replace(number=best.number, documents=documents, places=places, document_ids=document_ids)
+        retained[same[1:]] = False
+    some = _Best(best.number[retained], best.document[retained], best.place[retained], best.support[retained])
+    return some, document_ids
 
 
 REPEATED = "repeated"
@@ -139,20 +133,15 @@ def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty
         return candidates
     left, lowered = (np.zeros(len(candidates), dtype=bool) for _ in range(2))
     for at, lines in candidates.queries:
-        repeats = queries[at].repeats
-        if repeats is not Repeats.KEEP:
-            repeated = _given_before(candidates.take(lines), queries[at])
-            (left if repeats is Repeats.SUPPRESS else lowered)[lines] = repeated
+        query = queries[at]
+        if query.memory is not None and query.repeats is not Repeats.KEEP:
+            given = frozenset(query.memory.shown)
+            repeated = [content in given for content in candidates.take(lines).hashes]
+            (left if query.repeats is Repeats.SUPPRESS else lowered)[lines] = repeated
     if lowered.any():
         values = np.where(lowered, candidates.total, np.nan)
         candidates = candidates.add_term(REPEATED, values, -penalty)
     return best_first(candidates.take(~left))
-
-
-def _given_before(candidates: Candidates, query: Query) -> Flags:
-    """Which candidates the query's session was given, (n,)."""
-    given = frozenset(query.memory.shown) if query.memory is not None else frozenset()
-    return np.array([content in given for content in candidates.hashes], dtype=bool)
 
 
 ACROSS = "across_domains"
@@ -188,7 +177,7 @@ def _ranks(domains: np.ndarray) -> np.ndarray:
 def score_and_cut(
     candidates: Candidates,
     depths: Ints,
-    beliefs: Sequence[ReadableBeliefs],
+    beliefs: Sequence[Beliefs],
     weights: Sequence[SignalWeights],
     *,
     moments: Sequence[Moment],
@@ -197,7 +186,7 @@ def score_and_cut(
     """The best of each query by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
-    signals are told for the sake of the explanation and of feedback.
+    signals are there for the sake of the explanation and of feedback.
 
     Args:
         depths: How many are wanted for each query, (queries,).
@@ -205,10 +194,10 @@ def score_and_cut(
     """
     queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
-        kept = without_repeats(best_first(candidates), queries, penalty=penalty).head(depths)
-        return with_quality(kept, beliefs, moments, settings.quality)
-    told = with_quality(candidates, beliefs, moments, settings.quality)
-    counted = {part.signal for part in told.parts}
-    scored = best_first(weighed(told, weights, of=[signal for signal in SIGNALS if signal not in counted]))
+        best = without_repeats(best_first(candidates), queries, penalty=penalty).head(depths)
+        return with_quality(best, beliefs, moments, settings.quality)
+    judged = with_quality(candidates, beliefs, moments, settings.quality)
+    counted = {part.signal for part in judged.parts}
+    scored = best_first(weighed(judged, weights, of=[signal for signal in SIGNALS if signal not in counted]))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     return without_repeats(across, queries, penalty=penalty).head(depths)

@@ -1,4 +1,7 @@
-"""Stage 2: the channels' verdicts become one score (RET-9), by configured or by learned weights (RET-14)."""
+"""Stage 2: the channels' verdicts become one score (RET-9), by configured or by learned weights (RET-14).
+
+Every mode gives a hit a share and multiplies it with a weight; the modes differ in how a rank or score becomes a share.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import hashlib
 import statistics
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import TypeVar
 
 import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
+from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE
 from pipelines.retrieval.ranking.table import (
@@ -26,10 +30,9 @@ from pipelines.retrieval.ranking.table import (
     best_first,
 )
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 
-ChannelWeights = Mapping[Channel, float]
-Known = TypeVar("Known")
+ORDER_DRAWS = 400
+"""Draws of the weights behind "belongs above the next": its standard error is at most .025."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +41,40 @@ class SignalWeight:
 
     Attributes:
         value: The weight applied: the posterior mean, or this query's draw where it explores.
-        belief: What is believed about it.
     """
 
     value: float
     belief: WeightBelief
 
 
+ChannelWeights = Mapping[Channel, float]
+
 SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
 """Weights of the active signals for a candidate of this domain; they sum to 1."""
-
 
 WeightDraws = Callable[[Domain], Floats]
 """Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
-
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    """All weights that queries may be ranked by; the fusion mode says which are used.
-
-    Attributes:
-        signals: Of each query.
-    """
-
-    channels: ChannelWeights
-    signals: Sequence[SignalWeights]
+SharedWeights = dict[Hashable, tuple[SignalWeights, WeightDraws]]
+"""Weights of queries that are asked together, by what they depend on."""
 
 
-def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[Signal]) -> SignalWeights:
+def believed_in_common(
+    query: Query, beliefs: Beliefs, active: frozenset[Signal], shared: SharedWeights
+) -> tuple[SignalWeights, WeightDraws]:
+    """Weights and draws of them, the same ones for all queries of a batch that no belief tells apart."""
+    scope = (query.domain, query.model, query.agent, query.intent)
+    key = (id(beliefs), scope, active, query.query_id if query.explore else None)
+    if key not in shared:
+        shared[key] = believed_weights(query, beliefs, active), believed_draws(query, beliefs, active, ORDER_DRAWS)
+    return shared[key]
+
+
+def believed_weights(query: Query, beliefs: Beliefs, active: Collection[Signal]) -> SignalWeights:
     """Learned weights for the query's domain, or for each candidate's own where the query names none.
 
     An exploring query draws them once per domain, from a generator seeded by the query id and the domain: the same
-    query gets the same draw, whatever else it finds (ARC-9).
+    query gets the same draw, whatever else it ranks (ARC-9).
     """
 
     def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
@@ -77,59 +82,30 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
         believed = beliefs.weights(scope, active)
         if not query.explore:
             return {signal: SignalWeight(belief.mean, belief) for signal, belief in believed.items()}
-        drawn = beliefs.sampled_weights(scope, active, _generator(query.query_id, domain))
+        seed = hashlib.sha256(f"{domain.value}:{query.query_id}".encode("utf-8", "surrogatepass")).digest()
+        drawn = beliefs.sampled_weights(scope, active, np.random.default_rng(int.from_bytes(seed, "big")))
         return {signal: SignalWeight(drawn[signal], belief) for signal, belief in believed.items()}
 
-    return _each_once(query, of_domain)
+    once = cache(of_domain)
+    return lambda domain: once(query.domain or domain)
 
 
-def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Signal], n: int) -> WeightDraws:
+def believed_draws(query: Query, beliefs: Beliefs, active: Collection[Signal], n: int) -> WeightDraws:
     """Draws of the learned weights for the query's domain, or for each candidate's own where the query names none."""
 
-    def of_domain(domain: Domain) -> np.ndarray:
+    def of_domain(domain: Domain) -> Floats:
         drawn = beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
         weights = np.zeros((len(SIGNALS), n))
         for signal, of_signal in drawn.items():
             weights[SIGNAL_AT[signal]] = of_signal
         return weights
 
-    return _each_once(query, of_domain)
-
-
-def _each_once(query: Query, read: Callable[[Domain], Known]) -> Callable[[Domain], Known]:
-    """What is believed for the query's domain, or for each candidate's own, read once of each."""
-    by_domain: dict[Domain, Known] = {}
-
-    def of(domain: Domain) -> Known:
-        asked = query.domain or domain
-        if asked not in by_domain:
-            by_domain[asked] = read(asked)
-        return by_domain[asked]
-
-    return of
-
-
-Shared = dict[Hashable, tuple[SignalWeights, WeightDraws]]
-"""Weights of queries that are asked together, by what they depend on."""
-
-
-def believed_in_common(
-    query: Query, beliefs: ReadableBeliefs, active: frozenset[Signal], n: int, shared: Shared
-) -> tuple[SignalWeights, WeightDraws]:
-    """Weights and draws of them, the same ones for all queries of a batch that no belief tells apart."""
-    scope = (query.domain, query.model, query.agent, query.intent)
-    key = (id(beliefs), scope, active, query.query_id if query.explore else None)
-    found = shared.get(key)
-    if found is None:
-        found = shared[key] = (
-            believed_weights(query, beliefs, active),
-            believed_draws(query, beliefs, active, n),
-        )
-    return found
+    once = cache(of_domain)
+    return lambda domain: once(query.domain or domain)
 
 
 def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
-    """Candidates with what those of the weighed signals add that are told of each, in the order of `Signal`.
+    """Candidates with what those of the weighed signals add that each has, in the order of `Signal`.
 
     Args:
         weights: For each query, by the candidate's domain.
@@ -137,21 +113,14 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
     """
     believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
     weighing = frozenset().union(*believed).intersection(of)
-    counted = [at for at, signal in enumerate(SIGNALS) if signal in weighing]
+    counted = [signal for signal in SIGNALS if signal in weighing]
     shares = np.full((len(believed), len(counted)), np.nan)
     for line, each in enumerate(believed):
-        shares[line] = [each[SIGNALS[at]].value if SIGNALS[at] in each else np.nan for at in counted]
-    values = candidates.signals[candidates.number[:, None], np.array(counted, dtype=np.int64)]
-    parts = [_PARTS[at] for at in counted]
+        shares[line] = [each[signal].value if signal in each else np.nan for signal in counted]
+    places = np.array([SIGNAL_AT[signal] for signal in counted], dtype=np.int64)
+    values = candidates.signals[candidates.number[:, None], places]
+    parts = [ScoreTerm(signal.value, signal) for signal in counted]
     return candidates.add_terms(parts, values, shares[candidates.merged.scope[candidates.number]])
-
-
-_PARTS = tuple(ScoreTerm(signal.value, signal) for signal in SIGNALS)
-
-
-def _generator(query_id: str, domain: Domain) -> np.random.Generator:
-    digest = hashlib.sha256(f"{domain.value}:{query_id}".encode("utf-8", "surrogatepass")).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 Share = Callable[[Ints, Floats], Floats]
@@ -168,7 +137,7 @@ def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k
     """Fuse by rank: score = Σ over channels of weight / (k + rank).
 
     Args:
-        weights: Weight >= 0 of every channel that found anything; need not sum to 1.
+        weights: Weight >= 0 of every channel that ranked anything; need not sum to 1.
         k: Damping of the head, in ranks (Cormack, Clarke and Büttcher, SIGIR 2009, use 60).
 
     Returns:
@@ -196,29 +165,6 @@ def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *
     return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
 
 
-CONVERGENCE = "convergence"
-"""Name of the contribution by which channels that agree on a candidate speak for it."""
-
-
-def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
-    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that found anything found it.
-
-    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
-
-    Args:
-        candidates: Fused by a static mode.
-        bonus: Share of its score, >= 0, that a candidate gains which every channel found.
-    """
-    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
-    if bonus == 0.0 or len(counted) < 2:
-        return candidates
-    found = np.array([candidates.found(channel) for channel in counted], dtype=np.float64)
-    others = found.sum(axis=0) - 1.0
-    answering = np.sum([candidates.queries.most(of_channel) for of_channel in found], axis=0)
-    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
-    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
-
-
 def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
 
@@ -226,30 +172,53 @@ def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> 
         candidates: With the signals of their similarity to the query filled in.
         weights: For each query, by the candidate's domain.
     """
-    known = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
-    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in known]))
+    filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
+    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
 
 
-Fuse = Callable[[Candidates, Weighing, RetrievalSettings], Candidates]
+CONVERGENCE = "convergence"
+"""Name of the contribution by which channels that agree on a candidate speak for it."""
 
 
-def _static(fuse: Fuse) -> Fuse:
-    def fused(found: Candidates, by: Weighing, settings: RetrievalSettings) -> Candidates:
-        return with_convergence(fuse(found, by, settings), by.channels, bonus=settings.convergence_bonus)
+def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
+    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that ranked anything rank it.
 
-    return fused
+    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
+
+    Args:
+        candidates: Fused by a static mode.
+        bonus: Share of its score, >= 0, that a candidate gains which every channel ranked.
+    """
+    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
+    if bonus == 0.0 or len(counted) < 2:
+        return candidates
+    ranked = np.array([candidates.is_ranked_by(channel) for channel in counted], dtype=np.float64)
+    others = ranked.sum(axis=0) - 1.0
+    answering = np.sum([candidates.queries.most(of_channel) for of_channel in ranked], axis=0)
+    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
+    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
 
 
-FUSIONS: Mapping[FusionMode, Fuse] = MappingProxyType(
+def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
+    """Candidates by one score, best first, by the configured mode.
+
+    Args:
+        weights: Learned ones for each query, which only the learned mode uses.
+    """
+    if settings.fusion is FusionMode.LEARNED:
+        return learned_fusion(candidates, weights)
+    by_channel = settings.channel_weights
+    fused = _STATIC[settings.fusion](candidates, by_channel, settings)
+    return with_convergence(fused, by_channel, bonus=settings.convergence_bonus)
+
+
+_STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
     {
-        FusionMode.RRF: _static(
-            lambda found, by, settings: reciprocal_rank_fusion(found, by.channels, k=settings.rrf_k)
+        FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
+        FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
+        FusionMode.DBSF: lambda candidates, weights, tuned: distribution_based_fusion(
+            candidates, weights, sigmas=tuned.dbsf_sigmas
         ),
-        FusionMode.RSF: _static(lambda found, by, _settings: relative_score_fusion(found, by.channels)),
-        FusionMode.DBSF: _static(
-            lambda found, by, settings: distribution_based_fusion(found, by.channels, sigmas=settings.dbsf_sigmas)
-        ),
-        FusionMode.LEARNED: lambda found, by, _settings: learned_fusion(found, by.signals),
     }
 )
 
@@ -263,15 +232,14 @@ def relative(scores: Floats, floor: float | None) -> Floats:
 
 
 def _standardised(scores: Floats, sigmas: float) -> Floats:
-    known = scores.tolist()
-    mean, reach = statistics.fmean(known), sigmas * statistics.pstdev(known)
+    mean, reach = statistics.fmean(scores.tolist()), sigmas * statistics.pstdev(scores.tolist())
     # Scores that are all one are neither above nor below their mean.
     return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
 
 
 def channels_in(candidates: Candidates) -> list[Channel]:
-    """Channels that found any of the candidates, in their order."""
-    return [channel for channel in CHANNELS if candidates.found(channel).any()]
+    """Channels that ranked any of the candidates, in their order."""
+    return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
 
 
 def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
@@ -280,7 +248,7 @@ def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[C
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
     values = np.full((len(candidates), len(channels)), np.nan)
     for at, channel in enumerate(channels):
-        hits = np.flatnonzero(candidates.found(channel))
+        hits = np.flatnonzero(candidates.is_ranked_by(channel))
         ranks, scores = candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits]
         for _, lines in Groups.of(candidates.query[hits]):
             values[hits[lines], at] = share_of(channel)(ranks[lines], scores[lines])

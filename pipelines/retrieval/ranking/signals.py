@@ -1,24 +1,29 @@
-"""Signals of candidates: similarity, pseudo-relevance and quality (RET-13)."""
+"""Signals of candidates: similarity, pseudo-relevance and quality (RET-13).
+
+What is relevant lies close together (van Rijsbergen's cluster hypothesis), so that the first results of a search speak
+for what is like them (Rocchio 1971, with vectors for terms). Nobody's feedback is needed for that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
 from pipelines.domain.ids import ContentHash, question_of
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
+from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
 from pipelines.retrieval.ranking.table import CHANNEL_AT, CHANNELS, Candidates, Floats, Ints
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings
-from pipelines.retrieval.snapshot.documents import DOMAINS, NO_FACTS, Documents, GenerationFacts
-from pipelines.retrieval.snapshot.ports import ReadableBeliefs
+from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
+_SECONDS_PER_HOUR = 3600.0
 
 SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
     {
@@ -37,55 +42,37 @@ _SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
-SOMETIMES = frozenset(
-    {
-        Signal.LATE_INTERACTION,
-        Signal.CROSS_ENCODER,
-        Signal.PSEUDO_RELEVANCE,
-        Signal.ISOLATION,
-        Signal.AUTHORITY,
-        Signal.STRUCTURE,
-        Signal.PROPAGATED,
-        Signal.NOVELTY,
-        Signal.TIER,
-        Signal.VALIDATION,
-        Signal.CONGRUENCE,
-        Signal.SESSION,
-        Signal.PRECEDENT,
-    }
-)
-"""Signals that only some generations, queries and rerankers can tell."""
-_ALL = frozenset(Signal)
+ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.USAGE, Signal.TRUST, *SIMILARITY.values()})
+"""Signals that every generation and query has; others only some generations, queries and rerankers."""
 
 
-def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
+def answering(by_channel: Mapping[Channel, Ranked]) -> frozenset[Channel]:
     """Channels that have something to say about one query: words and meaning where they answered at all.
 
-    That neither found anything says something; that a query names no entity does not.
+    That neither ranked anything says something; that a query names no entity does not.
     """
     return frozenset(
         channel
-        for channel, ranked in found.items()
+        for channel, ranked in by_channel.items()
         if len(ranked.ranking) or channel is Channel.LEXICAL or channel in DENSE
     )
 
 
 def active_signals(
-    channels: Collection[Channel], without: Collection[Signal] = (), *, telling: Collection[Signal] = ()
+    channels: Collection[Channel], without: Collection[Signal] = (), *, available: Collection[Signal] = ()
 ) -> frozenset[Signal]:
     """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
-        without: Signals that are switched off: told, and not weighed.
-        telling: Signals that only some generations, queries and rerankers can tell, and these do.
+        without: Signals that are switched off: reported, and not weighed.
+        available: Signals that only some generations, queries and rerankers have, and these do.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
-    if DENSE.isdisjoint(channels):  # what it makes up for is a fault of finding by meaning
+    if DENSE.isdisjoint(channels):  # what it makes up for is a fault of search by vectors
         silent.add(Signal.ISOLATION)
-    silent |= SOMETIMES.difference(telling)
-    return _ALL - silent.union(without)
+    return ALWAYS.union(available).difference(silent, without)
 
 
 def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
@@ -94,30 +81,24 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
     Args:
         answered: The channels that answered each query.
     """
-    told = {Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))}
+    ranked = candidates.merged.ranks[candidates.number] > 0
+    by_meaning = np.logical_or.reduce(ranked[:, _DENSE_AT], axis=1)
+    ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
+    columns = {Signal.CROSS_VALIDATION: signals.cross_validation(ways)}
     for channel in CHANNELS:
-        says = [channel in channels for channels in answered]
-        if any(says):
+        answers = np.array([channel in channels for channels in answered])
+        if answers.any():
             values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
-            told[SIMILARITY[channel]] = (
-                values if all(says) else np.where(np.array(says)[candidates.query], values, np.nan)
-            )
-    return candidates.with_signals(told)
+            columns[SIMILARITY[channel]] = np.where(answers[candidates.query], values, np.nan)
+    return candidates.with_signals(columns)
 
 
-def _ways(candidates: Candidates) -> Ints:
-    """In how many ways, by words and by meaning, each candidate was found."""
-    found = candidates.merged.ranks[candidates.number] > 0
-    meaning = np.logical_or.reduce(found[:, _DENSE_AT], axis=1)
-    return np.asarray(found[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + meaning)
+def own_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
 
-
-def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel, Ranked]) -> list[float]:
-    """A channel's scores of the candidates of one query by the query's own words; 0 where it knows none.
-
-    What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
+    What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
     """
-    alone = found[channel].alone if channel in found else None
+    alone = by_channel[channel].alone if channel in by_channel else None
     if alone is None:
         scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()
         return scores
@@ -125,36 +106,30 @@ def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel,
     return [own.get(row, score) for row, score in zip(rows.tolist(), scores_of(alone)(rows).tolist(), strict=True)]
 
 
-def pseudo_relevance_signals(vectors: VectorsOf | None, settings: PseudoRelevanceSettings) -> frozenset[Signal]:
-    """The signal, where it is on and the vectors of a query's candidates can be had."""
-    return frozenset({Signal.PSEUDO_RELEVANCE} if settings.first and vectors is not None else ())
-
-
 def with_pseudo_relevance(
     candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: PseudoRelevanceSettings
 ) -> Candidates:
-    """Candidates told how like the first ones of their query they are, scaled among its own.
+    """Candidates with their likeness to the first ones of their query, scaled among its own.
 
-    First are those that words and meaning together put there, each as `vector` and `lexical` tell it and both alike:
-    the signal knows nothing of weights, so that it is the same whatever was learned.
+    First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
+    nothing of weights, so that it is the same whatever was learned.
 
     Args:
         candidates: With their similarity to the query.
-        vectors: Of each query; None where there are none: then nothing is told.
+        vectors: Of each query; None where there are none: then it has no such signal.
     """
-    able = [of_query is not None for of_query in vectors]
-    if not settings.first or not any(able):
+    able = np.array([of_query is not None for of_query in vectors])
+    if not settings.first or not able.any():
         return candidates
-    agreed = _agreed(candidates)
+    meaning, words = candidates.signal(Signal.VECTOR), candidates.signal(Signal.LEXICAL)
+    agreed = np.where(np.isnan(words), meaning, (meaning + words) / 2.0)
     likeness = np.full(len(candidates), np.nan)
     for query, lines in candidates.queries:
         of_query = vectors[query]
         if of_query is not None:
             likeness[lines] = likeness_to_first(of_query(candidates.rows[lines]), agreed[lines], settings)
     values = signals.pseudo_relevance(likeness, candidates.queries)
-    return candidates.with_signals(
-        {Signal.PSEUDO_RELEVANCE: np.where(np.array(able)[candidates.query], values, np.nan)}
-    )
+    return candidates.with_signals({Signal.PSEUDO_RELEVANCE: np.where(able[candidates.query], values, np.nan)})
 
 
 def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:
@@ -179,17 +154,6 @@ def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
     return np.where(total > 0.0, met / np.where(total > 0.0, total, 1.0), np.nan)
 
 
-def _agreed(candidates: Candidates) -> Floats:
-    """Mean of what words and meaning say of each candidate; what one of them says where the other is silent."""
-    meaning, words = candidates.signal(Signal.VECTOR), candidates.signal(Signal.LEXICAL)
-    return np.where(np.isnan(words), meaning, (meaning + words) / 2.0)
-
-
-_SECONDS_PER_HOUR = 3600.0
-
-Columns = dict[Signal, Floats]
-
-
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Who asks, when and after what: what quality depends on beside the content itself.
@@ -197,54 +161,50 @@ class Moment:
     Attributes:
         query: Who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10).
         now: Seconds since the epoch, what ages are measured to.
-        facts: What the generation tells.
-        usage_kept: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
+        usage_share: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
         nearness: Cosine of contents, by row, to what the session asked before; None without such a session.
     """
 
     query: Query
     now: float
-    facts: GenerationFacts = NO_FACTS
-    usage_kept: float = 1.0
+    facts: GenerationFacts = field(default_factory=GenerationFacts)
+    usage_share: float = 1.0
     nearness: ScoreRows | None = None
 
 
-def telling(
-    query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None, asked_before: bool
-) -> frozenset[Signal]:
-    """The signals that not every generation and query can tell, and these can."""
-    silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
-    asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
-    return (facts.available_signals - silent) | {signal for signal, tells in asked.items() if tells}
+def available_signals(moment: Moment, *, asked_before: bool) -> frozenset[Signal]:
+    """The signals that not every generation and query has, and these have."""
+    of_query = {Signal.SESSION: moment.nearness is not None, Signal.PRECEDENT: asked_before}
+    silent = {Signal.CONGRUENCE} if moment.query.intent == ANY else set()
+    return (moment.facts.available_signals - silent).union(signal for signal, has in of_query.items() if has)
 
 
 def with_quality(
-    candidates: Candidates, beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment], settings: QualitySettings
+    candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[Moment], settings: QualitySettings
 ) -> Candidates:
     """Candidates with the quality of the best document that each speaks for.
 
     Args:
         beliefs, moments: Of each query.
     """
-    alike = _alike(beliefs, moments)
-    if not alike.any():
-        told = _quality(candidates, beliefs[0], moments[0], settings) if len(alike) else {}
-    else:
-        told = {}
-        for at in np.unique(alike[candidates.query]).tolist():
-            lines = np.flatnonzero(alike[candidates.query] == at)
-            for signal, values in _quality(candidates.take(lines), beliefs[at], moments[at], settings).items():
-                told.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+    columns: dict[Signal, Floats] = {}
+
+    def fill(lines: Ints | slice, values_of: Mapping[Signal, Floats]) -> None:
+        for signal, values in values_of.items():
+            columns.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+
+    group = _equal_moments(beliefs, moments)[candidates.query]
+    for at in np.unique(group).tolist():
+        lines = np.flatnonzero(group == at)
+        fill(lines, _of_documents(candidates.take(lines), beliefs[at], moments[at], settings))
     hashes = candidates.hashes
     for query, own in candidates.queries:
-        of_query = _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query])
-        for signal, values in of_query.items():
-            told.setdefault(signal, np.full(len(candidates), np.nan))[own] = values
-    return candidates.with_signals(told)
+        fill(own, _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query]))
+    return candidates.with_signals(columns)
 
 
-def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Ints:
-    """For each query the first one that is asked by the like of it: what quality depends on is the same for both."""
+def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[Moment]) -> Ints:
+    """For each query the first one for which documents have the same quality."""
     seen: dict[Hashable, int] = {}
     asked = zip(beliefs, moments, strict=True)
     keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
@@ -252,35 +212,66 @@ def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Int
 
 
 def _of_question(
-    hashes: Sequence[ContentHash], rows: Ints, beliefs: ReadableBeliefs, moment: Moment
+    hashes: Sequence[ContentHash], rows: Ints, beliefs: Beliefs, moment: Moment
 ) -> Mapping[Signal, Floats]:
     """What came of contents when this and other questions were asked, and how near they are to their session's."""
-    question, kept = question_of(moment.query.text), moment.usage_kept
-    told = {Signal.USAGE: signals.usage(signals.dampened(beliefs.usage(hashes, question), kept))}
+    question, share = question_of(moment.query.text), moment.usage_share
+    columns = {Signal.USAGE: signals.usage(signals.dampened(beliefs.usage(hashes, question), share))}
     if beliefs.asked_before(question):
         before = beliefs.precedents(hashes, question)
-        told[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, kept))
+        columns[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, share))
     if moment.nearness is not None:
-        told[Signal.SESSION] = signals.session(moment.nearness(rows))
-    return told
+        columns[Signal.SESSION] = signals.session(moment.nearness(rows))
+    return columns
 
 
-def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
+def _of_documents(
+    candidates: Candidates, beliefs: Beliefs, moment: Moment, settings: QualitySettings
+) -> dict[Signal, Floats]:
     """Signals of candidates that hold whatever was asked, each (n,)."""
-    documents, facts = candidates.document, candidates.occurrences.documents
-    told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
-    if Signal.AUTHORITY in moment.facts.available_signals:
-        cited = moment.facts.authority(candidates.rows, facts.citations[documents])
-        told[Signal.AUTHORITY] = signals.authority(cited)
-    if Signal.ISOLATION in moment.facts.available_signals:
-        told[Signal.ISOLATION] = signals.isolation(moment.facts.isolation[candidates.rows])
-    if Signal.STRUCTURE in moment.facts.available_signals:
-        told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
-    return told
+    numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
+    ages = np.maximum(0.0, moment.now - documents.modified_at[numbers]) / _SECONDS_PER_HOUR  # NaN where not known
+    intent, half_life = moment.query.intent, settings.novelty_half_life_hours
+
+    def congruence(stored_for: str | None) -> float | None:
+        return None if stored_for is None else signals.congruence(stored_for, intent)
+
+    optional: Mapping[Signal, Callable[[], Floats]] = {
+        Signal.NOVELTY: lambda: signals.novelty(ages, boost=settings.novelty_boost, half_life_hours=half_life),
+        Signal.TIER: lambda: documents.tier.map(numbers, lambda word: signals.tier(word, settings.tiers)),
+        Signal.VALIDATION: lambda: documents.validation.map(
+            numbers, lambda word: signals.validation(word, settings.validations)
+        ),
+        Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
+        Signal.AUTHORITY: lambda: signals.authority(facts.authority(candidates.rows, documents.citations[numbers])),
+        Signal.ISOLATION: lambda: signals.isolation(facts.isolation[candidates.rows]),
+        Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
+    }
+    available = available_signals(moment, asked_before=False)
+    return {
+        Signal.FRESHNESS: signals.freshness(_fresh(numbers, documents, beliefs, ages)),
+        Signal.TRUST: _trusted(numbers, documents, beliefs, moment.query.model),
+        **{signal: values_of() for signal, values_of in optional.items() if signal in available},
+    }
+
+
+def _fresh(numbers: Ints, documents: Documents, beliefs: Beliefs, ages: Floats) -> Floats:
+    """Probability that documents are still accurate, by domain and age."""
+    domains = documents.domain[numbers]
+    fresh = np.zeros(len(numbers))
+    for at in np.unique(domains).tolist():
+        own = (domains == at).nonzero()[0]
+        fresh[own] = beliefs.freshness_many(DOMAINS[at], ages[own])
+    return fresh
+
+
+def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) -> Floats:
+    multipliers = documents.source.map(numbers, lambda source: beliefs.trust_multiplier(source, model))
+    return signals.trust(documents.trust_level[numbers], multipliers)
 
 
 def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
-    """Candidates told what their parts say for them: the best score among candidates below each in its document.
+    """Candidates with what their parts say for them: the best score among candidates below each in its document.
 
     Args:
         candidates: Scored so far; their scores are taken as they are, at most 1.
@@ -303,47 +294,6 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
         np.maximum.at(best, at[met], scores[some[met]] * settings.propagation**level)
         above[some] = parents[above[some]]
         level += 1
-    told = np.zeros(len(score))
-    np.maximum.at(told, occurrences.owner[order], best)
-    return candidates.with_signals({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
-
-
-def _believed(documents: Ints, facts: Documents, beliefs: ReadableBeliefs, moment: Moment) -> Columns:
-    """What is believed of documents by their age and their source."""
-    domains, ages = facts.domain[documents], _ages_hours(facts.modified_at[documents], moment.now)
-    fresh = np.zeros(len(documents))
-    for at, domain in enumerate(DOMAINS):
-        own = (domains == at).nonzero()[0]
-        if len(own):
-            fresh[own] = beliefs.freshness_many(domain, ages[own])
-    model = moment.query.model
-    multipliers = facts.source.numbers(documents, lambda source: beliefs.trust_multiplier(source, model))
-    return {
-        Signal.FRESHNESS: signals.freshness(fresh),
-        Signal.TRUST: signals.trust(facts.trust_level[documents], multipliers),
-    }
-
-
-def _declared(documents: Ints, facts: Documents, moment: Moment, settings: QualitySettings) -> Columns:
-    """What documents say of themselves, by the signals that this generation and this query know anything of."""
-    intent, boost, half_life = moment.query.intent, settings.novelty_boost, settings.novelty_half_life_hours
-    ages = _ages_hours(facts.modified_at[documents], moment.now)
-
-    def congruence(stored_for: str | None) -> float | None:
-        return None if stored_for is None else signals.congruence(stored_for, intent)
-
-    every: Mapping[Signal, Callable[[], Floats]] = {
-        Signal.NOVELTY: lambda: signals.novelty(ages, boost=boost, half_life_hours=half_life),
-        Signal.TIER: lambda: facts.tier.numbers(documents, lambda word: signals.tier(word, settings.tiers)),
-        Signal.VALIDATION: lambda: facts.validation.numbers(
-            documents, lambda word: signals.validation(word, settings.validations)
-        ),
-        Signal.CONGRUENCE: lambda: facts.intent.numbers(documents, congruence),
-    }
-    available = telling(moment.query, moment.facts, nearness=None, asked_before=False)
-    return {signal: tell() for signal, tell in every.items() if signal in available}
-
-
-def _ages_hours(modified_at: Floats, now: float) -> Floats:
-    """NaN where it is not known when a document was modified."""
-    return np.maximum(0.0, now - modified_at) / _SECONDS_PER_HOUR
+    propagated = np.zeros(len(score))
+    np.maximum.at(propagated, occurrences.owner[order], best)
+    return candidates.with_signals({Signal.PROPAGATED: signals.propagated(propagated[candidates.number])})

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.channels.run import NOTHING, Hits, ScoreRows
 from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, matches
-from pipelines.retrieval.snapshot.ports import ContentStore, StoredContent
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,11 +42,10 @@ class ScoreTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OccurrenceTable:
-    """Where the contents found for some queries stand, as far as each query may see it.
+    """Where candidates stand, as far as the filters of their queries let through.
 
     Attributes:
         contents: Content hash by row, ascending.
-        store: Where contents are read.
         documents: Facts of the generation's documents, by number.
         owner, place, document: A line per place: the candidate's number, the chunk's and its document's; in the order
             of candidates, each one's representative first.
@@ -55,7 +53,7 @@ class OccurrenceTable:
     """
 
     contents: Sequence[ContentHash]
-    store: ContentStore
+    store: ChunkStore
     documents: Documents
     owner: Ints
     place: Ints
@@ -65,17 +63,17 @@ class OccurrenceTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """What channels found: a candidate per query and content, numbered by query and then by content hash.
+    """What channels ranked: a candidate per query and content, numbered by query and then by content hash.
 
     Attributes:
-        query: Place in its batch of the query that it was found for, (candidates,).
+        query: Place in its batch of its query, (candidates,).
         row: Of the content in every index of the generation, (candidates,).
         domain: Place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,).
         scopes: The pairs of query and domain that there are, each once.
         scope: Place in `scopes` of its own, (candidates,).
-        ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not find it, (candidates, channels).
-        scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless; NaN
-            where none is known, (candidates, channels).
+        ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not, (candidates, channels).
+        scores: The channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN
+            where there is none, (candidates, channels).
     """
 
     query: Ints
@@ -89,20 +87,20 @@ class Merged:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Contents that at least one channel found: a line each, by query, and there by hash or the best first.
+    """Contents that at least one channel ranked: a line each, by query, and there by hash or the best first.
 
-    Columns that stages fill in are kept by the candidate's number, so that another order moves nothing but numbers.
+    Columns that stages fill in are stored by the candidate's number, so that another order moves nothing but numbers.
 
     Attributes:
         number: Of the candidate of each line, (n,).
         documents, places: Where it is shown: in the best document it speaks for, or its representative's before
             stage 3, (candidates,).
-        signals: Each of `SIGNALS` in [0, 1]; NaN where it is not told, (candidates, signals).
+        signals: Each of `SIGNALS` in [0, 1]; NaN where there is none, (candidates, signals).
         parts: What scores are made of so far; a stage adds to it and takes nothing away.
         values, weights: Of each part, (candidates, parts); NaN where it adds nothing to a candidate.
         totals: The score: the sum of values times weights, rounded once, (candidates,).
         document_ids: Documents by candidate number, the best first, of those that speak for several.
-        alike: Documents of near-duplicates by number of the candidate that stands for them.
+        duplicates: Documents of near-duplicates by number of the candidate that stands for them.
     """
 
     occurrences: OccurrenceTable
@@ -116,7 +114,7 @@ class Candidates:
     weights: Floats
     totals: Floats
     document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    alike: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.number)
@@ -163,12 +161,12 @@ class Candidates:
         return [contents[row] for row in self.rows.tolist()]
 
     @property
-    def contents(self) -> Sequence[StoredContent]:
+    def contents(self) -> Sequence[Content]:
         """The content of each line, read now."""
         return self.occurrences.store.contents(self.rows)
 
-    def found(self, channel: Channel) -> Flags:
-        """Which candidates a channel found, (n,)."""
+    def is_ranked_by(self, channel: Channel) -> Flags:
+        """Which candidates a channel ranked, (n,)."""
         return self.ranks_of(channel) > 0
 
     def ranks_of(self, channel: Channel) -> Ints:
@@ -176,11 +174,11 @@ class Candidates:
         return np.asarray(self.merged.ranks[self.number, CHANNEL_AT[channel]])
 
     def scores_of(self, channel: Channel) -> Floats:
-        """A channel's score of each candidate, (n,); NaN where it knows none."""
+        """A channel's score of each candidate, (n,); NaN where there is none."""
         return np.asarray(self.merged.scores[self.number, CHANNEL_AT[channel]])
 
     def signal(self, signal: Signal) -> Floats:
-        """A signal of each candidate, (n,); NaN where it is not told."""
+        """A signal of each candidate, (n,); NaN where there is none."""
         return np.asarray(self.signals[self.number, SIGNAL_AT[signal]])
 
     def uris(self, number: int) -> tuple[str, ...]:
@@ -190,7 +188,7 @@ class Candidates:
 
     def take(self, lines: Ints | Flags | slice) -> Candidates:
         """Some lines, in the order asked for; those of each query stay together."""
-        return self.replace(number=self.number[lines])
+        return replace(self, number=self.number[lines])
 
     def first(self, depth: Ints | int) -> Ints:
         """The first lines of each query.
@@ -203,15 +201,14 @@ class Candidates:
 
     def head(self, depth: Ints | int) -> Candidates:
         """The first of each query; see `first`."""
-        lines = self.first(depth)
-        return self if len(lines) == len(self) else self.take(lines)
+        return self.take(self.first(depth))
 
     def with_signals(self, signals: Mapping[Signal, Floats]) -> Candidates:
-        """The same candidates with more signals told, of each line."""
-        known = self.signals.copy()
+        """The same candidates with more signals, of each line."""
+        columns = self.signals.copy()
         for signal, values in signals.items():
-            known[self.number, SIGNAL_AT[signal]] = values
-        return self.replace(signals=known)
+            columns[self.number, SIGNAL_AT[signal]] = values
+        return replace(self, signals=columns)
 
     def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
         """The same candidates with further addends to their scores.
@@ -221,64 +218,46 @@ class Candidates:
         """
         some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
         numbers = self.number[some]
-        known, shares = (
+        all_values, shares = (
             _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))
         )
         totals = self.totals.copy()
-        totals[numbers] = exact_sums(known[numbers] * shares[numbers])
-        return self.replace(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
-
-    def replace(self, **changes: Any) -> Candidates:
-        """The same with other columns; what was derived from columns that stay is kept."""
-        known = vars(self).copy()
-        for column in changes:
-            for name in _FROM.get(column, ()):
-                known.pop(name, None)
-        known.update(changes)
-        made = object.__new__(Candidates)
-        vars(made).update(known)
-        return made
+        totals[numbers] = exact_sums(all_values[numbers] * shares[numbers])
+        return replace(self, parts=(*self.parts, *parts), values=all_values, weights=shares, totals=totals)
 
     def add_term(self, name: str, values: Floats, weight: float) -> Candidates:
         """The same with one more addend, values · weight; NaN where it adds nothing."""
         return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
 
 
-_FROM: Mapping[str, Sequence[str]] = MappingProxyType(
-    {"number": ("query", "queries", "rows", "domain", "total"), "totals": ("total",)}
-)
-"""What is derived from a column that may change."""
-
-
 def best_first(candidates: Candidates) -> Candidates:
     """Candidates of each query by score, ties by content hash."""
-    keys = (candidates.number, -candidates.total, candidates.query)
-    return candidates.take(np.lexsort(keys if len(candidates.queries.owners) > 1 else keys[:2]))
+    return candidates.take(np.lexsort((candidates.number, -candidates.total, candidates.query)))
 
 
-def _widened(known: Floats, numbers: Ints, more: Floats) -> Floats:
+def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
     """Columns with further ones, which some candidates have values in."""
-    before = known.shape[1]
-    wider = np.full((len(known), before + more.shape[1]), np.nan)
-    wider[:, :before] = known
+    before = columns.shape[1]
+    wider = np.full((len(columns), before + more.shape[1]), np.nan)
+    wider[:, :before] = columns
     wider[numbers, before:] = more
     return wider
 
 
 def merge(
-    found: Sequence[Mapping[Channel, Hits]],
+    by_channel: Sequence[Mapping[Channel, Hits]],
     scorers: Sequence[Mapping[Channel, ScoreRows]],
     *,
     contents: Sequence[ContentHash],
-    store: ContentStore,
+    store: ChunkStore,
     documents: Documents,
     filters: Sequence[Mapping[str, str]],
 ) -> Candidates:
-    """One candidate per query and content, knowing every channel that found it.
+    """One candidate per query and content, with every channel that ranked it.
 
     Args:
-        found: Of each query, by channel.
-        scorers: Of each query, by channel: what scores contents that the channel did not find. What a channel did not
+        by_channel: Of each query.
+        scorers: Of each query, by channel: what scores contents that the channel did not rank. What a channel did not
             rank is not thereby unlike the query: a similarity that is known must not count as none.
         contents: Content hash by row, ascending: so the order of rows is that of hashes.
         documents: Of the generation, by number.
@@ -287,7 +266,7 @@ def merge(
     size = max(1, len(contents))
     hits = [
         (query, channel, each)
-        for query, of_query in enumerate(found)
+        for query, of_query in enumerate(by_channel)
         for channel, each in of_query.items()
         if len(each)
     ]
@@ -308,34 +287,34 @@ def merge(
             if some[at := CHANNEL_AT[channel]]:
                 # All are scored, though some are known: whoever reads contents for that, reads all of them once.
                 np.copyto(scores[own, at], score(row[own]), where=missing[:, at])
-    occurrences = standings_of(contents, store, documents, store.standings(row), query=query, filters=filters)
+    occurrences = occurrences_of(contents, store, documents, query=query, row=row, filters=filters)
     return table_of(occurrences, query, row, ranks, scores)
 
 
-def standings_of(
+def occurrences_of(
     contents: Sequence[ContentHash],
-    store: ContentStore,
+    store: ChunkStore,
     documents: Documents,
-    places: tuple[Ints, Ints, Ints],
     *,
     query: Ints,
+    row: Ints,
     filters: Sequence[Mapping[str, str]],
 ) -> OccurrenceTable:
     """Places of contents that the filters of their queries let through.
 
     Args:
-        places: As `store` gives them for the contents of the candidates.
-        query: Of each candidate.
+        query, row: Of each candidate.
         filters: Of each query.
     """
-    owner, place, document = places
+    owner, place, document = store.standings(row)
     if any(filters):
         asked = query[owner] * len(documents.facts) + document
-        known, of_place = np.unique(asked, return_inverse=True)
-        pairs = (divmod(pair, len(documents.facts)) for pair in known.tolist())
-        holds = np.array([matches(documents.facts[number], filters[who]) for who, number in pairs], dtype=bool)
-        kept = holds[of_place]
-        owner, place, document = owner[kept], place[kept], document[kept]
+        distinct, of_place = np.unique(asked, return_inverse=True)
+        pairs = (divmod(pair, len(documents.facts)) for pair in distinct.tolist())
+        holds = np.array([matches(documents.facts[number], filters[who]) for who, number in pairs], dtype=bool)[
+            of_place
+        ]
+        owner, place, document = owner[holds], place[holds], document[holds]
     # A content's places in one document follow one another.
     first = np.ones(len(owner), dtype=bool)
     first[1:] = (owner[1:] != owner[:-1]) | (document[1:] != document[:-1])
@@ -343,16 +322,13 @@ def standings_of(
 
 
 def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
-    """Candidates by number, each at its representative, of which nothing is told yet."""
+    """Candidates by number, each at its representative, without signals."""
     count = len(row)
     at = occurrences.owner.searchsorted(np.arange(count))
     document = occurrences.document[at]
     domain, nothing = occurrences.documents.domain[document], np.zeros((count, 0))
-    pair = query * len(DOMAINS) + domain
-    there = np.zeros(pair.max(initial=-1) + 1, dtype=bool)
-    there[pair] = True
-    scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in there.nonzero()[0].tolist()]
-    scope = (there.cumsum() - 1)[pair]
+    pairs, scope = np.unique(query * len(DOMAINS) + domain, return_inverse=True)
+    scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in pairs.tolist()]
     return Candidates(
         occurrences,
         Merged(query, row, domain, scopes, scope, ranks, scores),
@@ -367,18 +343,15 @@ def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, 
     )
 
 
-Head = dict[Channel, tuple[tuple[ContentHash, float], ...]]
-
-
-def head(found: Mapping[Channel, Hits], depth: int, contents: Sequence[ContentHash]) -> Head:
+def head(
+    by_channel: Mapping[Channel, Hits], depth: int, contents: Sequence[ContentHash]
+) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:
     """The contents that each channel ranked first to `depth` for one query, with its scores, best first.
 
     Args:
         contents: Content hash by row.
     """
-    kept = {channel: found[channel].head(depth) for channel in CHANNELS if channel in found}
+    heads = {channel: by_channel[channel].head(depth) for channel in CHANNELS if channel in by_channel}
     return {
-        channel: tuple(zip([contents[row] for row in hits.rows.tolist()], hits.scores.tolist(), strict=True))
-        for channel, hits in kept.items()
-        if len(hits)
+        channel: tuple((contents[row], score) for row, score in hits) for channel, hits in heads.items() if len(hits)
     }

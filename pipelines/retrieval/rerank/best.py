@@ -1,4 +1,4 @@
-"""The best candidates, looked at again: each reranker tells a signal, whose learned share is its blend (RET-10)."""
+"""The best candidates, scored again: each reranker gives a signal, whose learned weight is its blend (RET-10)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,127 +21,107 @@ from pipelines.retrieval.snapshot.ports import PairScorer
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Reranker:
-    """One way to look again.
-
-    Attributes:
-        values: The signal of each of some contents, by row, in [0, 1].
-    """
-
-    signal: Signal
-    values: Callable[[Ints], Floats]
-
-
-@dataclass(frozen=True, slots=True)
-class Rerankers:
-    """What looks again at the candidates of one query, and why others that are wanted do not."""
-
-    used: tuple[Reranker, ...]
-    left_out: Mapping[str, str]
-
-    @property
-    def signals(self) -> frozenset[Signal]:
-        """What they tell."""
-        return frozenset(each.signal for each in self.used)
-
-
 TextsOf = Callable[[Ints], Sequence[str]]
 """Texts of contents, by row."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rerankers:
+    """What scores the candidates of one query again: by signal, the values in [0, 1] of contents by row.
+
+    Attributes:
+        left_out: Why others that are wanted do not, by name.
+    """
+
+    used: Mapping[Signal, ScoreRows]
+    left_out: Mapping[str, str]
+
+
 def rerankers(
     text: str,
-    found: Mapping[Channel, Ranked],
+    by_channel: Mapping[Channel, Ranked],
     pairs: PairScorer | None,
     settings: RetrievalSettings,
     *,
     wanted: Collection[Channel],
     texts_of: TextsOf,
 ) -> Rerankers:
-    """What is switched on and can look at this query's candidates.
+    """What is switched on and can score this query's candidates.
 
     Args:
         text: The query.
         pairs: The cross-encoder, where there is one.
         wanted: Channels that the query asks: without the dense one there are no tokens of it, and nothing is missed.
     """
-    used: list[Reranker] = []
+    used: dict[Signal, ScoreRows] = {}
     left_out: dict[str, str] = {}
     if settings.rerank.late_interaction:
-        match = matcher(found)
+        match = matcher(by_channel)
         if match is not None:
-            values = values_of(match, settings.rerank.span)
-            used.append(Reranker(Signal.LATE_INTERACTION, values))
+            used[Signal.LATE_INTERACTION] = partial(_late_interaction, match, settings.rerank.span)
         elif Channel.DENSE in wanted:
-            left_out[Signal.LATE_INTERACTION.value] = why_not(found)
+            left_out[Signal.LATE_INTERACTION.value] = (
+                "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"
+                if Channel.DENSE in by_channel
+                else "there are no tokens of the query, since the dense channel was left out"
+            )
     if pairs is not None:
-        used.append(Reranker(Signal.CROSS_ENCODER, _values_of(pairs, text, texts_of)))
+        used[Signal.CROSS_ENCODER] = partial(_cross_encoder, pairs, text, texts_of)
     elif settings.rerank.cross_encoder.model:
         left_out[Signal.CROSS_ENCODER.value] = "no cross-encoder was loaded here"
-    return Rerankers(tuple(used), left_out)
+    return Rerankers(used, left_out)
+
+
+def matcher(by_channel: Mapping[Channel, Ranked]) -> ScoreRows | None:
+    """What compares any contents with the query token by token; None where no channel can."""
+    return next((ranked.match_rows for ranked in by_channel.values() if ranked.match_rows is not None), None)
+
+
+def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
+    return signals.late_interaction(match(rows), span)
+
+
+def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextsOf, rows: Ints) -> Floats:
+    return signals.cross_encoder(pairs.score(query, texts_of(rows)))
 
 
 def reranked(
     candidates: Candidates,
-    looks: Sequence[Rerankers],
+    by_query: Sequence[Rerankers],
     weights: Sequence[SignalWeights],
     settings: RetrievalSettings,
 ) -> tuple[Candidates, list[dict[str, str]]]:
-    """The best candidates of each query told and scored by each reranker, among the others as they were, in new order.
+    """The best candidates of each query scored by each reranker, among the others as they were, in new order.
 
-    All look at the same ones: the best by fused score. Others lack the signals, which adds nothing to their score.
+    All score the same ones: the best by fused score. Others lack the signals, which adds nothing to their score.
 
     Args:
         candidates: Best first by fused score.
-        looks, weights: Of each query.
+        by_query, weights: Of each query.
 
     Returns:
-        Best first; and for each query why wanted rerankers told nothing, by name.
+        Best first; and for each query why wanted rerankers gave nothing, by name.
     """
-    lines, failed = candidates.first(settings.rerank.depth), [dict(each.left_out) for each in looks]
+    lines, failed = candidates.first(settings.rerank.depth), [dict(each.left_out) for each in by_query]
     best = candidates.take(lines)
-    for signal in dict.fromkeys(look.signal for each in looks for look in each.used):
+    for signal in dict.fromkeys(signal for each in by_query for signal in each.used):
         values = np.full(len(candidates), np.nan)
         for query, own in best.queries:
-            values[lines[own]] = _looked_at(best.rows[own], signal, looks[query], failed[query])
+            values[lines[own]] = _values(best.rows[own], signal, by_query[query], failed[query])
         candidates = candidates.with_signals({signal: values})
-        # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
+        # The other modes rank by fusion alone: there the signal is for explanation and feedback.
         if settings.fusion is FusionMode.LEARNED:
             candidates = weighed(candidates, weights, of=[signal])
     return best_first(candidates), failed
 
 
-def _looked_at(rows: Ints, signal: Signal, looks: Rerankers, failed: dict[str, str]) -> Floats | float:
-    """The signal of contents; NaN where nothing tells it, and then `failed` says why if something should have."""
-    look = next((each for each in looks.used if each.signal is signal), None)
-    if look is None:
+def _values(rows: Ints, signal: Signal, by_signal: Rerankers, failed: dict[str, str]) -> Floats | float:
+    """The signal of contents; NaN where no reranker gives it, and then `failed` says why if one should have."""
+    if signal not in by_signal.used:
         return math.nan
     try:
-        return look.values(rows)
+        return by_signal.used[signal](rows)
     except ModelUnavailableError as error:
         log.warning("%s left out: %s", signal.value, error)
         failed[signal.value] = str(error)
         return math.nan
-
-
-def _values_of(pairs: PairScorer, query: str, texts_of: TextsOf) -> Callable[[Ints], Floats]:
-    return lambda rows: signals.cross_encoder(pairs.score(query, texts_of(rows)))
-
-
-def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:
-    """What compares any contents with the query token by token; None where no channel can."""
-    return next((ranked.match_rows for ranked in found.values() if ranked.match_rows is not None), None)
-
-
-def values_of(match: ScoreRows, span: float) -> Callable[[Ints], Floats]:
-    """The signal of contents, each in [0, 1]: how near its match comes to the best of theirs."""
-    return lambda rows: signals.late_interaction(match(rows), span)
-
-
-def why_not(found: Mapping[Channel, Ranked]) -> str:
-    """Why no channel can compare tokens."""
-    if Channel.DENSE not in found:
-        return "there are no tokens of the query, since the dense channel was left out"
-    return "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -17,9 +17,9 @@ MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
 
 
-def vectors_of(found: Mapping[Channel, Ranked]) -> VectorsOf | None:
+def vectors_of(by_channel: Mapping[Channel, Ranked]) -> VectorsOf | None:
     """The stored vectors by the first encoder; None where the dense channel did not answer."""
-    return found[Channel.DENSE].vectors if Channel.DENSE in found else None
+    return by_channel[Channel.DENSE].vectors if Channel.DENSE in by_channel else None
 
 
 Passes = Callable[[Candidates], bool]
@@ -42,7 +42,7 @@ def diverse(
     Args:
         candidates: Best first by final score, more of each query than are shown where there are more.
         ks: How many are shown of each query, (queries,).
-        vectors: Of each query; None where no vectors are kept: then nothing is known to be alike.
+        vectors: Of each query; None where no vectors are kept: then nothing counts as a duplicate.
         passes: Of each query.
     """
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
@@ -65,7 +65,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     """
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
-    alike: dict[int, tuple[str, ...]] = {}
+    duplicates: dict[int, tuple[str, ...]] = {}
     for query, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
         cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
@@ -76,28 +76,29 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
             stays[[lines.start + place for place in left_out]] = False
-            alike[int(compared[at])] = _uris(candidates, compared[left_out])
-    if settings.mmr <= 0.0 and not alike:
+            uris = (uri for number in compared[left_out].tolist() for uri in candidates.uris(number))
+            duplicates[int(compared[at])] = tuple(dict.fromkeys(uris))
+    if settings.mmr <= 0.0 and not duplicates:
         return candidates
     lowered = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
-    return best_first(lowered.replace(alike={**lowered.alike, **alike}).take(stays))
+    return best_first(replace(lowered, duplicates=duplicates).take(stays))
 
 
 def cosines_of(vectors: VectorsOf | None, rows: Ints, settings: DiversitySettings) -> np.ndarray | None:
     """Of contents to one another, (n, n), −1 to themselves; None where they change nothing of what is shown."""
-    if vectors is None or (settings.mmr <= 0.0 and settings.alike > 1.0):
+    if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
         return None
     unit = vectors(rows)
     cosines: np.ndarray = np.fmax(unit @ unit.T, -1.0)  # what is no number is like nothing
     np.fill_diagonal(cosines, -1.0)
-    return None if settings.mmr <= 0.0 and cosines.max() < settings.alike else cosines
+    return None if settings.mmr <= 0.0 and cosines.max() < settings.duplicate_cosine else cosines
 
 
 def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Ints, Floats]:
     """The order of score − mmr · greatest cosine to what is kept before, under many draws of scores at once.
 
     Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
-    kept unless that cosine reaches `alike`: then it is a near-duplicate. A search is one draw.
+    kept unless that cosine reaches `duplicate_cosine`: then it is a near-duplicate. A search is one draw.
 
     Args:
         scores: Of each candidate under each draw, (n, draws); of each draw its best `depth` are compared.
@@ -119,17 +120,17 @@ def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversityS
         waiting[each, place] = -np.inf
         # Rows, not columns: a product of matrices need not be symmetric to the last bit.
         to_others = cosines.take(at[:, None] * len(cosines) + order)
-        np.maximum(nearest, to_others, out=nearest, where=(reached < settings.alike)[:, None])
-    taken[taken >= settings.alike] = np.nan
+        np.maximum(nearest, to_others, out=nearest, where=(reached < settings.duplicate_cosine)[:, None])
+    taken[taken >= settings.duplicate_cosine] = np.nan
     return turns, taken
 
 
 def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[int]]:
     """Near-duplicates of one draw by the one kept before them that each is most like, the first of equals."""
     twins: dict[int, list[int]] = {}
-    kept, left_out = np.flatnonzero(~np.isnan(taken)), np.flatnonzero(np.isnan(taken))
-    likeness = np.where(kept[:, None] < left_out, cosines[turns[kept][:, None], turns[left_out]], -np.inf)
-    for at, twin in zip(turns[kept[likeness.argmax(axis=0)]].tolist(), turns[left_out].tolist(), strict=True):
+    chosen, left_out = np.flatnonzero(~np.isnan(taken)), np.flatnonzero(np.isnan(taken))
+    likeness = np.where(chosen[:, None] < left_out, cosines[turns[chosen][:, None], turns[left_out]], -np.inf)
+    for at, twin in zip(turns[chosen[likeness.argmax(axis=0)]].tolist(), turns[left_out].tolist(), strict=True):
         twins.setdefault(at, []).append(twin)
     return twins
 
@@ -137,7 +138,7 @@ def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[in
 def represented(
     candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], counted: Flags
 ) -> Candidates:
-    """The best of each query, the last of them making room for the best of each channel that none was found by.
+    """The best of each query, the last of them making room for the best of each channel that none was ranked by.
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
     result of all stays, and so does whoever is the only one of its channel.
@@ -147,57 +148,50 @@ def represented(
     """
     if not len(candidates):
         return candidates
-    found = (candidates.merged.ranks[candidates.number] > 0) & counted
+    by_channel = (candidates.merged.ranks[candidates.number] > 0) & counted
     head = candidates.queries.places() < ks[candidates.query]
     starts = candidates.queries.starts
-    shown = np.logical_or.reduceat(found & head[:, None], starts, axis=0)
-    missing = np.logical_or.reduceat(found & ~head[:, None], starts, axis=0) & ~shown
-    if not missing.any():
-        return candidates.take(head)
+    shown = np.logical_or.reduceat(by_channel & head[:, None], starts, axis=0)
+    missing = np.logical_or.reduceat(by_channel & ~head[:, None], starts, axis=0) & ~shown
     # What is not known is not similar enough: no comparison with NaN holds.
     fit = candidates.scores_of(Channel.DENSE) >= settings.least_similarity
     for at, (query, lines) in enumerate(candidates.queries):
         if missing[at].any():
-            able = found[lines] & fit[lines, None] & missing[at]
-            one = candidates.take(lines)
-            fits = partial(_passes_at, one, passes[query])
-            head[lines] = with_newcomers(head[lines], found[lines], able, fits)
-    return best_first(candidates.take(head))
+            able = by_channel[lines] & fit[lines, None] & missing[at]
+            fits = partial(_passes_at, candidates.take(lines), passes[query])
+            head[lines] = with_newcomers(head[lines], by_channel[lines], able, fits)
+    return best_first(candidates.take(head)) if missing.any() else candidates.take(head)
 
 
 def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
     return passes(candidates.take(slice(at, at + 1)))
 
 
-def with_newcomers(head: Flags, found: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
+def with_newcomers(head: Flags, by_channel: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
     """Which candidates of one query are shown, (n,), where they stand best first.
 
     Args:
         head: Those that would be shown by their scores alone.
-        found: Which channel found which, (n, channels).
-        able: Which may stand for which channel that none of the head was found by, (n, channels).
+        by_channel: Which channel ranked which, (n, channels).
+        able: Which may stand for which channel that none of the head was ranked by, (n, channels).
         passes: Whether the one at a place is good enough to.
     """
     shown = np.flatnonzero(head).tolist()
     for channel in np.flatnonzero(able.any(axis=0)).tolist():
         waiting = np.flatnonzero(able[:, channel] & ~head).tolist()
         newcomer = next((at for at in waiting if passes(at)), None)
-        leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(found[shown], place)), None)
+        leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(by_channel[shown], place)), None)
         if newcomer is not None and leaving is not None and newcomer not in shown:
             shown[leaving : leaving + 1] = []
             shown.append(newcomer)
-    kept = np.zeros(len(head), dtype=bool)
-    kept[shown] = True
-    return kept
+    chosen = np.zeros(len(head), dtype=bool)
+    chosen[shown] = True
+    return chosen
 
 
-def _spare(found: np.ndarray, at: int) -> bool:
-    """Whether others were found by every channel that found this one."""
-    return bool((found.sum(axis=0) > found[at])[found[at]].all())
-
-
-def _uris(candidates: Candidates, numbers: Ints) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(uri for number in numbers.tolist() for uri in candidates.uris(number)))
+def _spare(by_channel: Flags, at: int) -> bool:
+    """Whether others were ranked by every channel that ranked this one."""
+    return bool((by_channel.sum(axis=0) > by_channel[at])[by_channel[at]].all())
 
 
 def contending(candidates: Candidates, query: int) -> Candidates:
@@ -259,12 +253,7 @@ class Choice:
         """
         by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
         fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
-        passed: dict[int, bool] = {}
-
-        def passes(line: int) -> bool:
-            if line not in passed:
-                passed[line] = self.passes(self.contenders.take(slice(line, line + 1)))
-            return passed[line]
+        passes = cache(partial(_passes_at, self.contenders, self.passes))
 
         by_place = by_channel[order]  # (places, draws, channels)
         shown = np.logical_or.reduce(by_place & head[:, :, None], axis=0)
@@ -272,8 +261,8 @@ class Choice:
         for draw in np.flatnonzero(np.logical_or.reduce(missing, axis=1)).tolist():
             lines = order[:, draw]
             able = by_channel[lines] & (fit[lines] & stays[:, draw])[:, None] & missing[draw]
-            head[:, draw] = with_newcomers(head[:, draw], by_channel[lines], able, partial(_at, lines, passes))
+            head[:, draw] = with_newcomers(head[:, draw], by_channel[lines], able, partial(_line_passes, passes, lines))
 
 
-def _at(lines: Ints, passes: Callable[[int], bool], at: int) -> bool:
+def _line_passes(passes: Callable[[int], bool], lines: Ints, at: int) -> bool:
     return passes(int(lines[at]))

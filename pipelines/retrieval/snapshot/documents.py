@@ -16,52 +16,43 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
+from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.snapshot.ports import ContentStore, DeclaredFacts, DocumentFacts, OpenGeneration
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Value = TypeVar("Value", bound=Hashable)
 
 DOMAINS = tuple(Domain)
 """Domains in the order in which columns number them."""
-SOURCE_TYPE = "source_type"
-"""The name under which a document declares what kind of source it is."""
-
-Named = TypeVar("Named", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Words(Generic[Named]):
-    """A column of few distinct values.
+class Categorical(Generic[Value]):
+    """A column of few distinct values; `code` is the place in `distinct` by document, (documents,)."""
 
-    Attributes:
-        distinct: Each value once.
-        code: Place in `distinct` by document, (documents,).
-    """
-
-    distinct: Sequence[Named]
+    distinct: Sequence[Value]
     code: Ints
 
     @classmethod
-    def of(cls, values: Iterable[Named]) -> Words[Named]:
+    def of(cls, values: Iterable[Value]) -> Categorical[Value]:
         """A column of these values."""
-        places: dict[Named, int] = {}
+        places: dict[Value, int] = {}
         code = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
         return cls(list(places), code)
 
-    def numbers(self, documents: Ints, tell: Callable[[Named], float | None]) -> Floats:
-        """A number about the value of each of some documents; NaN where there is none.
+    def map(self, documents: Ints, number_of: Callable[[Value], float | None]) -> Floats:
+        """A number for the value of each of some documents; NaN where there is none.
 
         Examples:
-            >>> Words.of(["a", "bb", "a"]).numbers(np.array([0, 1, 2]), len).tolist()
+            >>> Categorical.of(["a", "bb", "a"]).map(np.array([0, 1, 2]), len).tolist()
             [1.0, 2.0, 1.0]
         """
-        code = self.code[documents]
-        if len(self.distinct) <= len(documents):
-            return np.array([tell(value) for value in self.distinct], dtype=np.float64)[code]  # None becomes NaN
-        known, of_document = np.unique(code, return_inverse=True)
-        return np.array([tell(self.distinct[at]) for at in known.tolist()], dtype=np.float64)[of_document]
+        present, of_document = np.unique(self.code[documents], return_inverse=True)
+        numbers = [number_of(self.distinct[at]) for at in present.tolist()]
+        return np.array(numbers, dtype=np.float64)[of_document]  # None becomes NaN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,26 +60,25 @@ class Documents:
     """Every document of a generation, by its number.
 
     Attributes:
-        facts: All that is known of each.
         domain: Place in `DOMAINS`, (documents,).
         modified_at: Seconds since the epoch, NaN where unknown, (documents,).
         trust_level: 0 to 100, (documents,).
         citations: As declared, 0 where unknown, (documents,).
-        source, tier, validation, intent: As declared.
+        source: The type of source that trust is learned by.
     """
 
-    facts: Sequence[DeclaredFacts]
+    facts: Sequence[StoredDocument]
     domain: Ints
     modified_at: Floats
     trust_level: Ints
     citations: Ints
-    source: Words[str]
-    tier: Words[str | None]
-    validation: Words[str | None]
-    intent: Words[str | None]
+    source: Categorical[str]
+    tier: Categorical[str | None]
+    validation: Categorical[str | None]
+    intent: Categorical[str | None]
 
     @classmethod
-    def of(cls, facts: Sequence[DeclaredFacts]) -> Documents:
+    def of(cls, facts: Sequence[StoredDocument]) -> Documents:
         """The columns of these documents."""
         places = {domain: at for at, domain in enumerate(DOMAINS)}
         return cls(
@@ -97,10 +87,10 @@ class Documents:
             modified_at=np.array([each.modified_at for each in facts], dtype=np.float64),
             trust_level=np.array([each.trust_level for each in facts], dtype=np.int64),
             citations=np.array([each.citations or 0 for each in facts], dtype=np.int64),
-            source=Words.of(source_type(each) for each in facts),
-            tier=Words.of(each.tier for each in facts),
-            validation=Words.of(each.validation for each in facts),
-            intent=Words.of(each.intent for each in facts),
+            source=Categorical.of(each.metadata.get("source_type", each.content_type.value) for each in facts),
+            tier=Categorical.of(each.tier for each in facts),
+            validation=Categorical.of(each.validation for each in facts),
+            intent=Categorical.of(each.intent for each in facts),
         )
 
     def uri(self, number: int) -> str:
@@ -108,28 +98,15 @@ class Documents:
         return self.facts[number].uri
 
 
-NO_DOCUMENTS = Documents.of(())
-
-
-def source_type(facts: DocumentFacts) -> str:
-    """What kind of source a document is, as trust in it is learned: declared as `source_type`, or its content type."""
-    return facts.metadata.get(SOURCE_TYPE, facts.content_type.value)
-
-
-Test = Callable[[DocumentFacts, str], bool]
-
-_SETS = 64  # sets kept: one per filter in use; a byte and a row number per content each
-
-
 class RowFilter:
-    """The contents of one generation that filters let through, found on first use of a filter and kept."""
+    """The contents of one generation that filters let through, worked out on first use of a filter."""
 
-    def __init__(self, chunks: ContentStore) -> None:
+    def __init__(self, chunks: ChunkStore) -> None:
         self._chunks = chunks
-        self._rows = lru_cache(maxsize=_SETS)(self._found)
+        self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
-        """What may be found; None where nothing is asked of documents.
+        """What may match; None where nothing is asked of documents.
 
         Raises:
             ValueError: A filter asks for what no document can have, such as a date that is none.
@@ -139,23 +116,23 @@ class RowFilter:
     def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
         """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""
         named = {f"{name}:{value}": {name: value} for name, value in sorted(filters.items())}
-        alone = tuple(told for told, one in named.items() if not len(self._of(one)))
+        alone = tuple(stated for stated, one in named.items() if not len(self._of(one)))
         return alone or (" and ".join(named),)
 
     def _of(self, filters: Mapping[str, str]) -> RowSet:
         return self._rows(tuple(sorted(filters.items())))
 
-    def _found(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
+    def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
         mask = self._chunks.mask(lambda facts: matches(facts, wanted))
         if not mask.any():
-            # What is no date is told, also where no document is dated and none was compared with it.
+            # What is no date is refused, also where no document is dated and none was compared with it.
             for name in sorted(TIMES & wanted.keys()):
                 seconds(wanted[name])
         return RowSet(mask)
 
 
-def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
+def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
     """Whether a document has everything asked for.
 
     What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
@@ -164,35 +141,16 @@ def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
 
-def _holds(facts: DocumentFacts, name: str, wanted: str) -> bool:
+def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
-    if name == "folder" and declared is not None:
+    if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
-    if declared is not None or name not in _KNOWN:
+    if declared is not None or name not in _OF_EVERY_DOCUMENT:
         return declared == wanted
-    return _KNOWN[name](facts, wanted)
+    return _OF_EVERY_DOCUMENT[name](facts, wanted)
 
 
-def _since(facts: DocumentFacts, wanted: str) -> bool:
-    return facts.modified_at is not None and facts.modified_at >= seconds(wanted)
-
-
-def _until(facts: DocumentFacts, wanted: str) -> bool:
-    return facts.modified_at is not None and facts.modified_at < seconds(wanted)
-
-
-_KNOWN: Mapping[str, Test] = MappingProxyType(
-    {
-        "domain": lambda facts, wanted: facts.domain.value == wanted,
-        "type": lambda facts, wanted: facts.content_type.value == wanted,
-        "language": lambda facts, wanted: facts.language == wanted,
-        "since": _since,
-        "until": _until,
-    }
-)
-
-
-@lru_cache(maxsize=_SETS)
+@lru_cache(maxsize=64)
 def seconds(date: str) -> float:
     """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
 
@@ -208,6 +166,17 @@ def seconds(date: str) -> float:
     except ValueError as error:
         raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument | Occurrence, str], bool]] = MappingProxyType(
+    {
+        "domain": lambda facts, wanted: facts.domain.value == wanted,
+        "type": lambda facts, wanted: facts.content_type.value == wanted,
+        "language": lambda facts, wanted: facts.language == wanted,
+        "since": lambda facts, wanted: facts.modified_at is not None and facts.modified_at >= seconds(wanted),
+        "until": lambda facts, wanted: facts.modified_at is not None and facts.modified_at < seconds(wanted),
+    }
+)
 
 
 TIMES = frozenset({"since", "until"})
@@ -236,7 +205,7 @@ _CITES = list(EdgeKind).index(EdgeKind.CITES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenerationFacts:
-    """Which facts a query may ask for, and which signals this generation can tell.
+    """Which facts a query may ask for, and which signals this generation has.
 
     Attributes:
         values: Values by name of every fact that documents share; what tells single documents apart is left out.
@@ -245,7 +214,6 @@ class GenerationFacts:
         most_cited: The most citations that any document has.
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
-        documents: Every document, by its number.
         isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
     """
 
@@ -255,25 +223,21 @@ class GenerationFacts:
     most_cited: int = 0
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    documents: Documents = NO_DOCUMENTS
+    documents: Documents = field(default_factory=lambda: Documents.of(()))
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
 
-    def known(self, name: str, value: str) -> bool:
+    def has_value(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
         return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
     def authority(self, rows: np.ndarray, citations: np.ndarray) -> np.ndarray:
-        """log(1 + c) / log(1 + c_max), where c are the citations that are declared, or found if those are more."""
+        """log(1 + c) / log(1 + c_max), c being the citations that are declared, or that edges make if more."""
         if not self.most_cited:
             return np.zeros(len(rows))
-        found = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
-        counts, of_row = np.unique(np.maximum(found, citations), return_inverse=True)
+        by_edges = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
+        counts, of_row = np.unique(np.maximum(by_edges, citations), return_inverse=True)
         most = math.log1p(self.most_cited)
         return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
-
-
-NO_FACTS = GenerationFacts()
-"""Of a generation whose documents declare nothing."""
 
 
 def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> GenerationFacts:
@@ -284,19 +248,22 @@ def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> Genera
         most: Values of a name above which it is none that one filters by.
     """
     documents = generation.chunks.documents()
-    cited = _cited(generation)
+    cited, isolation = _cited(generation), _isolation(generation, encoder)
     most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
     structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
-    tells = {signal for document in documents for signal in _told(document)}
-    tells |= {Signal.AUTHORITY} if most_cited else set()
-    tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
-    tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
-    isolation = _isolation(generation, encoder)
-    tells |= {Signal.ISOLATION} if len(isolation) else set()
-    return GenerationFacts(
-        values, frozenset(tells), cited, most_cited, structure, parents, Documents.of(documents), isolation
-    )
+    available = {
+        Signal.NOVELTY: any(each.modified_at is not None for each in documents),
+        Signal.TIER: any(each.tier is not None for each in documents),
+        Signal.VALIDATION: any(each.validation is not None for each in documents),
+        Signal.CONGRUENCE: any(each.intent is not None for each in documents),
+        Signal.AUTHORITY: most_cited > 0,
+        Signal.STRUCTURE: structure.min(initial=1.0) < 1.0,
+        Signal.PROPAGATED: parents.max(initial=-1) >= 0,
+        Signal.ISOLATION: len(isolation) > 0,
+    }
+    signals = frozenset(signal for signal, is_available in available.items() if is_available)
+    return GenerationFacts(values, signals, cited, most_cited, structure, parents, Documents.of(documents), isolation)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -312,7 +279,8 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
     for name, value in declared:
         held = values.setdefault(name, set())
         if name == FOLDER:
-            held.update(_ancestors(value))
+            parts = value.split("/")
+            held.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
         elif len(held) <= most:
             held.add(value)
     return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
@@ -331,7 +299,7 @@ def rooted(parents: np.ndarray) -> np.ndarray:
     return np.where(above >= 0, -1, parents)
 
 
-def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:
+def _declared(document: StoredDocument) -> Iterator[tuple[str, str]]:
     yield "domain", document.domain.value
     yield "type", document.content_type.value
     if document.language is not None:
@@ -339,23 +307,12 @@ def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:
     yield from document.metadata.items()
 
 
-def _told(document: DeclaredFacts) -> Iterator[Signal]:
-    if document.modified_at is not None:
-        yield Signal.NOVELTY
-    if document.tier is not None:
-        yield Signal.TIER
-    if document.validation is not None:
-        yield Signal.VALIDATION
-    if document.intent is not None:
-        yield Signal.CONGRUENCE
-
-
 def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
     try:
-        told = generation.dense(encoder).isolation
+        isolation = generation.dense(encoder).isolation
     except StoreError:
-        told = None
-    return np.zeros(0, dtype=np.float32) if told is None else told
+        isolation = None
+    return np.zeros(0, dtype=np.float32) if isolation is None else isolation
 
 
 def _cited(generation: OpenGeneration) -> np.ndarray:
@@ -365,8 +322,3 @@ def _cited(generation: OpenGeneration) -> np.ndarray:
         return np.zeros(0, dtype=np.int64)
     counts: np.ndarray = np.bincount(edges.target[edges.kind == _CITES], minlength=edges.contents)[: edges.contents]
     return counts
-
-
-def _ancestors(folder: str) -> Iterator[str]:
-    parts = folder.split("/")
-    return ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))

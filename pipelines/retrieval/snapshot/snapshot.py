@@ -17,13 +17,19 @@ from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreI
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import Manifest
-from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.snapshot.documents import RowFilter
-from pipelines.retrieval.snapshot.ports import Calibration, OpenGeneration, ReadableBeliefs
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+SESSIONS_HELD = 256
+"""Open sessions whose beliefs are held, those asked for last; each is as large as all beliefs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +41,69 @@ class BeliefReading:
     """
 
     learned: LearnedVersion
-    beliefs: ReadableBeliefs
-    calibration: Calibration | None = None
+    beliefs: Beliefs
+    calibration: ScoreCalibration | None = None
 
 
-class SessionReadings(Protocol):
-    """What open sessions believe, as of one time; asked by any thread."""
+Describe = Callable[[LearnedVersion | None], tuple[LearnedVersion, ScoreCalibration | None]]
+"""The name and the calibration that a learned version goes by."""
+
+
+class ReadingCache:
+    """Readings of the sessions asked for last; shared by all snapshots, so that unchanged overlays are read once.
+
+    A reading depends on nothing but base and overlay: beliefs are those of the time of the fork, so that within a
+    session nothing ages (LRN-2) and the same question gets the same answer whatever others merge meanwhile.
+    """
+
+    def __init__(self, catalog: Catalog, priors: Priors, describe: Describe, *, held: int) -> None:
+        self._catalog = catalog
+        self._priors = priors
+        self._describe = describe
+        self._size = held
+        self._readings: OrderedDict[SessionId, tuple[OpenSession, BeliefReading]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def reading(self, session: OpenSession) -> BeliefReading:
+        """What a session believes.
+
+        Raises:
+            StoreError: What it forked from is gone, or damaged.
+        """
+        with self._lock:
+            cached = self._readings.get(session.session_id)
+        if cached is None or cached[0] != session:
+            cached = (session, self._read(session))
+        with self._lock:
+            self._readings[session.session_id] = cached
+            self._readings.move_to_end(session.session_id)
+            while len(self._readings) > self._size:
+                self._readings.popitem(last=False)
+        return cached[1]
+
+    def _read(self, session: OpenSession) -> BeliefReading:
+        base = self._catalog.bases.read(session.base)
+        learned, calibration = self._describe(base.learned)
+        own = SessionEvidence(session.overlay, base.moments)
+        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
+        return BeliefReading(learned, beliefs, calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSessions:
+    """The sessions that were open at one time, and what they believe."""
+
+    listing: SessionListing
+    cache: ReadingCache
 
     def of(self, session_id: SessionId) -> BeliefReading | None:
-        """What a session believes; None where it is not open, and believes what all believe."""
+        """What a session believes; None where it is not open, or its base cannot be read."""
+        session = self.listing.find(session_id)
+        try:
+            return None if session is None else self.cache.reading(session)
+        except StoreError as error:
+            log.warning("a session reads what all read: %s", error)
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +120,18 @@ class Snapshot:
     generation: OpenGeneration
     filters: RowFilter
     learned: LearnedVersion
-    beliefs: ReadableBeliefs
-    calibration: Calibration | None = None
-    sessions: SessionReadings | None = None
+    beliefs: Beliefs
+    calibration: ScoreCalibration | None = None
+    sessions: ListedSessions | None = None
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
-        if (
-            session_id is not None
-            and self.sessions is not None
-            and (own := self.sessions.of(SessionId(session_id))) is not None
-        ):
-            return own
+        if session_id is None or self.sessions is None:
+            return self._shared
+        return self.sessions.of(SessionId(session_id)) or self._shared
+
+    @property
+    def _shared(self) -> BeliefReading:
         return BeliefReading(self.learned, self.beliefs, self.calibration)
 
 
@@ -100,90 +160,10 @@ class OneSnapshot:
         return self._snapshot
 
 
-log = logging.getLogger(__name__)
-
-Describe = Callable[[LearnedVersion | None], tuple[LearnedVersion, Calibration | None]]
-"""The name and the calibration that a learned version goes by."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    session: OpenSession
-    reading: BeliefReading
-
-
-class ReadingCache:
-    """Readings of the sessions asked for last; shared by all snapshots, so that unchanged overlays are read once.
-
-    A reading depends on nothing but base and overlay: beliefs are those of the time of the fork, so that within a
-    session nothing ages (LRN-2) and the same question gets the same answer whatever others merge meanwhile.
-    """
-
-    def __init__(self, catalog: Catalog, priors: Priors, describe: Describe, *, held: int) -> None:
-        self._catalog = catalog
-        self._priors = priors
-        self._describe = describe
-        self._size = held
-        self._kept: OrderedDict[SessionId, _Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def reading(self, session: OpenSession) -> BeliefReading:
-        """What a session believes.
-
-        Raises:
-            StoreError: What it forked from is gone, or damaged.
-        """
-        with self._lock:
-            kept = self._kept.get(session.session_id)
-        if kept is None or kept.session != session:
-            kept = _Kept(session, self._read(session))
-        with self._lock:
-            self._kept[session.session_id] = kept
-            self._kept.move_to_end(session.session_id)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-        return kept.reading
-
-    def _read(self, session: OpenSession) -> BeliefReading:
-        base = self._catalog.bases.read(session.base)
-        learned, calibration = self._describe(base.learned)
-        own = SessionEvidence(session.overlay, base.moments)
-        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
-        return BeliefReading(learned, beliefs, calibration)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedSessions:
-    """The sessions that were open at one time, and what they believe."""
-
-    listing: SessionListing
-    cache: ReadingCache
-
-    def of(self, session_id: SessionId) -> BeliefReading | None:
-        """What a session believes; None where it is not open, or its base cannot be read."""
-        session = self.listing.find(session_id)
-        if session is None:
-            return None
-        try:
-            return self.cache.reading(session)
-        except StoreError as error:
-            log.warning("a session reads what all read: %s", error)
-            return None
-
-
-log = logging.getLogger(__name__)
-
 PRIORS_ALONE = LearnedVersion("priors")
 """What stands for the learned version while none is live."""
 
 _NONE = GenerationId("")  # where no generation is live
-
-
-class Closable(Protocol):
-    """Something that holds files open."""
-
-    def close(self) -> None:
-        """Release them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +199,7 @@ class CatalogSource:
         priors: Priors,
         *,
         clock: Clock,
-        sessions_held: int,
+        sessions_held: int = SESSIONS_HELD,
         arithmetic: Arithmetic = UNKNOWN,
     ) -> None:
         self._catalog = catalog
@@ -228,7 +208,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._calibration: tuple[LearnedVersion | None, Calibration | None] = (None, None)
+        self._calibration: tuple[LearnedVersion | None, ScoreCalibration | None] = (None, None)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -279,7 +259,10 @@ class CatalogSource:
         learned, calibration = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
-        generation = _let_go(open_generation())
+        generation = open_generation()
+        # Closed when the last search that holds it has ended, whichever that is.
+        weakref.finalize(generation, generation.chunks.close)
+        weakref.finalize(generation, generation.lexical.close)
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
@@ -303,31 +286,18 @@ class CatalogSource:
                 ROUNDED_APART,
             )
 
-    def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
+    def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, ScoreCalibration | None]:
         return version or PRIORS_ALONE, self._calibrated(version)
 
-    def _calibrated(self, version: LearnedVersion | None) -> Calibration | None:
+    def _calibrated(self, version: LearnedVersion | None) -> ScoreCalibration | None:
         if version is None:
             return None
-        kept = self._calibration  # searches of sessions ask from their own threads
-        if kept[0] != version:
-            kept = self._calibration = (version, self._read_calibration(version))
-        return kept[1]
-
-    def _read_calibration(self, version: LearnedVersion) -> Calibration | None:
-        try:
-            return self._catalog.read_learned(version).calibration
-        except CorruptionError as error:
-            log.warning("no probabilities until another learned version is live: %s", error)
-            return None
-
-
-def _let_go(generation: Generation) -> Generation:
-    """The generation, closed when the last search that holds it has ended, whichever that is."""
-    weakref.finalize(generation, _close, generation.lexical, generation.chunks)
-    return generation
-
-
-def _close(*parts: Closable) -> None:
-    for part in parts:
-        part.close()
+        cached = self._calibration  # searches of sessions ask from their own threads
+        if cached[0] != version:
+            try:
+                cached = (version, self._catalog.read_learned(version).calibration)
+            except CorruptionError as error:
+                log.warning("no probabilities until another learned version is live: %s", error)
+                cached = (version, None)
+            self._calibration = cached
+        return cached[1]

@@ -18,7 +18,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads
+from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads
 from pipelines.settings import Settings
 
 
@@ -61,9 +61,13 @@ def load_engines(settings: Settings) -> Engines:
 
 
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
-    """What says what is live in the store of the settings, to whoever encodes queries with that arithmetic."""
-    catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
-    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, arithmetic=arithmetic)
+    """What says what is live in the store of the settings.
+
+    Args:
+        arithmetic: How whoever asks encodes queries.
+    """
+    catalog = Catalog(Path(settings.storage.root))
+    return CatalogSource(catalog, settings.priors, clock=clock, arithmetic=arithmetic)
 
 
 @contextmanager
@@ -80,10 +84,15 @@ def searching(
     Args:
         openings: What others opened of the same generation.
     """
-    (encoder, *further), rules = engines.encoders, settings.retrieval
-    keep_freed_memory(rules.memory_kept)
-    made = Searcher(source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings)
-    with linear_algebra_threads(rules.product_threads), made as searcher:
+    encoder, *further = engines.encoders
+    rules = settings.retrieval
+    keep_freed_memory(FREED_BYTES)
+    with (
+        linear_algebra_threads(rules.product_threads),
+        Searcher(
+            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
+        ) as searcher,
+    ):
         # What was opened stays: no collection of garbage needs to look through it again.
         gc.freeze()
         try:

@@ -99,4 +99,4 @@ class _SharedEngines:
 def _deciding(settings: Settings) -> tuple[Any, ...]:
     """What decides over models and store."""
     tuned = settings.retrieval
-    return (settings.storage, settings.priors, settings.embedding, tuned.rerank.cross_encoder, tuned.sessions_held)
+    return (settings.storage, settings.priors, settings.embedding, tuned.rerank.cross_encoder)

@@ -15,7 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.consolidation.settings import FOLDS, SEED
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope, Signal
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
@@ -71,7 +71,7 @@ class Bench:
         """Answers under the priors alone, with some settings of retrieval changed."""
         return self._replay(self._pages_of(queries, k), self._retrieving(**changes), Evidence())
 
-    def probed(self) -> list[list[Match]]:
+    def probed(self) -> list[list[MatchFeatures]]:
         """The best match of queries that have no answer, by kind, as a night asks them."""
         rules, k = self.settings.consolidation.calibration, self.settings.retrieval.rerank.depth
         with closing(Catalog(Path(self.settings.storage.root)).open_live()) as generation:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.consolidation.recalibrate import recalibrate, unreliable, with_matches
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.calibration.matching import MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreBins, ScoreCalibration
 from pipelines.settings import load_settings
@@ -100,12 +100,12 @@ def test_bands_with_few_observations_are_marked() -> None:
 @pytest.mark.parametrize(
     ("kinds", "told"),
     [
-        ([[Match(meaning=0.1)] * 45, [Match(meaning=0.2)] * 100], None),
-        ([[Match(meaning=0.1)] * 44, [Match(meaning=0.2)] * 100], "expected 45 .* found 44 and 100"),
-        ([[Match()] * 45], "expected 45 .* of which it is not"),
+        ([[MatchFeatures(dense=0.1)] * 45, [MatchFeatures(dense=0.2)] * 100], None),
+        ([[MatchFeatures(dense=0.1)] * 44, [MatchFeatures(dense=0.2)] * 100], "expected 45 .* found 44 and 100"),
+        ([[MatchFeatures()] * 45], "expected 45 .* of which it is not"),
     ],
 )
-def test_probes_that_bound_nothing_are_told_of(kinds: list[list[Match]], told: str | None) -> None:
+def test_probes_that_bound_nothing_are_told_of(kinds: list[list[MatchFeatures]], told: str | None) -> None:
     """RET-15, CON-8: where no threshold can be had, the night says why."""
     fit = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, SETTINGS.learning, RULES)
     curves = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import ConfigurationError
-from pipelines.embedding.encoders.matryoshka import kept_dimension, shortened
+from pipelines.embedding.encoders.compute import shortened, vector_dimension
 from pipelines.embedding.levels import embedded_text
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.settings import load_settings
@@ -60,10 +60,10 @@ def test_shorter_vectors_are_the_beginning_of_long_ones() -> None:
 
 def test_a_length_that_the_model_does_not_have_is_refused() -> None:
     """ING-19: more numbers than a model gives is an error, which names both."""
-    assert kept_dimension(SETTINGS, 384) == 384
-    assert kept_dimension(SETTINGS.model_copy(update={"dimension": 64}), 384) == 64
+    assert vector_dimension(SETTINGS, 384) == 384
+    assert vector_dimension(SETTINGS.model_copy(update={"dimension": 64}), 384) == 64
     with pytest.raises(ConfigurationError, match="384 numbers, found 512"):
-        kept_dimension(SETTINGS.model_copy(update={"dimension": 512}), 384)
+        vector_dimension(SETTINGS.model_copy(update={"dimension": 512}), 384)
 
 
 def test_further_encoders_differ_in_what_they_name() -> None:

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pipelines.embedding.encoders.bert_files import Bert
-from pipelines.embedding.encoders.int8 import Int8Linear, Scratch, _scale
-from pipelines.embedding.encoders.packed import PackedBert, packs
+from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale, packs
 
 pytestmark = pytest.mark.integration
 

@@ -28,7 +28,7 @@ def test_everything_that_is_on_can_be_switched_off() -> None:
     assert {"mpab_factor", "complete_scores", "learned fusion (instead rrf)"} <= features.keys()
     assert all(off != base for off in features.values())
     assert features["mpab_factor"].mpab_factor == 0.0
-    assert features["diversity.alike"].diversity.alike > 1.0  # no cosine reaches it
+    assert features["diversity.duplicate_cosine"].diversity.duplicate_cosine > 1.0  # no cosine reaches it
     assert features["rerank.late_interaction"].rerank.late_interaction is False
     assert features["channel dense"].channels == tuple(each for each in base.channels if each is not Channel.DENSE)
 

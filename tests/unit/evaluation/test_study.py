@@ -9,7 +9,7 @@ import typer
 from msgspec import structs
 
 from jobs.study import marks_of
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.measures.answerable import Worth, probability_report
 from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
@@ -80,7 +80,7 @@ def test_a_row_is_compared_query_by_query() -> None:
 
 def seen_by(answer: Answer, measure: str) -> Answer:
     """The answer of one channel alone."""
-    known = (Match(**{measure: getattr(result.match, measure)}) for result in answer.results)
+    known = (MatchFeatures(**{measure: getattr(result.match, measure)}) for result in answer.results)
     results = [structs.replace(result, match=match) for result, match in zip(answer.results, known, strict=True)]
     return replace(answer, results=tuple(results))
 
@@ -92,12 +92,14 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     searcher = a_searcher(FRUIT)
     own, strange = searcher.search(a_query("red apple")), searcher.search(a_query("violin concerto"))
     names = {result.content_hash: [result.uris[0]] for result in own.results}
-    ways = {"both": [own], "dense": [seen_by(own, "meaning")], "lexical": [seen_by(own, "words")]}
+    ways = {"both": [own], "dense": [seen_by(own, "dense")], "lexical": [seen_by(own, "lexical")]}
     qrels = {own.query.query_id: {"a": 1}}
     found = probability_report(calibration, calibration, ways, qrels, {"music": [strange]}, bins=20, names=names)
     assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
     assert found.from_judgements["dense"] is None
-    told = [calibration.probability(Match(words=result.match and result.match.words)) for result in own.results]
+    told = [
+        calibration.probability(MatchFeatures(lexical=result.match and result.match.lexical)) for result in own.results
+    ]
     both = [calibration.probability(result.match) for result in own.results]
     assert found.moved["both"] == 0.0
     assert found.moved["lexical"] == max(

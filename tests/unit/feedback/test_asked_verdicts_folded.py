@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import ASKED, MATCH, match_key
 from tests.support.feedback_events import BINS, explicit, impression, shown
 from tests.support.session_store import Partition
 
-MATCHED = Match(meaning=0.62, words=0.33)
+MATCHED = MatchFeatures(dense=0.62, lexical=0.33)
 
 
 def told(partition: Partition) -> dict[EvidenceKey, int]:

@@ -13,8 +13,8 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.priors import WeightMethod
-from pipelines.retrieval.snapshot.ports import Calibration
 from pipelines.retrieval.snapshot.snapshot import ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
@@ -32,7 +32,7 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
+def described(version: LearnedVersion | None) -> tuple[LearnedVersion, ScoreCalibration | None]:
     return version or LearnedVersion("priors"), None
 
 

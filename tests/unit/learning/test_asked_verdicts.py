@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.learning.calibration.fit import VerdictModel, calibrate_matches
 from pipelines.learning.calibration.matching import MatchBins, MatchCurve, match_bins
@@ -51,7 +51,7 @@ def said(
     found: list[Evidence] = []
 
     def note(page: int, place: int, chance: float | None) -> None:
-        match = Match(meaning=float(matches[page, place, 0]), words=float(matches[page, place, 1]))
+        match = MatchFeatures(dense=float(matches[page, place, 0]), lexical=float(matches[page, place, 1]))
         is_good = bool(good[page, place]) != bool(rng.random() < mistaken)
         key = match_key(DAY, Domain.GENERAL, match, rank=place + 1, good=is_good, bins=20, asked=chance)
         found.append(Evidence({key: MICRO}))
@@ -74,7 +74,9 @@ def read_down(rng: np.random.Generator, sessions: int, *, chance: float = 0.05) 
 
         def note(place: int, asked: float | None, match: np.ndarray = match, good: np.ndarray = good) -> None:
             where = {"rank": place + 1, "bins": 20, "asked": asked}
-            key = match_key(DAY, Domain.GENERAL, Match(words=float(match[place])), good=bool(good[place]), **where)
+            key = match_key(
+                DAY, Domain.GENERAL, MatchFeatures(lexical=float(match[place])), good=bool(good[place]), **where
+            )
             found.append(Evidence({key: MICRO}))
 
         for place in range(10):
@@ -104,7 +106,7 @@ def error(curve: MatchCurve) -> float:
 
 def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> None:
     """RET-15, FBK-1: only where the service asked about this very result, and the verdict answers that."""
-    tally, match = Tally(), Match(meaning=0.62, words=0.33, near=0.51)
+    tally, match = Tally(), MatchFeatures(dense=0.62, lexical=0.33, late_interaction=0.51)
     asked_about, others = shown(3, match=match, asked=0.02), shown(4, match=match)
     tally.note(asked_about, UNDER, day=DAY, good=True, weight=1.0, judged=ASKED_FOR)
     tally.note(asked_about, UNDER, day=DAY, good=False, weight=0.5, judged=VOLUNTEERED)
@@ -120,7 +122,7 @@ def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> N
 
 def test_what_was_known_of_a_question_says_nothing_about_matches() -> None:
     """RET-15: where the same was asked before, results stand there for that."""
-    tally, match = Tally(), Match(meaning=0.62, words=0.33)
+    tally, match = Tally(), MatchFeatures(dense=0.62, lexical=0.33)
     known = shown(3, match=match, asked=0.02, signals={"vector": 0.5, "precedent": 0.5})
     for judged in (ASKED_FOR, VOLUNTEERED):
         tally.note(known, UNDER, day=DAY, good=True, weight=1.0, judged=judged)
@@ -131,7 +133,9 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     """RET-15: each verdict for 1 / chance results; together they count what equal ones would that tell as much."""
     found = []
     for chance, good in ((0.5, True), (0.125, False)):
-        key = match_key(DAY, Domain.CODE, Match(meaning=0.5, words=0.5), rank=2, good=good, bins=20, asked=chance)
+        key = match_key(
+            DAY, Domain.CODE, MatchFeatures(dense=0.5, lexical=0.5), rank=2, good=good, bins=20, asked=chance
+        )
         found.append(Evidence({key: 10 * MICRO}))
     bins = match_bins(Evidence.sum(found), SETTINGS.priors, now=NOW)
     assert dict(zip(bins.good.tolist(), bins.stands_for.tolist(), strict=True)) == {10.0: 2.0, 0.0: 8.0}
@@ -145,10 +149,10 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
 def test_a_verdict_that_claims_to_stand_for_everything_stands_for_a_page(chance: float) -> None:
     """RET-15, FBK-11: the chance is the impression's word; one made-up event must not outweigh all honest ones."""
     honest = [
-        match_key(DAY, Domain.CODE, Match(meaning=place / 20), rank=1, good=place > 10, bins=20, asked=0.1)
+        match_key(DAY, Domain.CODE, MatchFeatures(dense=place / 20), rank=1, good=place > 10, bins=20, asked=0.1)
         for place in range(20)
     ]
-    forged = match_key(DAY, Domain.CODE, Match(meaning=0.0), rank=1, good=True, bins=20, asked=chance)
+    forged = match_key(DAY, Domain.CODE, MatchFeatures(dense=0.0), rank=1, good=True, bins=20, asked=chance)
     bins = match_bins(Evidence(dict.fromkeys(honest, 50 * MICRO) | {forged: MICRO}), SETTINGS.priors, now=NOW)
     assert bins.stands_for.max() == pytest.approx(PRIOR.stands_for)
     votes = bins.weight * (bins.good + bins.bad)
@@ -193,7 +197,11 @@ def test_a_curve_is_as_steep_as_what_is_shown_and_not_as_what_is_read() -> None:
     others = [a_page(rng) for _ in range(3000)]
     match, good = (np.concatenate([page[which] for page in others]) for which in (0, 1))
     rows = np.column_stack([np.full(len(match), np.nan), match, np.full(len(match), np.nan)])
-    shown = [(rank, Match(words=float(each))) for page, _ in others[:300] for rank, each in enumerate(page, start=1)]
+    shown = [
+        (rank, MatchFeatures(lexical=float(each)))
+        for page, _ in others[:300]
+        for rank, each in enumerate(page, start=1)
+    ]
     told = {
         "looked up": VerdictModel.fit(bins, (1,), prior, shown),
         "as asked about": VerdictModel.fit(bins, (1,), prior),

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pipelines.consolidation.recalibrate import curves_of
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel
 from pipelines.learning.calibration.fit import carried_over
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, MatchCurve
@@ -33,8 +33,10 @@ def page(found: Floats, by: Floats) -> Floats:
     return np.take_along_axis(found, best[:, :, None], axis=1).reshape(-1, 3)
 
 
-def matches(rows: Floats) -> list[Match]:
-    return [Match(meaning=meaning, words=words, near=near) for meaning, words, near in rows.tolist()]
+def matches(rows: Floats) -> list[MatchFeatures]:
+    return [
+        MatchFeatures(dense=meaning, lexical=words, late_interaction=near) for meaning, words, near in rows.tolist()
+    ]
 
 
 def error(curve: MatchCurve | None, rows: Floats, rng: np.random.Generator) -> float:

@@ -13,7 +13,7 @@ from scipy.stats import beta
 from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.calibration.fit import calibrate_matches
 from pipelines.learning.calibration.matching import (
     Answering,
@@ -45,7 +45,7 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
     meaning = rng.uniform(0.1, 0.9, verdicts)
     words = np.clip(meaning + rng.normal(0.0, 0.2, verdicts), 0.0, 0.95)
     good = rng.random(verdicts) < truth.probabilities(rows_of(meaning, words))
-    matches = (Match(meaning=float(m), words=float(w)) for m, w in zip(meaning, words, strict=True))
+    matches = (MatchFeatures(dense=float(m), lexical=float(w)) for m, w in zip(meaning, words, strict=True))
     told = (
         Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
         for match, is_good in zip(matches, good, strict=True)
@@ -63,14 +63,16 @@ def test_verdicts_come_back_as_they_were_counted() -> None:
     """RET-15, LRN-1: every verdict once, in the middle of its bins; what is not known stays so."""
     bins = seen(np.random.default_rng(1), 50)
     assert bins.observations == pytest.approx(50.0)
-    alone = Evidence({match_key(DAY, Domain.CODE, Match(words=0.99), rank=7, good=False, bins=20): MICRO // 2})
+    alone = Evidence(
+        {match_key(DAY, Domain.CODE, MatchFeatures(lexical=0.99), rank=7, good=False, bins=20): MICRO // 2}
+    )
     found = match_bins(alone, SETTINGS.priors, now=NOW)
     assert np.isnan(found.match[0, 0])
     assert (found.match[0, 1], found.bad[0]) == (0.975, 0.5)
     assert found.rank[0] == pytest.approx(7.0, rel=0.2)
 
 
-@pytest.mark.parametrize("told", [("meaning", "words"), ("meaning",), ("words",)], ids=" and ".join)
+@pytest.mark.parametrize("told", [("dense", "lexical"), ("dense",), ("lexical",)], ids=" and ".join)
 def test_the_probability_means_the_same_over_any_channels(told: tuple[str, ...]) -> None:
     """RET-15: learned with both channels, and calibrated for results of which only one is known, too."""
     curves, rng = fitted(seen(np.random.default_rng(2), 3000)), np.random.default_rng(3)
@@ -78,10 +80,10 @@ def test_the_probability_means_the_same_over_any_channels(told: tuple[str, ...])
     words = np.clip(meaning + rng.normal(0.0, 0.2, 5000), 0.0, 0.95)
     good = rng.random(5000) < TRUTH.probabilities(rows_of(meaning, words))
     known = [
-        {name: value for name, value in (("meaning", float(m)), ("words", float(w))) if name in told}
+        {name: value for name, value in (("dense", float(m)), ("lexical", float(w))) if name in told}
         for m, w in zip(meaning, words, strict=True)
     ]
-    chances = np.array([curves.probability(Match(**each)) for each in known], dtype=np.float64)
+    chances = np.array([curves.probability(MatchFeatures(**each)) for each in known], dtype=np.float64)
     measured = reliability(Predictions(chances, good.astype(np.float64), 1.0 - good), bins=20)
     assert measured.ece < 0.03
 
@@ -92,28 +94,31 @@ def test_nearness_tells_where_it_was_learned_and_the_cosine_where_not() -> None:
     meaning = rng.uniform(0.1, 0.9, 4000)
     near = np.clip(meaning + rng.normal(0.0, 0.2, 4000), 0.0, 1.0)
     good = rng.random(4000) < expit(10.0 * near - 5.0)
-    matches = [Match(meaning=float(m), words=0.5, near=float(n)) for m, n in zip(meaning, near, strict=True)]
+    matches = [
+        MatchFeatures(dense=float(m), lexical=0.5, late_interaction=float(n))
+        for m, n in zip(meaning, near, strict=True)
+    ]
     told = (
         Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
         for match, is_good in zip(matches[:2000], good, strict=False)
     )
     curves = fitted(match_bins(Evidence.sum(told), SETTINGS.priors, now=NOW))
     is_good, losses = good[2000:].astype(np.float64), []
-    for seen_as in (matches[2000:], [Match(meaning=match.meaning, words=0.5) for match in matches[2000:]]):
+    for seen_as in (matches[2000:], [MatchFeatures(dense=match.dense, lexical=0.5) for match in matches[2000:]]):
         chances = np.array([curves.probability(match) for match in seen_as], dtype=np.float64)
         measured = reliability(Predictions(chances, is_good, 1.0 - is_good), bins=20)
         assert measured.ece < 0.04
         losses.append(measured.log_loss)
     assert losses[0] < losses[1] - 0.02
     never = replace(curves, near_words=None)
-    assert never.probability(matches[0]) == curves.probability(Match(meaning=matches[0].meaning, words=0.5))
+    assert never.probability(matches[0]) == curves.probability(MatchFeatures(dense=matches[0].dense, lexical=0.5))
 
 
 def test_nothing_is_told_where_good_and_bad_do_not_separate() -> None:
     """RET-15: no number, rather than the overall rate in disguise."""
     curves = fitted(seen(np.random.default_rng(4), 2000, MatchCurve(0.0, 0.0, -1.0)))
-    assert curves.probability(Match(meaning=0.9, words=0.9)) is None
-    assert fitted(seen(np.random.default_rng(5), 3)).probability(Match(meaning=0.9, words=0.9)) is None
+    assert curves.probability(MatchFeatures(dense=0.9, lexical=0.9)) is None
+    assert fitted(seen(np.random.default_rng(5), 3)).probability(MatchFeatures(dense=0.9, lexical=0.9)) is None
     assert curves.probability(None) is None
 
 
@@ -128,7 +133,7 @@ def test_the_bound_on_answering_what_has_no_answer_holds(seed: int, bound: float
     kept, kept_below = np.zeros(draws, dtype=bool), np.zeros(draws, dtype=bool)
     for at in range(draws):
         drawn = np.sort(rng.beta(*shape, size=59))
-        probes = [Match(meaning=value) for value in drawn.tolist()]
+        probes = [MatchFeatures(dense=value) for value in drawn.tolist()]
         found = answering_from([probes], bound=bound, confidence=confidence)
         assert found is not None
         assert found.meaning is not None
@@ -141,7 +146,7 @@ def test_the_bound_on_answering_what_has_no_answer_holds(seed: int, bound: float
 
 def test_too_few_probes_bound_nothing() -> None:
     """RET-15: a bound of one in twenty that nine in ten stores keep takes 45, since .95^45 < .1, of every kind."""
-    some = [Match(meaning=0.1, words=0.2)] * 45
+    some = [MatchFeatures(dense=0.1, lexical=0.2)] * 45
     for kinds in ([some[:44]], [some, some[:44]], []):
         assert answering_from(kinds, bound=0.05, confidence=0.9) is None
     assert answering_from([some], bound=0.05, confidence=0.9) == Answering(0.1, 0.2, 0.05, 45, confidence=0.9)
@@ -149,11 +154,11 @@ def test_too_few_probes_bound_nothing() -> None:
 
 def test_of_several_kinds_of_probes_the_highest_threshold_holds() -> None:
     """RET-15: so that the bound holds for queries like any of them; what is not known of all bounds nothing."""
-    low, high = [Match(meaning=0.1, words=0.4)] * 60, [Match(meaning=0.3)] * 50
+    low, high = [MatchFeatures(dense=0.1, lexical=0.4)] * 60, [MatchFeatures(dense=0.3)] * 50
     found = answering_from([low, high], bound=0.05, confidence=0.9)
     assert found == Answering(0.3, None, 0.05, 50, confidence=0.9)
-    assert found.compared(Match(meaning=0.2, words=0.9)) == (0.2, 0.3)
-    assert found.compared(Match(words=0.9)) is None
+    assert found.compared(MatchFeatures(dense=0.2, lexical=0.9)) == (0.2, 0.3)
+    assert found.compared(MatchFeatures(lexical=0.9)) is None
     assert found.compared(None) is None
 
 

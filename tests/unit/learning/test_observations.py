@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
@@ -108,7 +108,7 @@ class Seen(NamedTuple):
     score: float | None = None
     made: MadeBy | None = None
     rank: int = 1
-    match: Match | None = None
+    match: MatchFeatures | None = None
 
 
 def noted(result: Seen, page: Sequence[Seen], *, good: bool = True) -> dict[str, float]:

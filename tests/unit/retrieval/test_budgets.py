@@ -163,7 +163,7 @@ def test_what_ranking_raises_is_raised_where_the_answer_is_asked_for(monkeypatch
         raise TimeoutError("the store is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Pipeline, "_ranked", gone)
+        patched.setattr(Pipeline, "_rank", gone)
         with pytest.raises(TimeoutError, match="the store is gone"):
             searcher.search(QUERY)
     assert searcher.search(QUERY).results

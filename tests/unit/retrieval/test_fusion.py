@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from pipelines.domain.ranking import Channel, ChannelHit
+from pipelines.retrieval.ranking import fusion
 from pipelines.retrieval.ranking.fusion import (
     CONVERGENCE,
-    FUSIONS,
-    Weighing,
     distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
@@ -92,9 +91,9 @@ def test_weights_are_obeyed_in_every_mode(fuse) -> None:
 @pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF, FusionMode.DBSF])
 def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMode) -> None:
     """RET-9: bonus · score · (n − 1) / (N − 1), as a contribution of its own; without a bonus nothing changes."""
-    weighing = Weighing(EQUAL, [lambda _: {}])
-    plain = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.0))
-    gained = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.5))
+    static = {"fusion": mode, "channel_weights": dict.fromkeys(Channel, 1.0)}
+    plain = fusion.fuse(FOUND, [], settings(**static, convergence_bonus=0.0))
+    gained = fusion.fuse(FOUND, [], settings(**static, convergence_bonus=0.5))
     expected = {name: score * (1.5 if name == "b" else 1.0) for name, score in scores(plain).items()}
     assert scores(gained) == pytest.approx(expected)
     named = {item.text for item in told(gained) if CONVERGENCE in {part.name for part in item.contributions}}
@@ -112,8 +111,3 @@ def test_ties_are_broken_by_content_hash() -> None:
     """RET-9, ARC-9."""
     tied = candidates(dense=[("z", 0.5)], lexical=[("a", 3.0)])
     assert names(reciprocal_rank_fusion(tied, EQUAL, k=60)) == ["a", "z"]
-
-
-def test_every_mode_has_a_function() -> None:
-    """RET-9."""
-    assert set(FUSIONS) == set(FusionMode)

@@ -17,13 +17,13 @@ from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
 WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
 TUNED = settings().graph.model_copy(
-    update={"edge_weights": WEIGHTS, "hops": 2, "decay": 0.5, "least_energy": 0.0, "hit_energy": 1.0, "seed_hits": 2}
+    update={"edge_weights": WEIGHTS, "hops": 2, "decay": 0.5, "least_energy": 0.0, "seed_hits": 2}
 )
 
 
 def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
-    names = Vocabulary(graph.spellings(), longest=4, shortest=3, most_words=99)
+    names = Vocabulary(graph.spellings(), longest=4, most_words=99)
     channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from jobs.search import show
 from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Channel, Signal
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.producer import impression_of
@@ -49,7 +49,7 @@ def test_with_one_channel_the_curve_of_that_channel_tells() -> None:
     dense = asked("red apple", channels=["dense"])
     best = dense.results[0]
     assert best.match is not None
-    assert (best.match.words, best.probability) == (None, ALONE.probability(best.match))
+    assert (best.match.lexical, best.probability) == (None, ALONE.probability(best.match))
     lexical = asked("red apple", channels=["lexical"])
     assert [one.probability for one in lexical.results] == [None] * len(lexical.results)
     assert "do not separate" in lexical.uncalibrated
@@ -175,17 +175,19 @@ def test_a_match_is_nearer_where_the_tokens_of_the_query_are_met() -> None:
     met = dict(zip([item.text for item in FRUIT.held], scores, strict=True))
     for one in asked("red apple").results:
         assert one.match is not None
-        assert one.match.near == pytest.approx(((one.match.meaning or 0.0) + max(0.0, met[one.text])) / 2.0, abs=1e-6)
+        assert one.match.late_interaction == pytest.approx(
+            ((one.match.dense or 0.0) + max(0.0, met[one.text])) / 2.0, abs=1e-6
+        )
     without = settings().rerank.model_dump() | {"late_interaction": False}
-    assert {one.match and one.match.near for one in asked("red apple", rerank=without).results} == {None}
+    assert {one.match and one.match.late_interaction for one in asked("red apple", rerank=without).results} == {None}
 
 
 def test_nearness_decides_where_tokens_are_compared() -> None:
     """RET-15: and the cosine where they are not, each against its own threshold."""
     answering = Answering(0.45, None, 0.05, 100, near=0.6)
-    assert answering.compared(Match(meaning=0.5, near=0.55)) == (0.55, 0.6)
-    assert answering.compared(Match(meaning=0.5)) == (0.5, 0.45)
-    assert replace(answering, near=None).compared(Match(meaning=0.5, near=0.55)) == (0.5, 0.45)
+    assert answering.compared(MatchFeatures(dense=0.5, late_interaction=0.55)) == (0.55, 0.6)
+    assert answering.compared(MatchFeatures(dense=0.5)) == (0.5, 0.45)
+    assert replace(answering, near=None).compared(MatchFeatures(dense=0.5, late_interaction=0.55)) == (0.5, 0.45)
 
 
 def test_nobody_is_asked_where_the_same_was_asked_before() -> None:

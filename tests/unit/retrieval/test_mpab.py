@@ -5,8 +5,7 @@ import math
 import pytest
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.ranking.final_score import UNITS, collapse_documents, separate_chunks
-from pipelines.retrieval.settings import ResultUnit
+from pipelines.retrieval.ranking.final_score import collapse_documents, separate_chunks
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 
 
@@ -42,8 +41,3 @@ def test_chunks_can_stand_for_themselves() -> None:
     """RET-11: off by configuration (ARC-8)."""
     found = a_table(scored("x", 0.5, "d"), scored("y", 0.8, "d", "e"))
     assert [item.uris for item in told(separate_chunks(found))] == [("d", "e"), ("d",)]
-
-
-def test_every_unit_has_a_function() -> None:
-    """RET-11."""
-    assert set(UNITS) == set(ResultUnit)

@@ -29,7 +29,7 @@ def test_switching_nothing_off_changes_nothing() -> None:
 
 def test_an_answer_keeps_the_best_of_each_channel() -> None:
     """EVA-3: hashes and scores in the channel's own order, at most as many as configured."""
-    answer = a_searcher(FRUIT, heads_kept=2).search(a_query("red apple"))
+    answer = a_searcher(FRUIT, head_depth=2).search(a_query("red apple"))
     assert set(answer.heads) == {Channel.DENSE, Channel.LEXICAL}
     for channel, head in answer.heads.items():
         assert len(head) == 2
@@ -37,4 +37,4 @@ def test_an_answer_keeps_the_best_of_each_channel() -> None:
         found = [result for result in answer.results if channel in result.channels]
         ranks = {result.content_hash: result.channels[channel].rank for result in found}
         assert [ranks[content] for content, _ in head] == [1, 2]
-    assert not any(a_searcher(FRUIT, heads_kept=0).search(a_query("red apple")).heads.values())
+    assert not any(a_searcher(FRUIT, head_depth=0).search(a_query("red apple")).heads.values())

@@ -1,0 +1,64 @@
+"""What every encoder computes with: threads of products, and vectors cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.settings import EmbeddingSettings
+
+
+@contextmanager
+def computing_with(threads: int) -> Iterator[None]:
+    """Hold products that this thread asks for to so many threads; 0 leaves the choice to PyTorch.
+
+    Threads that compute for the first time meanwhile take that number over, and keep it.
+
+    Threads that were started for a product go on looking for work for a while: where a small one is shared by two, as
+    that of a query is, it takes a sixth less time and two thirds more of the processor.
+
+    Examples:
+        >>> with computing_with(1):
+        ...     torch.get_num_threads()
+        1
+    """
+    before = torch.get_num_threads()
+    if threads in (0, before):
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def vector_dimension(settings: EmbeddingSettings, width: int) -> int:
+    """How many of a model's `width` numbers are kept.
+
+    Raises:
+        ConfigurationError: More are wanted than the model gives.
+    """
+    if settings.dimension > width:
+        raise ConfigurationError(
+            f"embedding.dimension: {settings.model} gives {width} numbers, found {settings.dimension}: "
+            f"use {width} or less, or 0 for all"
+        )
+    return settings.dimension or width
+
+
+def shortened(vectors: np.ndarray, dimension: int) -> np.ndarray:
+    """The first numbers of each vector, of length 1 again: float32 (n, dimension); zeros stay zeros.
+
+    Examples:
+        >>> shortened(np.array([[3.0, 4.0, 12.0]]), 2).tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    head = np.asarray(vectors[:, :dimension], dtype=np.float32)
+    # Each row by itself and in double precision: a vector's bits must not depend on how many rows there are.
+    lengths = np.sqrt((head.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+    return (head / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
