@@ -10,13 +10,21 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.run.metrics import Paces, prometheus, samples, standings_of, write_metrics
+from pipelines.feedback.run.metrics import (
+    LEAST_IMPRESSIONS,
+    LEAST_VERDICTS,
+    Paces,
+    prometheus,
+    samples,
+    standings_of,
+    write_metrics,
+)
 from pipelines.feedback.run.updater import Updater
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from weft.cli import main
 
-ANSWERS = RULES.sources.impressions
+ANSWERS = LEAST_IMPRESSIONS
 
 
 def source(name: str, verdicts: int, *, blame_every: int = 0) -> Iterator[AnyEvent]:
@@ -31,7 +39,7 @@ def source(name: str, verdicts: int, *, blame_every: int = 0) -> Iterator[AnyEve
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    events = [*source("mute", 0), *source("fan", RULES.sources.verdicts), *source("fair", 30, blame_every=3)]
+    events = [*source("mute", 0), *source("fan", LEAST_VERDICTS), *source("fair", 30, blame_every=3)]
     log = FakeLog.of(records([*events, b"{"]))
     updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
     paces = Paces()
@@ -52,7 +60,7 @@ def test_a_source_that_never_reports_is_flagged_and_so_is_one_that_only_praises(
     assert agents["fan"].flags == ("reports only praise",)
     assert agents["fair"].flags == ()
     assert agents["fair"].seen["praise"] == 20 / ANSWERS
-    assert agents["fair"].expected["praise"] == RULES.sources.verdicts / (2 * ANSWERS)
+    assert agents["fair"].expected["praise"] == LEAST_VERDICTS / (2 * ANSWERS)
     assert sum(bool(each.flags) for each in sources if each.kind == "principal") == 2
 
 
@@ -80,7 +88,7 @@ def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     """FBK-12: lag from the high watermark, pace, counts, reasons, age of the checkpoint, sessions, size."""
     lines = (store / "logs/feedback.prom").read_text(encoding="utf-8").splitlines()
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    consumed = 3 * ANSWERS + RULES.sources.verdicts + 30 + 1
+    consumed = 3 * ANSWERS + LEAST_VERDICTS + 30 + 1
     assert values['weft_feedback_lag_records{partition="0"}'] == "0"
     assert values['weft_feedback_consumed_total{partition="0"}'] == str(consumed)
     assert float(values['weft_feedback_events_per_second{partition="0"}']) == consumed / 2

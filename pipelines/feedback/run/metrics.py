@@ -23,7 +23,7 @@ METRICS_FILE = "logs/feedback.prom"
 """In a store, replaced whole about once a second while updaters run."""
 
 # When a source is flagged: below so many answers or verdicts it may be chance.
-_IMPRESSIONS, _VERDICTS = 100, 20
+LEAST_IMPRESSIONS, LEAST_VERDICTS = 100, 20
 _RATE_FACTOR = 5.0  # times as many verdicts per answer as others
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "skipped", "holes", "unjoined", "dropped")
@@ -205,11 +205,11 @@ def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -
     others = Counter({what: total[what] - counts[what] for what in total})
     seen, expected = _rates(counts, total), _rates(others, total)
     flags = []
-    if counts[IMPRESSION] >= _IMPRESSIONS and not any(counts[what] for what in OUTCOMES):
+    if counts[IMPRESSION] >= LEAST_IMPRESSIONS and not any(counts[what] for what in OUTCOMES):
         flags.append("shows results and reports no outcome")
-    if counts[PRAISE] >= _VERDICTS and not counts[BLAME]:
+    if counts[PRAISE] >= LEAST_VERDICTS and not counts[BLAME]:
         flags.append("reports only praise")
-    if counts[PRAISE] + counts[BLAME] >= _VERDICTS and others[IMPRESSION] >= _IMPRESSIONS:
+    if counts[PRAISE] + counts[BLAME] >= LEAST_VERDICTS and others[IMPRESSION] >= LEAST_IMPRESSIONS:
         own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
         if own > _RATE_FACTOR * usual > 0.0:
             flags.append(f"reports {own / usual:.0f} times as many verdicts per answer as others")
