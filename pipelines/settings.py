@@ -230,8 +230,8 @@ def _assign(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
     values[key] = _added(values.get(key), value)
 
 
-def _unknown(path: Sequence[str], known: Iterable[str]) -> str:
-    names = sorted(str(name) for name in known)
+def _unknown(path: Sequence[str], existing: Iterable[str]) -> str:
+    names = sorted(str(name) for name in existing)
     nearest = difflib.get_close_matches(path[-1], names, n=1, cutoff=0.0)
     hint = f"; nearest known: {'.'.join([*path[:-1], nearest[0]])}" if nearest else ""
     return f"unknown setting {'.'.join(path)}{hint}"

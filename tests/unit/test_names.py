@@ -1,14 +1,38 @@
-"""The words of the code: one class name, one meaning."""
+"""The words of the code: one class name, one meaning, and no name that a search engineer would have to ask about."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("pipelines", "jobs", "weft")
+
+PRIVATE_WORDS = frozenset(
+    [
+        "found",
+        "told",
+        "tells",
+        "known",
+        "kept",
+        "alike",
+        "looks",
+        "standing",
+        "having",
+        "but",
+        "awake",
+        "spelled",
+        "heard",
+        "said",
+    ]
+)
+"""Words that say nothing of what a thing is: `hits`, `rows`, `existing` or `stored` do."""
+
+STORED_NAMES = frozenset({"heard", "heard_ms", "found_strength", "alike"})
+"""Columns of stores, settings in content hashes and fields of answers: users and files see them."""
 
 
 def classes() -> Iterator[tuple[str, str]]:
@@ -18,6 +42,39 @@ def classes() -> Iterator[tuple[str, str]]:
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     yield node.name, path.relative_to(ROOT).as_posix()
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Every name that the code gives, with its file."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if (name := given(node)) is not None:
+                    yield name, path.relative_to(ROOT).as_posix()
+
+
+def given(node: ast.AST) -> str | None:
+    """The name that a node gives to something."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.attr
+    return None
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a name in snake_case or CamelCase."""
+    return set(re.sub(r"([A-Z])", r"_\1", name).lower().split("_"))
+
+
+def test_no_name_is_a_private_word() -> None:
+    """ARC-6: the names are the field's."""
+    places = {(name, path) for name, path in names() if words_of(name) & PRIVATE_WORDS and name not in STORED_NAMES}
+    assert places == set()
 
 
 def test_a_class_name_stands_for_one_class() -> None:
