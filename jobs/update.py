@@ -66,7 +66,6 @@ def update(
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
     settings = options.settings(bootstrap=bootstrap)
     root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
-    keep_settings(settings)
     follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=FOLLOW_EVERY_S, clock=system_clock)
     started, started_ms = time.monotonic(), round(system_clock() * MS)
     paces, connection = Paces(), ConnectionLog(settings)
@@ -86,6 +85,7 @@ def update(
             on_tick=follower.tick if not until_caught_up else lambda: None,
             acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
         )
+    keep_settings(settings)  # not before: a process that could not start changes nothing
     follower.close(settings.tracking.http_timeout_s)
     stderr.print(_table(final))
     seconds = time.monotonic() - started

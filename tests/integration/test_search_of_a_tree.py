@@ -115,7 +115,7 @@ def test_an_exact_name_is_answered_by_words_alone(searcher: Searcher) -> None:
     answer = searcher.search(asked("degree_scores", adaptive=True))
     assert 1 <= len(answer.results) <= 3
     assert {channel for result in answer.results for channel in result.channels} == {Channel.LEXICAL}
-    assert any(uri.endswith("/degree.py") for result in answer.results for uri in result.uris)
+    assert any(uri.endswith("/following.py") for result in answer.results for uri in result.uris)
 
 
 def test_a_filter_in_the_text_leaves_other_documents_out(searcher: Searcher) -> None:
