@@ -52,6 +52,7 @@ class ChunkingSettings(BaseModel):
         overlap_tokens: What neighbouring windows of running text share, by domain.
         policy: How sizes are chosen from beliefs.
         seed: Of the draws of `thompson`.
+        step, range: Sizes move from their priors by such steps, and at most by this factor.
         prose: What stays together in documents with headings.
         conversation: What ends a topic of a conversation.
         configuration: What stays together in configuration files.
@@ -64,6 +65,8 @@ class ChunkingSettings(BaseModel):
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
     policy: SizePolicy
     seed: int
+    step: Annotated[float, Field(gt=0.0)]
+    range: Annotated[float, Field(ge=1.0)]
     trailing_context: bool
     prose: ProseSettings
     conversation: ConversationSettings

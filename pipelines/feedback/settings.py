@@ -61,12 +61,19 @@ class TriggerSettings(BaseModel):
     Attributes:
         beyond_rank: Results at this rank or better are found well enough.
         terms: Words of one selection at most.
+        stop: Words that say nothing about what is looked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     beyond_rank: int = Field(ge=0)
     terms: int = Field(ge=0, le=8)
+    stop: tuple[str, ...]
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """`stop`, to look up."""
+        return frozenset(self.stop)
 
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -23,9 +23,6 @@ PRIORS_ALONE = "priors"
 SIZING = "sizing"
 """The manifest's fact that holds the sizes in force, by domain."""
 
-_STEP = 0.1  # sizes move from their priors by tenths: a corpus is cut anew over dozens of outcomes, not over one
-RANGE = 4.0  # at most to four times their prior, or to a quarter: a bound on what odd feedback can do
-
 Snapshots = Mapping[str, Sequence[str]]
 """Sizing snapshots by domain, as a manifest keeps them."""
 
@@ -83,14 +80,14 @@ def snapshots(sizes: SizesInForce) -> dict[str, list[str]]:
 
 
 def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choice: SizeChoice) -> ChunkSizes:
-    target = min(_moved(prior.target, choice.target), prior.max)
+    target = min(_moved(settings, prior.target, choice.target), prior.max)
     return ChunkSizes(
         max_tokens=prior.max,
         target_tokens=target,
-        min_tokens=min(_moved(prior.minimum, choice.minimum), target // 2),
+        min_tokens=min(_moved(settings, prior.minimum, choice.minimum), target // 2),
         overlap_tokens=min(settings.overlap_tokens[domain], target // 2),
-        context_before=_moved(prior.before, choice.before),
-        context_after=_moved(prior.after, choice.after) if settings.trailing_context else 0,
+        context_before=_moved(settings, prior.before, choice.before),
+        context_after=_moved(settings, prior.after, choice.after) if settings.trailing_context else 0,
         overflow=choice.overflow,
         list_tokens=settings.prose.list_tokens,
         paragraph_tokens=settings.prose.paragraph_tokens,
@@ -100,12 +97,12 @@ def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choic
     )
 
 
-def _moved(prior: float, believed: float) -> int:
+def _moved(settings: ChunkingSettings, prior: float, believed: float) -> int:
     """The whole number of tokens that is nearest to a belief on the grid around its prior."""
-    furthest = math.log(RANGE)
+    furthest = math.log(settings.range)
     moved = min(max(math.log(max(believed, np.finfo(np.float64).tiny) / prior), -furthest), furthest)
-    steps = round(moved / math.log1p(_STEP))
-    return max(1, round(prior * (1.0 + _STEP) ** steps))
+    steps = round(moved / math.log1p(settings.step))
+    return max(1, round(prior * (1.0 + settings.step) ** steps))
 
 
 def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain) -> ChunkSizes:

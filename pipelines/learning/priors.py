@@ -199,6 +199,7 @@ class ExaminationPrior(_Section):
     exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
     exponent_spread: Positive
     deviation: Positive
+    level_precision: Positive
     ranks: Annotated[int, Field(ge=2, le=99)]
 
     def mean(self, rank: int) -> float:

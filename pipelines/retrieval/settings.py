@@ -77,19 +77,24 @@ class ExpansionSettings(_Section):
 
     enabled: bool
     fewer_than: Whole
+    most_words: Count
     variants: Annotated[int, Field(ge=0, le=3)]
     original_weight: Annotated[float, Field(gt=0.0)]
     feedback_texts: Count
     background_texts: Whole
     feedback_terms: Count
     neighbours: Count
+    shortest_term: Count
 
 
 class PrefilterSettings(_Section):
-    """From which confidence an inferred filter leaves documents out."""
+    """How sure an inferred filter is, and from which confidence it leaves documents out."""
 
     enabled: bool
     applied_above: Share
+    stated: Share
+    named_path: Share
+    mentioned_path: Share
     most_values: Count
 
 
@@ -147,6 +152,7 @@ class GraphSettings(_Section):
     seed_hits: Whole
     name_energy: Weight
     name_words: Count
+    name_characters: Count
 
 
 class DegreeSettings(_Section):

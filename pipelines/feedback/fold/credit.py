@@ -147,7 +147,7 @@ def tally_triggers(
     """
     if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
         return
-    for term in learnable(selection.terms)[: rules.terms]:
+    for term in learnable(selection.terms, rules)[: rules.terms]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 

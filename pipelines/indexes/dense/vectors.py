@@ -101,8 +101,8 @@ class DenseIndex:
     def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
         """(row, other row, cosine) of the k nearest others of each row, as far as their cosine is at least `least`."""
         unit = self.vectors(np.arange(len(self))) if self._exact is None else self._exact
-        for start in range(0, len(unit), _QUERY_BLOCK):
-            for row, similarities in enumerate(unit[start : start + _QUERY_BLOCK] @ unit.T, start):
+        for start in range(0, len(unit), _ROWS_TOGETHER):
+            for row, similarities in enumerate(unit[start : start + _ROWS_TOGETHER] @ unit.T, start):
                 near = np.flatnonzero(similarities >= np.float32(least) - _ROUNDING)
                 others, cosines = self._refined(unit[row], near[near != row], k)
                 pairs = zip(others.tolist(), cosines.tolist(), strict=True)
@@ -169,6 +169,7 @@ def _cosines(query: np.ndarray, stored: np.ndarray) -> np.ndarray:
     return cosines
 
 
+_ROWS_TOGETHER = 512  # rows compared with all others at once: products of 64 take twice as long
 _QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
 _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
 

@@ -35,7 +35,6 @@ Ints = NDArray[np.int64]
 _COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
 KNOTS = 6  # scores between which attractiveness is interpolated: fewer than bins, whose means differ by rank
 LEAD_KNOTS = 7  # leads between which it is interpolated: −1, −.44, −.11, 0 and so on
-_LEVEL_PRECISION = 0.01  # how often a result that is looked at is clicked is known to within e^10: not at all
 _STEPS = 100  # of Newton's method, which needs about ten
 _SETTLED = 1e-10  # change of any logarithm per step, below which the fit has converged
 _LONGEST = 2.0  # change of a logarithm per step, at most: Poisson likelihoods are steep far from their top
@@ -158,7 +157,7 @@ def _prior_of(prior: ExaminationPrior) -> tuple[Floats, Floats]:
     depth = np.log(np.arange(2, prior.ranks + 1))
     spread = prior.exponent_spread**2 * np.outer(depth, depth) + prior.deviation**2 * np.eye(len(depth))
     # A level of ln r is known to within a few orders of magnitude, so that the matrix can be solved without clicks.
-    smooth = [_differences(knots) + _LEVEL_PRECISION * np.eye(knots) for knots in (KNOTS, LEAD_KNOTS)]
+    smooth = [_differences(knots) + prior.level_precision * np.eye(knots) for knots in (KNOTS, LEAD_KNOTS)]
     precision = block_diag(np.linalg.inv(spread), *smooth)
     return precision, np.concatenate([np.log(stated), np.zeros(KNOTS + LEAD_KNOTS)])
 

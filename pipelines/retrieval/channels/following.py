@@ -22,23 +22,23 @@ _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")
 
 
-SHORTEST_NAME = 3
-"""Characters of a name: shorter ones stand in every text."""
-
-
 class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
-    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, most_words: int) -> None:
+    def __init__(
+        self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int, most_words: int
+    ) -> None:
         """Take names up.
 
         Args:
             names: Each entity with its spellings.
             longest: Words that a name has at most; longer ones are not looked for in queries.
+            shortest: Characters that a name has at least.
             most_words: Words of a text that are looked at.
         """
         self._most_words = most_words
         self._longest = longest
+        self._shortest = shortest
         self._named: defaultdict[str, list[int]] = defaultdict(list)
         self._first: dict[int, str] = {}
         for entity, spellings in names:
@@ -51,7 +51,7 @@ class Vocabulary:
 
         Examples:
             >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> Vocabulary(names, longest=4, most_words=99).named_in("does apache kafka call get_page()?")
+            >>> Vocabulary(names, longest=4, shortest=3, most_words=99).named_in("does apache kafka call get_page()?")
             [[1], [2]]
         """
         words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
@@ -71,7 +71,7 @@ class Vocabulary:
     def _longest_of(self, keys: Sequence[str]) -> tuple[int, Sequence[int]]:
         for length in range(len(keys), 0, -1):
             name = keys[length - 1]
-            if len(name) >= SHORTEST_NAME and (entities := self._named.get(name)):
+            if len(name) >= self._shortest and (entities := self._named.get(name)):
                 return length, entities
         return 1, ()
 

@@ -113,7 +113,11 @@ def _following(
 
     def by_activation() -> FollowingChannel:
         spellings = generation.graph.spellings()
-        return GraphChannel(edges(), Vocabulary(spellings, longest=graph.name_words, most_words=words), graph)
+        return GraphChannel(
+            edges(),
+            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters, most_words=words),
+            graph,
+        )
 
     def by_degree() -> FollowingChannel:
         return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))

@@ -34,11 +34,6 @@ _WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
 
 FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
-MOST_WORDS = 100
-"""Of a query that is expanded at all: to a page of text other words add nothing but time."""
-SHORTEST_TERM = 3
-"""Characters of a term that an expansion adds: shorter ones stand in every text."""
-
 
 @dataclass(frozen=True, slots=True)
 class Hints:
@@ -109,7 +104,7 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
     if shift is None and not (few or wanted):
         return plan
     understanding = replace(plan.understanding, shift=shift)
-    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= MOST_WORDS:
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         variants = _variants(plan.text, _first_rows(by_channel), hints, tuned.expansion)
         understanding = replace(understanding, variants=variants)
     return replace(
@@ -175,7 +170,7 @@ def feedback_variant(
         term: count / len(first) * math.log(texts / (1 + in_all[term]))
         for term, count in in_first.items()
         # What one text alone says is about that text.
-        if term not in query_terms and len(term) >= SHORTEST_TERM and (count > 1 or len(first) == 1)
+        if term not in query_terms and len(term) >= settings.shortest_term and (count > 1 or len(first) == 1)
     }
     best = sorted(gains, key=lambda term: (-gains[term], term))[: settings.feedback_terms]
     return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None

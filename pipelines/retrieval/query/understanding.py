@@ -28,8 +28,6 @@ _STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
 _PATH = re.compile(
     r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
 )
-# Confidence in a filter by how it is said: "name:value" is no accident; a path alone may be what is asked about.
-STATED, NAMED_PATH, MENTIONED_PATH = 0.95, 0.9, 0.6
 
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
@@ -184,9 +182,9 @@ def inferred_filters(
         inferred[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
         return True
 
-    rest = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), STATED) else match[0], text)
+    rest = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), settings.stated) else match[0], text)
     for match in _PATH.finditer(rest):
-        note(FOLDER, match[2], NAMED_PATH if match[1] else MENTIONED_PATH)
+        note(FOLDER, match[2], settings.named_path if match[1] else settings.mentioned_path)
     return " ".join(rest.split()) or text, tuple(inferred.values())
 
 

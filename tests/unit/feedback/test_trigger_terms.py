@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.domain.events import Selection
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.events.trigger_terms import STOP_WORDS, learnable, trigger_terms
+from pipelines.feedback.events.trigger_terms import learnable, trigger_terms
 from pipelines.feedback.fold.credit import tally_triggers
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
@@ -28,14 +28,14 @@ def test_the_longest_words_that_say_something_are_taken() -> None:
         "write",
     )
     assert trigger_terms("how is it used?", RULES) == ()
-    assert len(STOP_WORDS) > 100
-    assert all(isinstance(word, str) and word == word.casefold() for word in STOP_WORDS)
+    assert len(RULES.stop) > 100
+    assert all(isinstance(word, str) and word == word.casefold() for word in RULES.stop)
 
 
 def test_what_no_query_would_say_alone_is_not_learnable() -> None:
     """RET-17: nor what no word is, whoever sends it."""
     sent = ["flush", "flush", "of", "the", "x" * 41, "", "two words", "<script>", "1234", "disk"]
-    assert learnable(sent) == ["flush", "disk"]
+    assert learnable(sent, RULES) == ["flush", "disk"]
 
 
 @pytest.mark.parametrize(("rank", "expected"), [(1, None), (3, None), (4, ("flush",))])

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import MadeBy, Overflow, made_by, pairs_of
-from pipelines.ingestion.sizing import PRIORS_ALONE, RANGE, prior_sizes, sizes_in_force, snapshots
+from pipelines.ingestion.sizing import PRIORS_ALONE, prior_sizes, sizes_in_force, snapshots
 from pipelines.learning.evidence import Evidence
 from pipelines.settings import load_settings
 from tests.support.sizing import a_code_document, chunks_of, outcomes
@@ -52,7 +52,7 @@ def test_no_feedback_moves_a_size_out_of_its_range() -> None:
     """ING-11, LRN-3: at most by the factor in the settings, and always consistent."""
     flood = outcomes(MadeBy(tokens=1, minimum=50, before=1, after=1), good=100_000)
     sizes = sizes_in_force(CHUNKING, PRIORS, flood).domains[Domain.CODE]
-    assert sizes.target_tokens >= 300 / RANGE * 0.9
+    assert sizes.target_tokens >= 300 / CHUNKING.range * 0.9
     assert sizes.min_tokens <= sizes.target_tokens // 2
     assert sizes.overlap_tokens <= sizes.target_tokens // 2
 

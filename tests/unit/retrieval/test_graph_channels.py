@@ -23,7 +23,7 @@ TUNED = settings().graph.model_copy(
 
 def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
-    names = Vocabulary(graph.spellings(), longest=4, most_words=99)
+    names = Vocabulary(graph.spellings(), longest=4, shortest=3, most_words=99)
     channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)
