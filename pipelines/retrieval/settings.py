@@ -66,6 +66,7 @@ class RouterSettings(_Section):
     """What makes a query simple or complex, and what each kind gets."""
 
     enabled: bool
+    parts: bool
     simple_words: Whole
     complex_words: Count
     complex_questions: Count

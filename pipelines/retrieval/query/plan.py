@@ -54,6 +54,7 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
     by_words = query.adaptive and simple and Channel.LEXICAL in settings.channels
     channels = (Channel.LEXICAL,) if by_words else settings.channels
+    parts = settings.understanding.router.parts  # where words alone answer, few texts hold "Store.get_page" whole
     try:
         among = filters.rows(read.filters)
     except ValueError as error:
@@ -63,8 +64,7 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
     return Plan(
         query=read,
         text=sought,
-        # Where words alone answer, parts of a name count, too: few texts hold "Store.get_page" where it is defined.
-        words=with_name_parts(sought) if channels != settings.channels else sought,
+        words=with_name_parts(sought) if channels != settings.channels and parts else sought,
         truncated=truncated,
         understanding=understanding,
         channels=channels,
