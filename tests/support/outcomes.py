@@ -56,19 +56,7 @@ def observe_outcome(
     tally.note(result, Under(scope.model, scope.agent, intent, "", bins), day=day, good=good, weight=weight)
 
 
-def outcome_evidence(
-    *,
-    day: int,
-    scope: Scope,
-    intent: str,
-    signals: Mapping[str, float],
-    score: float | None,
-    content_hash: ContentHash,
-    good: bool,
-    weight: float,
-    bins: int,
-    made: MadeBy | None = None,
-) -> Evidence:
+def outcome_evidence(**facts: Any) -> Evidence:
     """The evidence of one outcome of one shown result; see `observe_outcome`.
 
     Examples:
@@ -81,17 +69,5 @@ def outcome_evidence(
          ('signal.vector.good', 'against', 100000), ('signal.vector.good', 'for', 400000)]
     """
     tally = Tally()
-    observe_outcome(
-        tally,
-        day=day,
-        scope=scope,
-        intent=intent,
-        signals=signals,
-        score=score,
-        content_hash=content_hash,
-        good=good,
-        weight=weight,
-        bins=bins,
-        made=made,
-    )
+    observe_outcome(tally, **facts)
     return tally.freeze()

@@ -29,16 +29,13 @@ from pipelines.indexes.graph.keys import (
     document_keys,
     family_of,
     folder_keys,
-    import_wanted,
     key,
     module_keys,
     number_keys,
-    reference_wanted,
     symbol_keys,
-    symbol_wanted,
     work_keys,
-    work_wanted,
 )
+from pipelines.indexes.graph.wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, insert, rows_of
 
