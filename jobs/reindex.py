@@ -90,7 +90,7 @@ def _confirm_drop(plan: IndexPlan) -> None:
     going = dropped(plan)
     if not going:
         return
-    named = ", ".join(f"{source} ({count:,} document{"s" * (count != 1)})" for source, count in going.items())
+    named = ", ".join(f"{source} (documents: {count:,})" for source, count in going.items())
     if sys.stdin.isatty() and stderr.is_terminal and typer.confirm(f"{named}: no longer named; let it go?", err=True):
         return
     raise ConfigurationError(

@@ -106,7 +106,7 @@ def test_documents_of_a_source_that_is_not_named_any_more_go_only_where_that_is_
     assert dropped(one) == {str(tmp_path / "other"): 1}
     assert _job.run(reindex, ["--source", str(tmp_path / "notes"), "--store", str(both.store)]) == 1
     told = capsys.readouterr().err
-    assert f"{tmp_path / 'other'} (1 document)" in told
+    assert f"{tmp_path / 'other'} (documents: 1)" in told
     assert "--drop" in told
     assert len(documents(both.store)) == 2
 
