@@ -28,6 +28,8 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.feedback.fold.batch import (
+    EARLIEST_MS,
+    LATEST_MS,
     Arrivals,
     BatchState,
     Claims,
@@ -131,27 +133,27 @@ class _Verdict:
     """What verdicts on one result come to that say the same, by the same principal and agent, on one day.
 
     Attributes:
-        shown: Offset and time of the impression.
         source: As events are counted by it.
         allowance: Of the principal whom the result was shown to.
-        times: How often they are said beyond that allowance, and within.
+        from_ms, until_ms: The day.
+        shown_offset, shown_ms: Offset and time of the impression.
+        beyond, within: How often they are said beyond that allowance, and within.
         repeats: How many of them repeat the first.
     """
 
-    day: int
-    shown: LogMoment
+    from_ms: int
+    until_ms: int
+    shown_offset: int
+    shown_ms: int
     source: tuple[str, str, str]
     allowance: Allowance
     micro: int
     credited: Sequence[Credit]
     where: Under
     page: Sequence[ShownResult]
-    times: list[int] = field(default_factory=lambda: [0, 0])
+    beyond: int = 0
+    within: int = 0
     repeats: int = 0
-
-
-def _key(query: bytes, verdict: Explicit) -> tuple[Any, ...]:
-    return query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
 
 
 class _Batch:
@@ -190,26 +192,46 @@ class _Batch:
         change.next_offset = records.offsets[-1] + 1
 
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
-        records, lead_ms = arrivals.records, milliseconds(self._rules.time.lead_s)
-        verdicts, seen, stored_seen = self._verdicts, self._seen, self.stored.seen
+        """The fate of every record but of those that repeat a verdict, which are applied."""
+        records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
+        most, daily, verdicts = self._limits.impression_records, self._daily, self._verdicts
+        seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
-            self._clock_ms, self._next_offset = clocks_ms[place], offset + 1
-            if isinstance(event, InvalidEventError):
-                yield self._refuse(records[place], event)
-                continue
-            try:
-                at_ms = effective_ms(event.ts, record_ms, self._clock_ms, lead_ms=lead_ms)
-                # Most events repeat others: all that is looked up for them costs.
-                if type(event) is Explicit and fingerprint not in seen and fingerprint not in stored_seen:
-                    equal = verdicts.get(_key(query, event))
-                    if equal is not None and self._holds(equal, event, offset, at_ms):
+            clock_ms = clocks_ms[place]
+            # Most events repeat a verdict, and all that is looked up for them costs: hence no calls.
+            if type(event) is Explicit:
+                equal = verdicts.get(
+                    (query, event.content_hash, event.signal, event.asked, event.principal, event.agent)
+                )
+                if equal is not None:
+                    at_ms = event.ts if event.ts < clock_ms else clock_ms
+                    if (
+                        equal.from_ms <= at_ms < equal.until_ms
+                        and event.ts <= record_ms + lead_ms
+                        and EARLIEST_MS <= record_ms <= LATEST_MS
+                        and at_ms >= clock_ms - window_ms <= equal.shown_ms
+                        and equal.shown_offset > offset - most
+                        and fingerprint not in seen
+                        and fingerprint not in stored_seen
+                        and event.session_id not in works
+                        and event.session_id not in lives
+                    ):
                         allowance = equal.allowance
-                        equal.times[allowance.before + allowance.drawn < self._daily] += 1
+                        if allowance.before + allowance.drawn < daily:
+                            equal.within += 1
+                        else:
+                            equal.beyond += 1
                         allowance.drawn += equal.micro
                         equal.repeats += 1
                         seen[fingerprint] = (offset, at_ms)
                         continue
+            self._clock_ms, self._next_offset = clock_ms, offset + 1
+            if isinstance(event, InvalidEventError):
+                yield self._refuse(records[place], event)
+                continue
+            try:
+                at_ms = effective_ms(event.ts, record_ms, clock_ms, lead_ms=lead_ms)
                 yield self._fate(event, fingerprint, query, offset, at_ms)
             except InvalidEventError as error:
                 yield self._refuse(records[place], error)
@@ -294,7 +316,9 @@ class _Batch:
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
         if type(feedback) is Explicit and feedback.content_hash is not None and tally is self._sessions.shared:
-            self._verdict(query, shown, feedback, credited, at_ms).times[within] += 1
+            verdict = self._verdict(query, shown, feedback, credited, at_ms)
+            verdict.within += within
+            verdict.beyond += not within
             return
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
         if isinstance(feedback, Selection):
@@ -305,17 +329,6 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
-    def _holds(self, equal: _Verdict, verdict: Explicit, offset: int, at_ms: int) -> bool:
-        """Whether a verdict comes to the same as an equal one before it: in time, and shared by all."""
-        in_time_ms, sessions = self._clock_ms - self._window_ms, self._sessions
-        return (
-            equal.day == at_ms // DAY_MS
-            and at_ms >= in_time_ms
-            and equal.shown.at_ms >= in_time_ms
-            and equal.shown.offset > offset - self._limits.impression_records
-            and not (verdict.session_id in sessions.works or verdict.session_id in sessions.lives)
-        )
-
     def _verdict(
         self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
     ) -> _Verdict:
@@ -323,21 +336,30 @@ class _Batch:
         where, day = shown.under or self._under(shown), at_ms // DAY_MS
         allowance, page = self._names.allowance(where.principal, day), self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
-        first = _Verdict(day, shown.moment, source, allowance, drawn_by(credited), credited, where, page)
+        first = _Verdict(
+            day * DAY_MS,
+            (day + 1) * DAY_MS,
+            *shown.moment,
+            source,
+            allowance,
+            drawn_by(credited),
+            credited,
+            where,
+            page,
+        )
         self._noted.append(first)
         if OVERFLOW not in source:
-            self._verdicts[_key(query, verdict)] = first
+            key = query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
+            self._verdicts[key] = first
         return first
 
     def _note_verdicts(self) -> None:
         for each in self._noted:
             self._sources[each.source] += each.repeats
-            for within, times in enumerate(each.times):
+            for surplus, times in ((True, each.beyond), (False, each.within)):
                 if times:
-                    shared, surplus = self._sessions.shared, not within
-                    note_credits(
-                        shared, each.credited, each.where, each.page, day=each.day, surplus=surplus, times=times
-                    )
+                    day, tally = each.from_ms // DAY_MS, self._sessions.shared
+                    note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
 
     def _page(self, impression: Impression) -> Sequence[ShownResult]:
         """What signals of an impression's results are measured against; nothing where they are not."""
