@@ -34,6 +34,7 @@ from jobs.search import new_id, show
 from pipelines.domain.errors import WeftError
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
 from pipelines.serving.console.options import CommonOptions, job_command
@@ -179,7 +180,9 @@ def moved(before: Answer, now: Answer) -> str:
         if were.get(result.content_hash) != result.rank
     ]
     if ranks:
-        return f"moved: {_first(ranks)}"
+        first = now.results[0]
+        because = f"; {first.uris[0]} is first: {reason(first)}" if first.past is not None else ""
+        return f"moved: {_first(ranks)}{because}"
     scores = [
         f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"
         for result in now.results

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.padding import Padding
 
 from jobs import _job
@@ -32,8 +33,10 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import (
     answer_as_json,
+    compared,
     context_lines,
     explained,
     gap_line,
@@ -63,6 +66,9 @@ def search(
         int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
+    why: Annotated[
+        tuple[int, int] | None, typer.Option("--why", help="Two ranks, such as 1 2: what sets the one above the other.")
+    ] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     unit: Annotated[ResultUnit | None, typer.Option("--unit", help="One result per document, or per chunk.")] = None,
@@ -122,7 +128,7 @@ def search(
         stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if not as_json:
         for answer in answers:
-            show(answer, explain=explain)
+            show(answer, explain=explain, why=why)
     rendered = [answer_as_json(answer) for answer in answers]
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
@@ -133,13 +139,18 @@ def search(
         _publish(settings, answers)
 
 
-def show(answer: Answer, *, explain: bool) -> None:
-    """Print an answer for people."""
+def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:
+    """Print an answer for people.
+
+    Args:
+        explain: Whether to show what every score is made of.
+        why: Ranks of two results; shows what sets the one above the other.
+    """
     stdout.print(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
         stdout.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]")
-    for channel, reason in answer.failed_channels.items():
-        stderr.print(f"[yellow]without {channel}: {plain(reason)}[/]")
+    for channel, failure in answer.failed_channels.items():
+        stderr.print(f"[yellow]without {channel}: {plain(failure)}[/]")
     if answer.truncated:
         stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
@@ -150,6 +161,8 @@ def show(answer: Answer, *, explain: bool) -> None:
         stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, explain=explain)
+    if why is not None:
+        stdout.print(_compared(answer, *why))
     how = (
         f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
@@ -176,6 +189,15 @@ def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
         stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")
     if explain:
         stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+    elif result.past is not None:
+        stdout.print(Padding(f"[green]{plain(reason(result))}[/]", (0, 0, 0, 5)), soft_wrap=False)
+
+
+def _compared(answer: Answer, one: int, other: int) -> RenderableType:
+    ranked = {result.rank: result for result in answer.results}
+    if missing := [rank for rank in (one, other) if rank not in ranked]:
+        raise typer.BadParameter(f"--why: expected ranks from 1 to {len(ranked)}, found {missing[0]}")
+    return compared(ranked[one], ranked[other])
 
 
 def _chance(result: RankedResult) -> str:

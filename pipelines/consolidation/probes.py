@@ -15,7 +15,7 @@ from pipelines.consolidation.settings import SEED, CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import MatchFeatures, best_match
-from pipelines.domain.ranking import Answer, Channel, Query, Signal
+from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.learning.calibration.fit import ShownResults
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration
@@ -124,8 +124,7 @@ def shown_matches(ask: AskUnder, settings: RetrievalSettings, queries: Sequence[
 
     Of the latter, what both do not find among the first `depth` is left out.
     """
-    unknowing = (*settings.without_signals, Signal.PRECEDENT)
-    answers = ask(queries, settings.model_copy(update={"without_signals": unknowing}))
+    answers = ask(queries, settings.model_copy(update={"effects": False}))
     pages = [(result.rank, result.match) for answer in answers for result in answer.results if result.match is not None]
     both_channels = {
         (answer.query.query_id, result.content_hash): result.match

@@ -11,12 +11,13 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The newest event schema; older ones keep working.
 
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
         examination of results, and results without a score; terms of selections
+    3   correction; questions of impressions; precedent of results
 
 A field that may be left out joins the newest version: who does not know it passes it over.
 """
@@ -37,6 +38,8 @@ Turn = Annotated[int, Meta(ge=1, le=1_000_000)]
 Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: what is older is a wrong unit
 Term = Annotated[str, Meta(min_length=1, max_length=40)]
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
+Question = Annotated[str, Meta(min_length=1, max_length=4_096)]
+Place = Annotated[str, Meta(min_length=1, max_length=2_048)]
 
 
 class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", rename=None):
@@ -73,6 +76,8 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
         match: How well it matches by itself: what probabilities are learned on (RET-15).
         asked: Probability with which a verdict on this very result is asked for, where one is; else 0. Results to ask
             about are drawn at random: what is said of them speaks for all that was shown (RET-15).
+        precedent: How good it was by what came of it before, whatever it matches: 1 / (1 + e^−u) of its effects
+            (LRN-18). None where nothing had come of this question or of one near it.
     """
 
     content_hash: Hash
@@ -86,6 +91,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     made: MadeBy | None = None
     match: MatchFeatures | None = None
     asked: Share = 0.0
+    precedent: Share | None = None
 
 
 class Attribution(Struct, kw_only=True, frozen=True, gc=False):
@@ -106,10 +112,12 @@ class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
     Attributes:
         query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart. None
             where nothing was asked, as on a page of recommendations: outcomes are of no question.
+        question: What was asked, perhaps cut: near questions are told by it (LRN-19). None keeps it private.
     """
 
     query_id: Identifier
     query_hash: Hash | None = None
+    question: Question | None = None
     intent: Name = ANY
     results: Annotated[list[ShownResult], Meta(max_length=MOST_SHOWN)]
 
@@ -188,6 +196,29 @@ class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
     terms: Annotated[tuple[Term, ...], Meta(max_length=8)] | None = None
 
 
+class Correction(Event, kw_only=True, frozen=True, gc=False, tag="correction"):
+    """A person names the right content for a question, or a wrong one, shown or not (LRN-23).
+
+    Attributes:
+        query_id: Whose question is meant; without it `question` says it.
+        content_hash: The content; without it `uri` says where it stands.
+        uri: A document, perhaps with "#anchor" of a heading or "#L12" for a line: it holds when the text is edited.
+        right: Whether it answers the question.
+    """
+
+    query_id: Identifier | None = None
+    question: Question | None = None
+    content_hash: Hash | None = None
+    uri: Place | None = None
+    right: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.query_id is None) == (self.question is None):
+            raise ValueError("expected one of `query_id` and `question`")
+        if (self.content_hash is None) == (self.uri is None):
+            raise ValueError("expected one of `content_hash` and `uri`")
+
+
 class Review(Event, kw_only=True, frozen=True, gc=False, tag="review"):
     """What came of a decision that was made with some confidence: evidence about thresholds (LRN-7)."""
 
@@ -243,9 +274,9 @@ class SessionPhase(Event, kw_only=True, frozen=True, gc=False, tag="session"):
 
 
 Feedback = (
-    Explicit | Selection | Retrieval | Inclusion | Reference | Success
+    Explicit | Selection | Retrieval | Inclusion | Reference | Success | Correction
 )  # the frequent ones first: they are found first
-"""What means something only together with the impression it answers."""
+"""What means something only together with the impression it answers; a correction that states its question does not."""
 
 Report = Review | Accuracy | ModelQuality | Trust | LessonOutcome
 """What is evidence by itself."""

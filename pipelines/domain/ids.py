@@ -76,6 +76,16 @@ def question_fingerprint(query_hash: str) -> str:
     return query_hash[:_DIGITS]
 
 
+def principal_fingerprint(principal: str) -> str:
+    """Sixteen hex digits that stand for a principal.
+
+    Examples:
+        >>> len(principal_fingerprint("ada"))
+        16
+    """
+    return hashlib.blake2b(principal.encode(), digest_size=_DIGITS // 2).hexdigest()
+
+
 def question_of(text: str) -> str:
     """The fingerprint of a question's text."""
     return question_fingerprint(question_hash(text))

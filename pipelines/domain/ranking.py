@@ -32,6 +32,7 @@ ANONYMOUS = "anonymous"
 class Channel(StrEnum):
     """One way to produce ranked candidates."""
 
+    ANSWERED = "answered"  # what was called right when this or a near question was asked
     DENSE = "dense"
     DENSE_2 = "dense_2"  # the first further encoder, in the order of `embedding.further`
     DENSE_3 = "dense_3"
@@ -53,8 +54,6 @@ class Signal(StrEnum):
     TRIGGER = "trigger"
     CROSS_VALIDATION = "cross_validation"
     FRESHNESS = "freshness"
-    USAGE = "usage"
-    PRECEDENT = "precedent"
     TRUST = "trust"
     AUTHORITY = "authority"
     STRUCTURE = "structure"
@@ -167,14 +166,14 @@ class ChannelHit(msgspec.Struct, frozen=True, gc=False):
 
 
 class WeightBelief(msgspec.Struct, frozen=True, gc=False):
-    """What is believed about one signal's weight.
+    """What is believed about one signal's weight, or about an effect of what came of a content before.
 
     Attributes:
-        mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1.
-        low, high: 90 % credible interval of that share.
+        mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1. Of an effect, log-odds.
+        low, high: 90 % credible interval of it.
         n_effective: Observations behind it, in pseudo-counts beyond the prior.
         level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model", "agent" or
-            "session".
+            "session"; below the ranking "content" or "question" (LRN-18).
     """
 
     mean: float
@@ -200,6 +199,26 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     weight: float
     amount: float
     belief: WeightBelief | None = None
+
+
+class PastVerdicts(msgspec.Struct, frozen=True):
+    """What people called a result before (LRN-18).
+
+    Attributes:
+        right, wrong: How many, when this very question was asked.
+        near_right, near_wrong: How many, when a near question was asked (LRN-19).
+        nearest: The nearest of these; "" where there is none, or its text is private.
+        own: The asker's own word; None without one.
+        rank_before: Where it would stand without all that; None where no channel finds it.
+    """
+
+    right: int = 0
+    wrong: int = 0
+    near_right: int = 0
+    near_wrong: int = 0
+    nearest: str = ""
+    own: bool | None = None
+    rank_before: int | None = None
 
 
 class Placed(NamedTuple):
@@ -235,6 +254,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         asked: Probability with which a verdict on it is asked for, where one is; else 0.
         match: How well it matches the query's own words; None where no channel of the kind answered.
+        precedent: How good it was by what came of it before, 1 / (1 + e^−u) of its effects; None where nothing had.
+        past: What people called it before, where anybody did.
         doubtful: Whether it matches no better than results of queries that have no answer.
         context: It and what surrounds it, where the query asked for that.
     """
@@ -261,6 +282,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     asked: float = 0.0
     made: MadeBy | None = None
     match: MatchFeatures | None = None
+    precedent: float | None = None
+    past: PastVerdicts | None = None
     doubtful: bool = False
     alike: tuple[str, ...] = ()
     context: Context | None = None

@@ -149,6 +149,14 @@ class ChunkStore:
         row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
         return row if row < len(self) and self._hashes[row] == content_hash else None
 
+    def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
+        """Row of each content, −1 of those that the generation does not hold, int64 (n,)."""
+        wanted = np.array([each.encode("ascii", "replace") for each in hashes], dtype="S65")
+        if not len(self) or not len(wanted):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
+        return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
+
     def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
         """The contents at some rows, in the order asked for; IndexError where a row is outside the generation."""
         wanted = self._checked(rows)

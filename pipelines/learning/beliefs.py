@@ -14,6 +14,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.observe.examination import Examination, read_examination
+from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
@@ -21,7 +22,7 @@ from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_a
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
 from pipelines.learning.pooling.weights import SEED, believed_weights, sampled_shares, share_draws
-from pipelines.learning.priors import Priors
+from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
@@ -37,11 +38,12 @@ class Beliefs:
         examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
+        precedents: What came of contents under questions (LRN-18).
 
     Examples:
         >>> from pipelines.settings import load_settings
         >>> beliefs = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
-        >>> weights = beliefs.weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.USAGE])
+        >>> weights = beliefs.weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.GRAPH])
         >>> round(weights[Signal.VECTOR].mean, 3), weights[Signal.VECTOR].level  # .35 / (.35 + .15)
         (0.7, 'prior')
     """
@@ -56,6 +58,7 @@ class Beliefs:
         examination: Mapping[Domain, Examination],
         sizing: SizingBeliefs,
         triggers: LearnedTriggers,
+        precedents: Precedents,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -64,8 +67,19 @@ class Beliefs:
         self.examination = examination
         self.sizing = sizing
         self.triggers = triggers
+        self.precedents = precedents
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
+
+    @property
+    def interval(self) -> float:
+        """Probability that an interval covers."""
+        return self._priors.interval.level
+
+    @property
+    def near(self) -> NearPrior:
+        """How far outcomes under one question count for another (LRN-19)."""
+        return self._priors.near
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
@@ -118,23 +132,6 @@ class Beliefs:
             self._drawn[key] = draws
         return draws
 
-    def usage(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
-        """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used.
-
-        Args:
-            question: Fingerprint of what is asked: what came of that very question is left out, as `precedents` tells
-                it. So evidence about the worth of usage never comes from the question that made it.
-        """
-        return self._usage.means(hashes, question)
-
-    def asked_before(self, question: str) -> bool:
-        """Whether anybody said what came of a question, by its fingerprint."""
-        return self._usage.knows(question)
-
-    def precedents(self, hashes: Sequence[ContentHash], question: str) -> Floats:
-        """The same belief by what came of that very question, float64 (n,) in (0, 1)."""
-        return self._usage.precedents(hashes, question)
-
     def examined(self, domain: Domain, rank: int) -> float:
         """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
         return self.examination[domain].probability(rank)
@@ -183,4 +180,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         ),
         sizing=read_sizing(priors, evidence, today),
         triggers=read_triggers(priors.triggers, evidence, today),
+        precedents=read_precedents(
+            priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
+        ),
     )

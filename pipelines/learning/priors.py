@@ -96,6 +96,67 @@ class UsagePrior(_Section):
     principal_cap: Positive
 
 
+class OutcomeCurve(_Section):
+    """logit P(good) = intercept + slope · score: what a score lets expect before there were verdicts (LRN-18)."""
+
+    intercept: float
+    slope: Positive
+
+
+class OutcomePrior(_Section):
+    """Effects of what came of a content, below the ranking (LRN-18), and what one principal counts there (LRN-20).
+
+    Attributes:
+        content_variance, question_variance: Of the effects of a content, and of a content under a question.
+        own_variance: Of the effect of a principal's own word on its own searches.
+        strength: Pairs of words that these variances are worth.
+        implied: What outcomes that nobody said outright count, of their weight.
+        daily_words: Of one principal and day, as many count in full.
+        crowd: Principals from which on that bound holds.
+    """
+
+    curve: OutcomeCurve
+    content_variance: Positive
+    question_variance: Positive
+    own_variance: Positive
+    strength: Positive
+    implied: Annotated[float, Field(ge=0.0, le=1.0)]
+    daily_words: Positive
+    crowd: Annotated[int, Field(ge=1)]
+
+
+class NearPrior(_Section):
+    """How far outcomes under one question count for another that asks the same in other words (LRN-19).
+
+    Attributes:
+        cosines: Of two questions, ascending; the first is where anything begins to count.
+        factors: In [0, 1], how far they count at each; straight between.
+        same_words: How far where content words are the same, whatever stands between them.
+        held: Past questions that are compared.
+        synonyms: Groups of words of one meaning.
+        opposites: Pairs of words of which one excludes the other.
+        negations: Words that deny.
+        question_words: Words that say what kind of answer is wanted.
+        idle_words: Words that say nothing about what is asked for.
+    """
+
+    cosines: tuple[float, ...]
+    factors: tuple[float, ...]
+    same_words: Annotated[float, Field(ge=0.0, le=1.0)]
+    held: Annotated[int, Field(ge=0)]
+    synonyms: tuple[tuple[str, ...], ...]
+    opposites: tuple[tuple[str, str], ...]
+    negations: frozenset[str]
+    question_words: frozenset[str]
+    idle_words: frozenset[str]
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if len(self.cosines) != len(self.factors) or list(self.cosines) != sorted(self.cosines) or not self.cosines:
+            raise ValueError("expected as many factors as cosines, and cosines ascending")
+        return self
+
+
 class TriggerPrior(_Section):
     """How learned triggers come and go (RET-17)."""
 
@@ -268,6 +329,8 @@ class Priors(_Section):
     robustness: RobustnessPrior
     decay: DecayPrior
     usage: UsagePrior
+    outcomes: OutcomePrior
+    near: NearPrior
     triggers: TriggerPrior
     sizing: SizingPrior
     confidence: ConfidencePrior

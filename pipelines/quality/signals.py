@@ -121,29 +121,6 @@ def freshness(believed: ArrayLike) -> Floats:
     return _shares(believed)
 
 
-def usage(believed: ArrayLike) -> Floats:
-    """How good the outcomes of each were under other questions: the belief as `Beliefs.usage` reads it."""
-    return _shares(believed)
-
-
-def precedent(believed: ArrayLike) -> Floats:
-    """How good the outcomes of each were when the same was asked: the belief as `Beliefs.precedents` reads it."""
-    return _shares(believed)
-
-
-def dampened(usage: Floats, share: float) -> Floats:
-    """A usage of which only a share of what sets it apart from neutral, 0.5, still counts.
-
-    Examples:
-        >>> dampened(np.array([0.75]), 0.5).tolist(), dampened(np.array([0.75]), 1.0).tolist()
-        ([0.625], [0.75])
-    """
-    return usage if share == 1.0 else _NEUTRAL + share * (usage - _NEUTRAL)
-
-
-_NEUTRAL = 0.5  # between good and bad
-
-
 def trust(levels: ArrayLike, multipliers: ArrayLike) -> Floats:
     """Trust in each source: level / 100 · multiplier, at most 1.
 

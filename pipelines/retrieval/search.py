@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from pipelines.domain.ids import question_of
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Channel, Query, Signal
+from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
+from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
@@ -27,15 +28,18 @@ from pipelines.retrieval.channels.run import (
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
+from pipelines.retrieval.query.near import QuestionIndex
 from pipelines.retrieval.query.plan import Plan, make_plan
 from pipelines.retrieval.query.understanding import usage_share
+from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords
 from pipelines.retrieval.ranking.fusion import SharedWeights, SignalWeights, WeightDraws, believed_in_common
 from pipelines.retrieval.ranking.signals import Moment, active_signals, answering, available_signals, own_scores
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
 from pipelines.retrieval.rerank.diversity import vectors_of
-from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
+from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 
@@ -53,6 +57,8 @@ class Resources:
     facts: GenerationFacts
     settings: RetrievalSettings
     threads: Executor
+    places: Places
+    questions: QuestionIndex
     pairs: PairScorer | None = None
 
     @property
@@ -116,6 +122,7 @@ class RankingContext:
     Attributes:
         answered: Channels that have something to say.
         reranking: What scores the best candidates again.
+        past: What came of contents before; None where nothing did.
     """
 
     plan: Plan
@@ -126,6 +133,7 @@ class RankingContext:
     weights: SignalWeights
     draws: WeightDraws
     moment: Moment
+    past: PastOutcomes | None = None
 
     @property
     def hits(self) -> Mapping[Channel, Hits]:
@@ -174,14 +182,15 @@ def _context(
     shift, tuned, graph = plan.understanding.shift, resources.settings, resources.graph
     reading = resources.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
     row_of, beliefs = resources.snapshot.generation.chunks.row_of, reading.beliefs
+    past = past_outcomes(resources, plan, by_channel, beliefs) if tuned.effects else None
+    by_channel = with_answered(plan, by_channel, past)
     is_name = graph.knows if graph is not None else lambda _term: False
     plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, is_name)
     reranking = rerankers(
         plan.text, by_channel, resources.pairs, tuned, wanted=plan.channels, texts_of=resources.texts_of
     )
-    share = usage_share(shift, tuned.understanding.shift)
-    moment = Moment(plan.query, now, resources.facts, share, nearness_to_session(by_channel, plan.query.memory))
-    available = available_signals(moment, asked_before=beliefs.asked_before(question_of(plan.query.text)))
+    moment = Moment(plan.query, now, resources.facts, nearness_to_session(by_channel, plan.query.memory))
+    available = available_signals(moment)
     available |= reranking.used.keys()
     if tuned.pseudo_relevance.first and vectors_of(by_channel) is not None:
         available |= {Signal.PSEUDO_RELEVANCE}
@@ -197,4 +206,32 @@ def _context(
         weights=weights,
         draws=draws,
         moment=moment,
+        past=past,
     )
+
+
+def past_outcomes(
+    resources: Resources, plan: Plan, by_channel: Mapping[Channel, Ranked], beliefs: Beliefs
+) -> PastOutcomes | None:
+    """What came of contents before, as far as it says anything of a query; None where there is nothing (LRN-18)."""
+    precedents = beliefs.precedents
+    if not len(precedents) or resources.settings.fusion is not FusionMode.LEARNED:
+        return None
+    query, vector = plan.query, by_channel[Channel.DENSE].vector if Channel.DENSE in by_channel else None
+    near = resources.questions.near(query.text, vector, precedents, beliefs.near)
+    placed = resources.places.of(precedents)
+    asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
+    words = QuestionWords.of(precedents, near, placed.rows, asker)
+    share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)
+    return PastOutcomes(precedents, words, near, placed.numbers, share)
+
+
+def with_answered(
+    plan: Plan, by_channel: Mapping[Channel, Ranked], past: PastOutcomes | None
+) -> Mapping[Channel, Ranked]:
+    """Rankings, and what was called right when this or a near question was asked (LRN-23)."""
+    hits = Hits.of(()) if past is None else past.words.hits()
+    if plan.among is not None and len(hits):
+        some = plan.among.mask[hits.rows]
+        hits = Hits(hits.rows[some], hits.scores[some])
+    return {**by_channel, Channel.ANSWERED: Ranked(hits.head(plan.depth))} if len(hits) else by_channel

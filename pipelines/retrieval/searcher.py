@@ -14,8 +14,10 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
+from pipelines.retrieval.query.near import QuestionIndex
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
+from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
@@ -71,6 +73,7 @@ class Searcher:
         """
         self._source = source
         self._encoders = (encoder, *further)
+        self._questions = QuestionIndex(encoder.encode)
         self._pairs = pairs
         self._settings = settings
         self._clock = clock
@@ -188,4 +191,6 @@ class Searcher:
         facts = self._openings.of(
             generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
         )
-        return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
+        places = Places(generation.chunks)
+        questions = self._questions
+        return Pipeline(snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)

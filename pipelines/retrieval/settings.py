@@ -236,11 +236,16 @@ class SpreadSettings(_Section):
         return max(1, min(self.processes or queries, queries // self.least_queries))
 
 
+SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
+"""Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
+
+
 class RetrievalSettings(_Section):
     """Depths, weights, limits and time budgets of a search."""
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
     without_signals: tuple[Signal, ...]
+    effects: Annotated[bool, OffAt(False)]
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
@@ -276,6 +281,6 @@ class RetrievalSettings(_Section):
     @model_validator(mode="after")
     def _every_channel_is_tuned(self) -> Self:
         for name, values in (("budget_ms", self.budget_ms), ("channel_weights", self.channel_weights)):
-            if missing := [channel.value for channel in Channel if channel not in values]:
+            if missing := [channel.value for channel in SEARCHING if channel not in values]:
                 raise ValueError(f"{name}: expected a value per channel, none for {missing}")
         return self

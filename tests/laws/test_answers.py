@@ -41,7 +41,7 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     tuned = SETTINGS.model_copy(update={"fusion": mode, "unit": unit, "channel_weights": by_channel})
     units = in_units(fuse(with_similarity(candidates, [answered]), [weights], tuned), tuned)
     moments, depths = [Moment(query, NOW)], np.array([k])
-    scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, settings=tuned)
+    scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
     explained = explain_candidates(scored, [weights])
     return results(explained, EvenBeliefs(), [Verdict()] * len(explained))
 

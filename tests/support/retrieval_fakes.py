@@ -17,6 +17,8 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -318,14 +320,11 @@ class EvenBeliefs:
         drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
         return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
-    def usage(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
-        return np.full(len(hashes), 0.5)
+    @property
+    def precedents(self) -> Precedents:
+        return read_precedents(load_settings(environment={}).priors.outcomes, Evidence(), 0, half_life_days=30.0)
 
-    def asked_before(self, question: str) -> bool:
-        return False
-
-    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
-        return np.full(len(hashes), 0.5)
+    interval = 0.9
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))

@@ -15,7 +15,7 @@ from typing import Any
 
 from scipy import stats
 
-from pipelines.domain.ranking import Channel, Signal
+from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.memory import NEW_S, ItemFacts
 from pipelines.evaluation.measures.significance import LEAST_QUERIES, EvidenceStrength
 from pipelines.evaluation.queries.reader import LoggedQuery
@@ -103,14 +103,13 @@ def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
 
 
 def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
-    """Queries whose first result would be another one if nothing had been used before."""
+    """Queries whose first result would be another one if nothing had come of contents under other questions."""
     owed = [
-        max(query.results, key=lambda result: (result.score_without(Signal.USAGE.value), -result.rank))
-        is not query.results[0]
+        max(query.results, key=lambda result: (result.score_without("content"), -result.rank)) is not query.results[0]
         for query in watched.queries
         if len(query.results) > 1
     ]
-    says = "what was used is shown because it was used: explore more, or lower the weight of usage"
+    says = "what was called right is shown because it was: explore more, or lower priors.outcomes.content_variance"
     return _share("popularity loop", owed, rules.popularity_share, says=says)
 
 

@@ -29,6 +29,7 @@ from pipelines.domain.events import (
     Accuracy,
     AnyEvent,
     Attribution,
+    Correction,
     Explicit,
     Impression,
     Inclusion,
@@ -48,7 +49,13 @@ _SAID_IN_CODE = {
             {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
             for name in ("content_hashes", "response", "attribution")
         ]
-    }
+    },
+    "Correction": {
+        "allOf": [
+            {"oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]}
+            for names in (("query_id", "question"), ("content_hash", "uri"))
+        ]
+    },
 }
 """What the structs check by themselves, where a type cannot say it, in the words of the schema."""
 
@@ -220,6 +227,7 @@ _HASHES: Mapping[type, Callable[[Any], Iterable[str]]] = MappingProxyType(
         Success: lambda event: _shares_in(event.attribution),
         Explicit: lambda event: (*_one(event.content_hash), *_shares_in(event.attribution)),
         Selection: lambda event: (event.content_hash,),
+        Correction: lambda event: _one(event.content_hash),
         Accuracy: lambda event: _one(event.content_hash),
     }
 )

@@ -15,6 +15,7 @@ from pipelines.domain.events import (
     Accuracy,
     AnyEvent,
     Attribution,
+    Correction,
     Explicit,
     Impression,
     Inclusion,
@@ -98,14 +99,18 @@ class FeedbackProducer:
         clock: Clock = system_clock,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         triggers: TriggerSettings | None = None,
+        question_characters: int = 0,
     ) -> None:
         """Send to a publisher.
 
         Args:
             triggers: Which words of a query go with a selection from far down; None sends none (RET-17).
+            question_characters: Of a question's text that go with what was shown (LRN-19); 0 sends none.
         """
         self._publisher = publisher
         self._triggers = triggers
+        self._question_characters = question_characters
+        self._last_ms = 0
         self._clock = clock
         self._new_id = new_id
         self._unsent = 0
@@ -124,7 +129,7 @@ class FeedbackProducer:
             patience_s=kafka.connect_timeout_ms / MS,
             broker=kafka.bootstrap,
         )
-        return cls(publisher, triggers=feedback.triggers)
+        return cls(publisher, triggers=feedback.triggers, question_characters=feedback.question_characters)
 
     @classmethod
     def connect_now(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
@@ -134,7 +139,8 @@ class FeedbackProducer:
             BrokerUnavailableError: The broker does not answer, or holds no such topic.
             ConfigurationError: The broker refuses this client.
         """
-        return cls(KafkaPublisher(kafka, feedback.topic), triggers=feedback.triggers)
+        publisher = KafkaPublisher(kafka, feedback.topic)
+        return cls(publisher, triggers=feedback.triggers, question_characters=feedback.question_characters)
 
     @property
     def waiting(self) -> int:
@@ -148,7 +154,8 @@ class FeedbackProducer:
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""
-        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), principal_of(answer.query))))
+        stamp = self._stamp(session_of(answer.query), principal_of(answer.query))
+        return self._send(impression_of(answer, question_characters=self._question_characters, **stamp))
 
     def explicit(
         self,
@@ -235,6 +242,24 @@ class FeedbackProducer:
         attribution = attributor.of_answer(answer, response, attention)
         return self.success(answer.query, attribution=attribution, principal=principal)
 
+    def correction(
+        self,
+        query: Query,
+        *,
+        right: bool,
+        content_hash: str | None = None,
+        uri: str | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """A content is right, or wrong, for what a query asks, shown or not (LRN-23).
+
+        Args:
+            content_hash: The content; or else `uri`.
+            uri: Of a document, perhaps with "#anchor" of a heading or "#L12" for a line.
+        """
+        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
+        return self._send(Correction(**stamp, question=query.text, content_hash=content_hash, uri=uri, right=right))
+
     def review(
         self, session_id: str, domain: Domain, *, confidence: float, good: bool, principal: str, agent: str = ANY
     ) -> str:
@@ -311,8 +336,9 @@ class FeedbackProducer:
         return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
 
     def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
-        now = round(self._clock() * MS)
-        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal}
+        # No two events of one producer at one time: the last word on a content is told by its time.
+        self._last_ms = max(round(self._clock() * MS), self._last_ms + 1)
+        return {"event_id": self._new_id(), "ts": self._last_ms, "session_id": session_id, "principal": principal}
 
     def _send(self, event: AnyEvent) -> str:
         value = encode(event)
@@ -320,10 +346,13 @@ class FeedbackProducer:
         return event.event_id
 
 
-def impression_of(answer: Answer, **stamp: Any) -> Impression:
-    """The impression of an answer: what was shown, at which rank, with which signals; the text only as its hash.
+def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any) -> Impression:
+    """The impression of an answer: what was shown, at which rank, with which signals.
 
     Of more results than an event tells of, the first.
+
+    Args:
+        question_characters: Of the question's text that go along; 0 keeps it private, and its hash alone goes.
     """
     query = answer.query
     return Impression(
@@ -333,6 +362,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         agent=query.agent,
         query_id=query.query_id,
         query_hash=question_hash(query.text) if query.text.strip() else None,
+        question=query.text.strip()[:question_characters] or None,
         intent=query.intent,
         results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
     )
@@ -350,6 +380,7 @@ def _shown(result: RankedResult) -> ShownResult:
         asked=_share(result.asked),
         made=result.made,
         match=result.match,
+        precedent=None if result.precedent is None else _share(result.precedent),
     )
 
 

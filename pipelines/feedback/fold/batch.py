@@ -8,6 +8,7 @@ that has the partition to itself is believed further, step by step.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.codec import Decoded, decode_all
-from pipelines.feedback.fold.names import Names, principal_fingerprint
+from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Parts
 from pipelines.feedback.fold.sessions import Life
 from pipelines.feedback.settings import TimeSettings, milliseconds
@@ -112,16 +114,36 @@ class LogMoment(NamedTuple):
 
 @dataclass(slots=True)
 class PendingImpression:
-    """An impression in the join window, and the ranks chosen from it so far.
+    """An impression in the join window, and what was said of it so far.
 
     Attributes:
-        under: What feedback on it is kept under, once there was some.
+        chosen: Ranks that selections chose.
+        verdicts: The last word on a result and its time, by who said it and the result: see `verdict_key`.
+        under: What feedback on it is kept under, by who gives it.
     """
 
     moment: LogMoment
     impression: Impression
     chosen: tuple[int, ...] = ()
-    under: Under | None = None
+    verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    under: dict[str, Under] = field(default_factory=dict)
+
+    def answers(self) -> str:
+        """What was said, as one JSON object; `answers_of` reads it."""
+        return json.dumps({"chosen": self.chosen, "verdicts": self.verdicts})
+
+
+def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]:
+    """Chosen ranks and last words in what `PendingImpression.answers` wrote; earlier versions wrote ranks alone.
+
+    Examples:
+        >>> answers_of("[2, 5]")
+        ((2, 5), {})
+    """
+    value = json.loads(text)
+    if isinstance(value, list):
+        return tuple(value), {}
+    return tuple(value["chosen"]), {key: (bool(good), at_ms) for key, (good, at_ms) in value["verdicts"].items()}
 
 
 class Waiting(NamedTuple):

@@ -12,7 +12,6 @@ Events are counted by source, an agent by name or a principal by fingerprint, an
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,14 +21,12 @@ from typing import get_args
 from msgspec import structs
 
 from pipelines.domain.events import AnyEvent, Explicit, Impression, LessonOutcome, Report, Trust
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.settings import LimitSettings
 
 OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
-
-_BYTES = 8  # of a principal's fingerprint
-
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
@@ -59,16 +56,6 @@ class NameKind(StrEnum):
 
 
 _MANY = {NameKind.PRINCIPAL, NameKind.LESSON}
-
-
-def principal_fingerprint(principal: str) -> str:
-    """Sixteen hex digits that stand for a principal.
-
-    Examples:
-        >>> len(principal_fingerprint("ada"))
-        16
-    """
-    return hashlib.blake2b(principal.encode(), digest_size=_BYTES).hexdigest()
 
 
 @dataclass(slots=True)

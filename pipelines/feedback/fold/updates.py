@@ -6,7 +6,7 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
     AnyEvent,
+    Correction,
     Explicit,
     Feedback,
     Impression,
@@ -55,6 +56,7 @@ from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCoun
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.words import ContentVerdict, corrected, note_question, question_in, question_of_text
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
@@ -62,7 +64,15 @@ from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.runtime.kafka.log import Record
 
-_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
+_FEEDBACK = (
+    Explicit,
+    Selection,
+    Retrieval,
+    Inclusion,
+    Reference,
+    Success,
+    Correction,
+)  # asking a tuple is faster than a union
 
 
 class Fate(StrEnum):
@@ -135,7 +145,7 @@ class _Verdict:
     Attributes:
         source: As events are counted by it.
         allowance: Of the principal whom the result was shown to.
-        from_ms, until_ms: The day.
+        from_ms, until_ms: The day; 0 once the same principal has called the result otherwise.
         shown_offset, shown_ms: Offset and time of the impression.
         beyond, within: How often they are said beyond that allowance, and within.
         repeats: How many of them repeat the first.
@@ -151,6 +161,7 @@ class _Verdict:
     credited: Sequence[Credit]
     where: Under
     page: Sequence[ShownResult]
+    word: ContentVerdict
     beyond: int = 0
     within: int = 0
     repeats: int = 0
@@ -177,6 +188,7 @@ class _Batch:
         self._seen, self._daily = self.change.seen, rules.limits.daily_micro
         self._sources: Counter[tuple[str, str, str]] = Counter()
         self._verdicts: dict[tuple[Any, ...], _Verdict] = {}
+        self._open: defaultdict[tuple[bytes, str], list[_Verdict]] = defaultdict(list)
         self._noted: list[_Verdict] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
@@ -247,7 +259,9 @@ class _Batch:
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
         self._sessions.hear(event.session_id, offset, self._clock_ms)
-        if isinstance(event, _FEEDBACK):
+        if isinstance(event, Correction) and event.query_id is None:
+            self._correct(event, at_ms)
+        elif isinstance(event, _FEEDBACK):
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
@@ -256,6 +270,11 @@ class _Batch:
         self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
         self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
+
+    def _correct(self, event: Correction, at_ms: int) -> None:
+        by, asked = self._names.principal(event.principal), question_of_text(event.question or "")
+        word = corrected(event, at_ms, principal=by, question=asked)
+        word.note(self._sessions.tally_of(event.session_id))
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
         if isinstance(event, SessionPhase):
@@ -309,17 +328,26 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
+        where = self._under(shown, feedback.principal)
+        if isinstance(feedback, Correction):
+            word = corrected(feedback, at_ms, principal=where.principal, question=question_in(impression))
+            word.note(self._sessions.tally_of(impression.session_id))
+            return
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
-        where = shown.under or self._under(shown)
         if not credited:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
-        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
-        if type(feedback) is Explicit and feedback.content_hash is not None and tally is self._sessions.shared:
-            verdict = self._verdict(query, shown, feedback, credited, at_ms)
-            verdict.within += within
-            verdict.beyond += not within
-            return
+        owner = self._names.principal(impression.principal)
+        tally, within = self._drawn(impression.session_id, owner, day, drawn_by(credited))
+        if type(feedback) is Explicit and feedback.content_hash is not None:
+            if tally is self._sessions.shared:
+                verdict = self._verdict(query, shown, feedback, credited, at_ms)
+                verdict.within += within
+                verdict.beyond += not within
+                return
+            self._word(query, shown, credited[0], where, at_ms).note(tally)
+        else:
+            note_question(tally, day, question_in(impression))
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
         if isinstance(feedback, Selection):
             if within:
@@ -329,12 +357,33 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
+    def _word(self, query: bytes, shown: PendingImpression, credit: Credit, where: Under, at_ms: int) -> ContentVerdict:
+        """A principal's last word on a result; said again on the same day, it is the same word."""
+        content = credit.result.content_hash
+        key = f"{where.principal}:{content}"
+        good, since = shown.verdicts.get(key, (None, 0))
+        if good is not credit.good or at_ms // DAY_MS > since // DAY_MS:
+            for other in self._open.pop((query, key), ()):
+                other.until_ms = 0  # whoever says so again says something new
+            since = max(at_ms, since + 1) if good is not None else at_ms
+            shown.verdicts[key] = credit.good, since
+            self.change.shown[query] = shown
+        shared = question_in(shown.impression)
+        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shared, credit.result.score)
+
     def _verdict(
-        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
+        self,
+        query: bytes,
+        shown: PendingImpression,
+        verdict: Explicit,
+        credited: Sequence[Credit],
+        at_ms: int,
     ) -> _Verdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
-        where, day = shown.under or self._under(shown), at_ms // DAY_MS
-        allowance, page = self._names.allowance(where.principal, day), self._page(shown.impression)
+        where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
+        word = self._word(query, shown, credited[0], where, at_ms)
+        owner = self._names.principal(shown.impression.principal)
+        allowance, page = self._names.allowance(owner, day), self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = _Verdict(
             day * DAY_MS,
@@ -346,8 +395,10 @@ class _Batch:
             credited,
             where,
             page,
+            word,
         )
         self._noted.append(first)
+        self._open[query, f"{where.principal}:{word.content}"].append(first)
         if OVERFLOW not in source:
             key = query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
             self._verdicts[key] = first
@@ -356,6 +407,7 @@ class _Batch:
     def _note_verdicts(self) -> None:
         for each in self._noted:
             self._sources[each.source] += each.repeats
+            each.word.note(self._sessions.shared, times=each.beyond + each.within)
             for surplus, times in ((True, each.beyond), (False, each.within)):
                 if times:
                     day, tally = each.from_ms // DAY_MS, self._sessions.shared
@@ -372,11 +424,13 @@ class _Batch:
             return tally, self._names.allowance(principal, day).draw(micro, self._daily)
         return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
-    def _under(self, shown: PendingImpression) -> Under:
-        # Whose session it is says the search service, in the impression; a producer could say anything.
-        principal = self._names.principal(shown.impression.principal)
-        shown.under = under(shown.impression, bins=self._bins.relevance, principal=principal)
-        return shown.under
+    def _under(self, shown: PendingImpression, principal: str) -> Under:
+        """What feedback is kept under: the impression's scope and question, and who gives it."""
+        where = shown.under.get(principal)
+        if where is None:
+            by = self._names.principal(principal)
+            where = shown.under[principal] = under(shown.impression, bins=self._bins.relevance, principal=by)
+        return where
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import sqlite3
 from collections import Counter
@@ -14,8 +13,9 @@ import msgspec
 import pyarrow as pa
 
 from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.codec import Decoded
-from pipelines.feedback.fold.batch import Arrivals, BatchState, Clock, LogMoment, PendingImpression, Waiting
+from pipelines.feedback.fold.batch import Arrivals, BatchState, Clock, LogMoment, PendingImpression, Waiting, answers_of
 from pipelines.feedback.fold.names import (
     NAMING,
     OVERFLOW,
@@ -25,7 +25,6 @@ from pipelines.feedback.fold.names import (
     Naming,
     SourceCounts,
     names_of,
-    principal_fingerprint,
 )
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
@@ -72,7 +71,7 @@ def read_batch_state(
     for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
         stored.stored_queries.add(query)
         stored.shown[query] = PendingImpression(
-            LogMoment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen))
+            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen)
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
@@ -82,6 +81,7 @@ def read_batch_state(
         stored.lives[life.session] = life
     stored.parts = parts_of(connection, [life.offset for life in stored.lives.values()])
     principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in stored.shown.values())}
+    principals |= {each.feedback.principal for waiting in stored.waiting.values() for each in waiting}
     stored.names = read_names(connection, rules.limits, arrivals.events, principals)
     return stored
 
@@ -179,7 +179,7 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
 
 def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
     offset, at_ms = shown.moment
-    return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen)
+    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers()
 
 
 def _write_dead_letters(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import ANY, Signal
+from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
@@ -50,7 +50,6 @@ _PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair i
 """The same for the products of signals."""
 _DOMAINS = tuple(Domain)
 _NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
-_PRECEDENT = _PLACES[Signal.PRECEDENT.value]
 _GOOD, _SURPLUS = 1, 2
 _KINDS = 4  # of an outcome: good or bad, within its principal's allowance or surplus
 
@@ -106,6 +105,10 @@ class Observed(Protocol):
     @property
     def asked(self) -> float:
         """Probability with which a verdict on it was asked for, where one was; else 0."""
+
+    @property
+    def precedent(self) -> float | None:
+        """How good it was by what came of it before, in [0, 1]; None where nothing had."""
 
 
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
@@ -188,16 +191,16 @@ class OutcomeColumns:
             yield of, EvidenceKey(first + day, _DOMAINS[where].value, ANY, ANY, ANY, parameter, bin_), mass
 
     def contents(self) -> Iterator[tuple[int, UsageKey, int]]:
-        """Masses of outcomes by tally and content."""
+        """Masses of outcomes by tally and content; verdicts on one result are noted by themselves (LRN-18)."""
         hashes: dict[str, int] = {}
         content = [hashes.setdefault(each.content_hash, len(hashes)) for each in self.results]
         first = int(self.day.min())
         sizes = (*self._spans(), len(self.unders), len(hashes), 2)
-        where = np.array(content, dtype=np.int64)[self.result]
-        codes = np.ravel_multi_index((self.of, self.day - first, self.under, where, self.good.astype(np.int64)), sizes)
-        cells, row = np.unique(codes, return_inverse=True)
+        where, some = np.array(content, dtype=np.int64)[self.result], self.judged == UNJUDGED
+        columns = (self.of, self.day - first, self.under, where, self.good.astype(np.int64))
+        cells, row = np.unique(np.ravel_multi_index([each[some] for each in columns], sizes), return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(masses, row, self.mass)
+        np.add.at(masses, row, self.mass[some])
         names, cell = list(hashes), [each.tolist() for each in np.unravel_index(cells, sizes)]
         for of, day, under, number, good, mass in zip(*cell, masses.tolist(), strict=True):
             bin_ = POSITIVE if good else NEGATIVE
@@ -310,33 +313,23 @@ class OutcomeColumns:
             outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in signal_columns], dtype=np.int64)
             relative = self._pages.relative(values, self._page[some], columns // 2)
-            by_shape.extend(self._weighed(columns, outcomes, relative[within[self.result[outcomes]]]))
+            values = relative[within[self.result[outcomes]]]
+            by_shape.append((columns, outcomes, values, self._weighed(outcomes)))
         return by_shape
 
-    def _weighed(self, columns: _Ints, outcomes: _Ints, values: _Floats) -> list[_Shape]:
-        """The same with their weights: precedent counts in full, other signals as far as it left their page open.
+    def _weighed(self, outcomes: _Ints) -> _Floats:
+        """Weights of outcomes: each counts as far as precedent left the order of its page open (LRN-4).
 
-        A result that stands first because it was found good when the same was asked was not shown for how it matches,
-        and that it is good again says nothing new about who matches better. What stands below it was: both compared,
-        signals would be learned to count less that put it there.
+        A result that stands first because it was called right before was not shown for how it matches, and that it is
+        good again says nothing new about who matches better. What stands below it was: both compared, signals would be
+        learned to count less that put it there.
         """
-        weight = self.weight[outcomes]
-        left = self._pages.left_open[self._page[self.result[outcomes]]]
-        ordered = np.flatnonzero(left < 1.0)
-        if not len(ordered):
-            return [(columns, outcomes, values, weight)]
-        rest, own = np.flatnonzero(left >= 1.0), columns == _PRECEDENT
-        parts = [
-            (columns, rest, values[rest], weight[rest]),
-            (columns[own], ordered, values[ordered][:, own], weight[ordered]),
-            (columns[~own], ordered, values[ordered][:, ~own], weight[ordered] * left[ordered]),
-        ]
-        return [(of, outcomes[some], part_values, by) for of, some, part_values, by in parts if len(of) and len(some)]
+        return np.asarray(self.weight[outcomes] * self._pages.left_open[self._page[self.result[outcomes]]])
 
 
 def _matched_alone(result: Observed) -> bool:
-    """Whether a result was shown for how well it matches, and not because the same had been asked before."""
-    return result.match is not None and Signal.PRECEDENT.value not in result.signals
+    """Whether a result was shown for how well it matches, and not for what came of it before."""
+    return result.match is not None and result.precedent is None
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:

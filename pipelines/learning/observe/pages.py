@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.domain.ranking import Signal
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SIGNALS
 
@@ -25,6 +24,10 @@ class PageResult(Protocol):
     @property
     def signals(self) -> Mapping[str, float]:
         """Values in [0, 1] by name."""
+
+    @property
+    def precedent(self) -> float | None:
+        """How good it was by what came of it before, in [0, 1]; None where nothing had."""
 
 
 class Pages:
@@ -52,13 +55,13 @@ class Pages:
     def left_open(self) -> _Floats:
         """How far precedent left the order of each open, (pages,): the least 2·min(p, 1 − p) of its results, at most 1.
 
-        It is 1 where nothing is told of what came of the same question, or nothing was shown beside a result.
+        It is 1 where nothing had come of the question before, or nothing was shown beside a result.
         """
         left = np.ones(len(self._pages))
-        for names, pages, values in self._by_shape:
-            if Signal.PRECEDENT.value in names:
-                precedent = values[:, names.index(Signal.PRECEDENT.value)]
-                np.minimum.at(left, pages, 2.0 * np.minimum(precedent, 1.0 - precedent))
+        for number in np.flatnonzero(self.several).tolist():
+            for each in self._pages[number]:
+                if each.precedent is not None:
+                    left[number] = min(left[number], 2.0 * min(each.precedent, 1.0 - each.precedent))
         return left
 
     @cached_property

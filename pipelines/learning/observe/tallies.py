@@ -121,6 +121,10 @@ class Tally:
         """Note that a content was used in some way, `weight` >= 0 times."""
         self._all.use(self.number, UsageKey(day, content_hash, bin_, principal), round(weight * MICRO))
 
+    def note_usage(self, key: UsageKey, micro: int) -> None:
+        """Note one mass of use in micro-units."""
+        self._all.use(self.number, key, micro)
+
     def note_report(self, evidence: Evidence, *, surplus: bool = False) -> None:
         """Note what was reported outright."""
         for reported, micro in evidence.counts.items():

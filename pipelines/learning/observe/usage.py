@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.verdicts import VERDICT, VerdictBin
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
@@ -56,58 +57,15 @@ class ContentSignals:
     last_feedback: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuestionOutcomes:
-    """What counts of the outcomes under one question; a row per content that has any, all columns (n,).
-
-    Attributes:
-        rows: int64, where each content stands in the table, ascending.
-        positive, negative: Good and bad outcomes as they count today, in observations.
-    """
-
-    rows: Ints
-    positive: Floats
-    negative: Floats
-
-    def of(self, places: Ints) -> tuple[Floats, Floats]:
-        """Good and bad outcomes of contents by where they stand; 0 without any."""
-        at = np.minimum(np.searchsorted(self.rows, places), len(self.rows) - 1)
-        met = self.rows[at] == places
-        return np.where(met, self.positive[at], 0.0), np.where(met, self.negative[at], 0.0)
-
-
 class Usage:
     """The table; a content that was never heard of has the prior's row."""
 
-    __slots__ = ("_asked", "_prior", "_rows", "_table")
+    __slots__ = ("_rows", "_table")
 
-    def __init__(
-        self, prior: UsagePrior, rows: Mapping[str, int], table: ContentSignals, asked: Mapping[str, QuestionOutcomes]
-    ) -> None:
-        """Keep a table whose row 0 is the prior's, where each content stands in it, and its part by question."""
-        self._prior = prior
+    def __init__(self, rows: Mapping[str, int], table: ContentSignals) -> None:
+        """Keep a table whose row 0 is the prior's, and where each content stands in it."""
         self._rows = rows
         self._table = table
-        self._asked = asked
-
-    def means(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
-        """What all questions but one say, float64 (n,) in (0, 1)."""
-        places = self._places(hashes)
-        asked = self._asked.get(question)
-        if asked is None:
-            return np.asarray(self._table.usage[places])
-        good, bad = asked.of(places)
-        return _mean(self._prior, self._table.positive[places] - good, self._table.negative[places] - bad)
-
-    def knows(self, question: str) -> bool:
-        """Whether anything is known that came of a question."""
-        return question in self._asked
-
-    def precedents(self, hashes: Sequence[ContentHash], question: str) -> Floats:
-        """What one question alone says, float64 (n,) in (0, 1)."""
-        asked, places = self._asked.get(question), self._places(hashes)
-        good, bad = np.zeros((2, len(places))) if asked is None else asked.of(places)
-        return _mean(self._prior, good, bad)
 
     def signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """The rows of contents, in their order."""
@@ -126,10 +84,10 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
     """
     uses = Uses.of(evidence.usage).columns()
-    bins = np.array([_BINS.get(name, _OTHER) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
+    bins = np.array([_place(name) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
     counts = bins != _OTHER
     bin_, day, micro = bins[counts], uses.day[counts], uses.micro[counts]
-    content, principal, question = (each.codes[counts] for each in (uses.content, uses.principal, uses.question))
+    content, principal = (each.codes[counts] for each in (uses.content, uses.principal))
     rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
     row = content + 1
     discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
@@ -138,38 +96,17 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     np.add.at(counted, (row, bin_), discounted)
     first, speaker = numbered((content, len(rows)), (principal, len(uses.principal.words)))
     identified = ~uses.principal.holds("")[counts]
-    share = _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
+    _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
-    asked = _by_question(uses.question.words, (question, row, bin_), discounted * share[speaker])
-    return Usage(prior, rows, _signals(prior, _observations(counted), _observations(ever), last), asked)
+    return Usage(rows, _signals(prior, _observations(counted), _observations(ever), last))
 
 
-def _by_question(
-    names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: Floats
-) -> Mapping[str, QuestionOutcomes]:
-    """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
-    question, row, bin_ = where
-    named = np.array([name != "" for name in names], dtype=bool)
-    selected = named[question] & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
-    if not selected.any():
-        return {}
-    width = int(row.max()) + 1
-    cells, of_cell = np.unique(question[selected] * width + row[selected], return_inverse=True)
-    sums = np.zeros((len(cells), 2), dtype=np.int64)
-    np.add.at(
-        sums,
-        (of_cell, (bin_[selected] == _BINS[NEGATIVE]).astype(np.int64)),
-        np.rint(counted[selected]).astype(np.int64),
-    )
-    question_of_cell, at = np.divmod(cells, width)
-    observations = _observations(sums)
-    begin, end = (np.searchsorted(question_of_cell, np.arange(len(names)), side=side) for side in ("left", "right"))
-    return {
-        name: QuestionOutcomes(at[part], observations[part, 0], observations[part, 1])
-        for number, name in enumerate(names)
-        if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
-    }
+def _place(name: str) -> int:
+    """The column that a bin counts in."""
+    if name.startswith(VERDICT):
+        return _BINS[POSITIVE if VerdictBin.of(name).good else NEGATIVE]
+    return _BINS.get(name, _OTHER)
 
 
 class _Speakers(NamedTuple):
@@ -184,13 +121,10 @@ class _Speakers(NamedTuple):
     of: Ints
 
 
-def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints) -> Floats:
+def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints) -> None:
     """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
 
     Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
-
-    Returns:
-        The share of each one's outcomes that counts, float64 (speakers,).
     """
     masses = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
     np.add.at(masses, (speakers.of, bin_), micro)
@@ -199,7 +133,6 @@ def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints
     surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
     for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
         np.subtract.at(counted[:, place], speakers.row, surplus[:, column])
-    return share
 
 
 def _observations(micro: Ints) -> Floats:
@@ -222,9 +155,3 @@ def _signals(prior: UsagePrior, counted: Floats, ever: Floats, last: Ints) -> Co
         citations=ever[:, _BINS[REFERENCE]],
         last_feedback=last,
     )
-
-
-def _mean(prior: UsagePrior, positive: Floats, negative: Floats) -> Floats:
-    """Belief after so many good and bad outcomes; a difference that rounding made negative counts as none."""
-    a, b = prior.positive + np.maximum(positive, 0.0), prior.negative + np.maximum(negative, 0.0)
-    return np.asarray(a / (a + b))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import EvidenceGap, MatchFeatures, best_match
-from pipelines.domain.ranking import RankedResult, Signal
+from pipelines.domain.ranking import RankedResult
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.retrieval.ranking.fusion import WeightDraws
@@ -62,7 +62,7 @@ def asking(results: Sequence[RankedResult], query_id: str, chance: float) -> tup
     each = min(chance, 1.0 / len(results))
     digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
     asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
-    if asked >= len(results) or any(Signal.PRECEDENT in result.signals for result in results):
+    if asked >= len(results) or any(result.precedent is not None for result in results):
         return tuple(results)
     return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 

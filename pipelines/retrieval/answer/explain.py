@@ -11,11 +11,12 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, RankedResult, Signal, WeightBelief
+from pipelines.domain.ranking import Channel, ChannelHit, Contribution, PastVerdicts, RankedResult, Signal, WeightBelief
 from pipelines.domain.sizing import made_by
 from pipelines.indexes.chunk_store import Content, Occurrence
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import exact_sums
+from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.ranking.fusion import SignalWeight, SignalWeights
 from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, ScoreTerm
 
@@ -32,6 +33,7 @@ class Candidate(msgspec.Struct, frozen=True):
         uris: The documents it speaks for, the best one first.
         duplicates: Documents of near-duplicates that it stands for.
         relevance: Σ expected weight · signal, in [0, 1].
+        past: What people called it before; None where nobody said anything.
     """
 
     content: Content
@@ -43,6 +45,7 @@ class Candidate(msgspec.Struct, frozen=True):
     uris: tuple[str, ...]
     duplicates: tuple[str, ...]
     relevance: float
+    past: PastVerdicts | None = None
 
     @property
     def content_hash(self) -> ContentHash:
@@ -94,13 +97,16 @@ def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights])
             {channel: score for channel, score in zip(CHANNELS, scores, strict=True) if not math.isnan(score)},
             {signal: value for signal, value in zip(SIGNALS, signals, strict=True) if not math.isnan(value)},
             tuple(
-                Contribution(part.name, value, weight, amount, belief)
+                Contribution(
+                    part.name, value, weight, amount, belief or candidates.effects.get(number, {}).get(part.name)
+                )
                 for part, value, weight, amount, belief in zip(parts, *addends, beliefs[scope], strict=True)
                 if not math.isnan(amount)  # what adds nothing is left out
             ),
             candidates.uris(number),
             candidates.duplicates.get(number, ()),
             relevance,
+            candidates.past.get(number),
         )
         for number, content, place, scope, ranks, scores, signals, addends, relevance in lines
     ]
@@ -157,6 +163,12 @@ def results(candidates: Sequence[Candidate], beliefs: Beliefs, verdicts: Sequenc
     )
 
 
+def precedent_of(candidate: Candidate) -> float | None:
+    """How good it was by what came of it before, in (0, 1): 1 / (1 + e^−u) of all effects; None without any."""
+    effects = [each.value for each in candidate.contributions if each.name in {CONTENT, QUESTION, OWN}]
+    return 1.0 / (1.0 + math.exp(-math.fsum(effects))) if effects else None
+
+
 def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict) -> RankedResult:
     occurrence = candidate.occurrence
     chunk = occurrence.label
@@ -182,6 +194,8 @@ def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict)
         examination=beliefs.examined(occurrence.domain, rank),
         made=made_by(chunk),
         match=verdict.match,
+        precedent=precedent_of(candidate),
+        past=candidate.past,
         doubtful=verdict.doubtful,
         alike=candidate.duplicates,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,11 +16,24 @@ from pipelines.domain.context import Context
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.understanding import Understanding
+from pipelines.retrieval.answer.reasons import difference, reason, reasons, sentence_of
 
 
 def explained(result: RankedResult) -> RenderableType:
-    """A table of everything that made the score of one result, ending in their sum."""
-    return Group(_channels(result), _contributions(result), *_order(result))
+    """Why a result stands where it does: a sentence, and a table of everything that made its score."""
+    return Group(Text(reason(result)), _channels(result), _contributions(result), *_order(result))
+
+
+def compared(one: RankedResult, other: RankedResult) -> RenderableType:
+    """What sets one result apart from another: a line for each contribution, the greatest difference first."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", f"{one.rank} over {other.rank}", "because"):
+        table.add_column(heading, justify="right" if " over " in heading else "left")
+    for name, amount in difference(one, other):
+        ahead = one if amount > 0.0 else other
+        table.add_row(name.replace("_", " "), f"{amount:+.4f}", f"{ahead.rank}: {sentence_of(name)}")
+    table.add_row("score", f"{one.score - other.score:+.4f}", "", style="bold")
+    return table
 
 
 def answer_as_json(answer: Answer) -> dict[str, Any]:
@@ -103,6 +117,9 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
     """One result with where each channel put it, its signals, and every addend of its score."""
     return {
         "rank": result.rank,
+        "why": reason(result),
+        "reasons": list(reasons(result)),
+        "past": None if result.past is None else msgspec.to_builtins(result.past),
         "score": result.score,
         "relevance": result.relevance,
         "probability": result.probability,

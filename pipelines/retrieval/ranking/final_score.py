@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
+from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Floats, Ints, best_first
@@ -181,6 +182,7 @@ def score_and_cut(
     weights: Sequence[SignalWeights],
     *,
     moments: Sequence[Moment],
+    past: Sequence[PastOutcomes | None],
     settings: RetrievalSettings,
 ) -> Candidates:
     """The best of each query by final score, with all their signals.
@@ -190,7 +192,7 @@ def score_and_cut(
 
     Args:
         depths: How many are wanted for each query, (queries,).
-        beliefs, weights, moments: Of each query.
+        beliefs, weights, moments, past: Of each query.
     """
     queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
@@ -200,4 +202,5 @@ def score_and_cut(
     counted = {part.signal for part in judged.parts}
     scored = best_first(weighed(judged, weights, of=[signal for signal in SIGNALS if signal not in counted]))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
-    return without_repeats(across, queries, penalty=penalty).head(depths)
+    ordered = with_own_words(without_repeats(across, queries, penalty=penalty), past)
+    return replace(ordered, past=past_verdicts(ordered, past)).head(depths)

@@ -12,13 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash, question_of
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
-from pipelines.retrieval.ranking.table import CHANNEL_AT, CHANNELS, Candidates, Floats, Ints
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings
 from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, GenerationFacts
 
@@ -42,7 +41,7 @@ _SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
-ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.USAGE, Signal.TRUST, *SIMILARITY.values()})
+ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.TRUST, *SIMILARITY.values()})
 """Signals that every generation and query has; others only some generations, queries and rerankers."""
 
 
@@ -85,11 +84,11 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
     by_meaning = np.logical_or.reduce(ranked[:, _DENSE_AT], axis=1)
     ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
     columns = {Signal.CROSS_VALIDATION: signals.cross_validation(ways)}
-    for channel in CHANNELS:
+    for channel, signal in SIMILARITY.items():
         answers = np.array([channel in channels for channels in answered])
         if answers.any():
             values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
-            columns[SIMILARITY[channel]] = np.where(answers[candidates.query], values, np.nan)
+            columns[signal] = np.where(answers[candidates.query], values, np.nan)
     return candidates.with_signals(columns)
 
 
@@ -161,22 +160,19 @@ class Moment:
     Attributes:
         query: Who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10).
         now: Seconds since the epoch, what ages are measured to.
-        usage_share: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
         nearness: Cosine of contents, by row, to what the session asked before; None without such a session.
     """
 
     query: Query
     now: float
     facts: GenerationFacts = field(default_factory=GenerationFacts)
-    usage_share: float = 1.0
     nearness: ScoreRows | None = None
 
 
-def available_signals(moment: Moment, *, asked_before: bool) -> frozenset[Signal]:
+def available_signals(moment: Moment) -> frozenset[Signal]:
     """The signals that not every generation and query has, and these have."""
-    of_query = {Signal.SESSION: moment.nearness is not None, Signal.PRECEDENT: asked_before}
     silent = {Signal.CONGRUENCE} if moment.query.intent == ANY else set()
-    return (moment.facts.available_signals - silent).union(signal for signal, has in of_query.items() if has)
+    return (moment.facts.available_signals - silent).union({Signal.SESSION} if moment.nearness is not None else ())
 
 
 def with_quality(
@@ -197,9 +193,10 @@ def with_quality(
     for at in np.unique(group).tolist():
         lines = np.flatnonzero(group == at)
         fill(lines, _of_documents(candidates.take(lines), beliefs[at], moments[at], settings))
-    hashes = candidates.hashes
     for query, own in candidates.queries:
-        fill(own, _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query]))
+        nearness = moments[query].nearness
+        if nearness is not None:
+            fill(own, {Signal.SESSION: signals.session(nearness(candidates.rows[own]))})
     return candidates.with_signals(columns)
 
 
@@ -209,20 +206,6 @@ def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[Moment]) -> Int
     asked = zip(beliefs, moments, strict=True)
     keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
     return np.array([seen.setdefault(key, at) for at, key in enumerate(keys)], dtype=np.int64)
-
-
-def _of_question(
-    hashes: Sequence[ContentHash], rows: Ints, beliefs: Beliefs, moment: Moment
-) -> Mapping[Signal, Floats]:
-    """What came of contents when this and other questions were asked, and how near they are to their session's."""
-    question, share = question_of(moment.query.text), moment.usage_share
-    columns = {Signal.USAGE: signals.usage(signals.dampened(beliefs.usage(hashes, question), share))}
-    if beliefs.asked_before(question):
-        before = beliefs.precedents(hashes, question)
-        columns[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, share))
-    if moment.nearness is not None:
-        columns[Signal.SESSION] = signals.session(moment.nearness(rows))
-    return columns
 
 
 def _of_documents(
@@ -247,7 +230,7 @@ def _of_documents(
         Signal.ISOLATION: lambda: signals.isolation(facts.isolation[candidates.rows]),
         Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
     }
-    available = available_signals(moment, asked_before=False)
+    available = available_signals(moment)
     return {
         Signal.FRESHNESS: signals.freshness(_fresh(numbers, documents, beliefs, ages)),
         Signal.TRUST: _trusted(numbers, documents, beliefs, moment.query.model),

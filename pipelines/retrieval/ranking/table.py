@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Channel, Signal
+from pipelines.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.channels.run import NOTHING, Hits, ScoreRows
@@ -101,6 +101,8 @@ class Candidates:
         totals: The score: the sum of values times weights, rounded once, (candidates,).
         document_ids: Documents by candidate number, the best first, of those that speak for several.
         duplicates: Documents of near-duplicates by number of the candidate that stands for them.
+        effects: What is believed of what came of candidates before, by number and name of the part.
+        past: What people called candidates before, by number.
     """
 
     occurrences: OccurrenceTable
@@ -115,6 +117,8 @@ class Candidates:
     totals: Floats
     document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
+    past: Mapping[int, PastVerdicts] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.number)

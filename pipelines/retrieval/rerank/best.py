@@ -93,7 +93,8 @@ def reranked(
 ) -> tuple[Candidates, list[dict[str, str]]]:
     """The best candidates of each query scored by each reranker, among the others as they were, in new order.
 
-    All score the same ones: the best by fused score. Others lack the signals, which adds nothing to their score.
+    All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
+    adds nothing to their score.
 
     Args:
         candidates: Best first by fused score.
@@ -102,7 +103,9 @@ def reranked(
     Returns:
         Best first; and for each query why wanted rerankers gave nothing, by name.
     """
-    lines, failed = candidates.first(settings.rerank.depth), [dict(each.left_out) for each in by_query]
+    # What was called right before is scored like the best, wherever it stands (LRN-23).
+    first, answered = candidates.first(settings.rerank.depth), candidates.is_ranked_by(Channel.ANSWERED).nonzero()[0]
+    lines, failed = np.union1d(first, answered), [dict(each.left_out) for each in by_query]
     best = candidates.take(lines)
     for signal in dict.fromkeys(signal for each in by_query for signal in each.used):
         values = np.full(len(candidates), np.nan)

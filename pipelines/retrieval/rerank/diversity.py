@@ -49,7 +49,7 @@ def diverse(
     chosen = marginal(candidates, vectors, tuned) if learned else candidates
     if not tuned.represent:
         return chosen.head(ks)
-    counted = [learned or settings.channel_weights[channel] > 0.0 for channel in CHANNELS]
+    counted = [learned or settings.channel_weights.get(channel, 0.0) > 0.0 for channel in CHANNELS]
     return represented(chosen, ks, tuned, passes, np.array(counted))
 
 

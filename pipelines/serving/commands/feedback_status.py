@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from pipelines.domain.errors import StoreError
-from pipelines.feedback.fold.names import principal_fingerprint
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.run.metrics import SourceActivity, losses_of, prometheus, samples, standings_of
 from pipelines.feedback.run.partitions import UPDATERS, partition_folder
 from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged

@@ -16,7 +16,7 @@ from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope, Signal
+from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
@@ -38,7 +38,6 @@ _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tr
 _STRANGERS = 200  # queries of another data set that are asked
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
 AGENT = "study"
-HIDDEN = (Signal.USAGE, Signal.PRECEDENT)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RRF},
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
@@ -84,7 +83,7 @@ class Bench:
             return self._replay(asked, self.settings.model_copy(update={"retrieval": retrieval}), evidence)
 
         depth = self.settings.evaluation.depth
-        return shown_matches(ask, self._without(HIDDEN).retrieval, self._pages_of(queries), depth=depth)
+        return shown_matches(ask, self._retrieving(effects=False).retrieval, self._pages_of(queries), depth=depth)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
@@ -97,25 +96,26 @@ class Bench:
         run: Run = {name: as_ranked(each, depth, document_id=self.document_id) for name, each in results.items()}
         return headline(run, self.dataset.qrels)
 
-    def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
-        """The headline measure on the held-out queries under what the evidence says."""
+    def values(self, evidence: Evidence, *, effects: bool) -> Values:
+        """The headline measure on the held-out queries under what the evidence says.
+
+        Args:
+            effects: Whether what came of contents before ranks them, too.
+        """
         asking = self._pages_of(self.dataset.queries)
-        (rankings,) = self._replay.rankings(asking, [(self._without(hidden), evidence)])
+        (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), evidence)])
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
-    def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
+    def learned(self, evidence: Evidence, *, effects: bool) -> list[Answer]:
         """Answers to the held-out queries under what the evidence says."""
-        return self._replay(self._pages_of(self.dataset.queries), self._without(hidden), evidence)
+        return self._replay(self._pages_of(self.dataset.queries), self._retrieving(effects=effects), evidence)
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
         first = self.answers(self.dataset.queries[:1])[0].results
-        signals = {signal for result in first for signal in result.signals} - set(HIDDEN)
+        signals = {signal for result in first for signal in result.signals}
         beliefs, scope = self._beliefs(evidence), Scope(first[0].domain, agent=AGENT)
         return {signal.value: belief.mean for signal, belief in beliefs.weights(scope, signals).items()}
-
-    def _without(self, hidden: Sequence[Signal]) -> Settings:
-        return self._retrieving(without_signals=(*self.settings.retrieval.without_signals, *hidden))
 
     def _retrieving(self, **changes: Any) -> Settings:
         retrieval = self.settings.retrieval.model_copy(update=changes)
@@ -147,7 +147,7 @@ def measure_probabilities(
         for each in strangers
     }
     answers = {name: bench.answers(held_out.queries, **changes) for name, changes in _WAYS.items()}
-    answers["as learned"] = bench.learned(evidence, hidden=HIDDEN)
+    answers["as learned"] = bench.learned(evidence, effects=False)
     return probability_report(
         replace(fit, answering=answering),
         from_verdicts or MatchCalibration(None, None, None),

@@ -36,13 +36,13 @@ from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.collections import indexed
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.searching.engines import source_of
-from pipelines.serving.study.bench import AGENT, HIDDEN, Bench, baselines, measure_probabilities
+from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import Studied
 from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import Settings
 
 PRIOR = "weft at its priors"
-WITH_USAGE = ", with usage"
+WITH_EFFECTS = ", with effects"
 """What the row is named by, behind its sessions, in which what is known of single contents counts."""
 
 
@@ -67,13 +67,13 @@ def run(
     with _streamed(stored, marks) as streamed:
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
-        values[PRIOR] = bench.values(Evidence(), hidden=HIDDEN)
+        values[PRIOR] = bench.values(Evidence(), effects=False)
         taught = [_taught(streamed, lessons, bench, marks, deal=0)]
         for deal in range(1, settings.simulation.deals):
             with _streamed(stored, marks) as anew:
                 taught.append(_taught(anew, lessons, bench, marks, deal=deal))
-        by_deal = {_named(count): [bench.values(each[count], hidden=HIDDEN) for each in taught] for count in marks}
-        by_deal[_named(marks[-1]) + WITH_USAGE] = [bench.values(each[marks[-1]]) for each in taught]
+        by_deal = {_named(count): [bench.values(each[count], effects=False) for each in taught] for count in marks}
+        by_deal[_named(marks[-1]) + WITH_EFFECTS] = [bench.values(each[marks[-1]], effects=True) for each in taught]
         worth = [
             measure_probabilities(bench, lessons, each[marks[-1]], strangers)
             for each in (taught if probabilities and not bare else [])

@@ -1,0 +1,243 @@
+"""What came of contents under questions, a principal's last word each: what lies below the ranking (LRN-18).
+
+Verdicts on one result and corrections are words: of each principal the last one on a content under a question counts,
+as one observation. Where a principal gave none, what its other outcomes of the content come to counts, at most as one.
+All fade with the project's half-life. One principal's many words of a day count less each where others speak, so that
+nobody is louder than a day's allowance (LRN-20); where hardly anybody else speaks there is nobody to protect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.families.random_effect import learned_variance
+from pipelines.learning.observe.verdicts import QUESTION, VERDICT, VerdictBin
+from pipelines.learning.parameters import NEGATIVE, POSITIVE
+from pipelines.learning.priors import OutcomePrior
+from pipelines.learning.recency import recency
+from pipelines.learning.uses import UseColumns, Uses, numbered
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_DAY_MS = 86_400_000
+
+
+class Words(NamedTuple):
+    """What principals hold of contents under questions, a row each.
+
+    Attributes:
+        content, question, principal: Numbers of names.
+        good: 1 for right, 0 for wrong, a share between for what several outcomes come to.
+        weight: Observations, in [0, 1].
+        score: That the result was shown with, in [0, 1]; NaN where it was not shown.
+        day: Of it.
+        spoken: Whether it was said outright.
+    """
+
+    content: Ints
+    question: Ints
+    principal: Ints
+    good: Floats
+    weight: Floats
+    score: Floats
+    day: Ints
+    spoken: NDArray[np.bool_]
+
+    def take(self, rows: Ints | NDArray[np.bool_]) -> Words:
+        """Some rows."""
+        return Words._make(column[rows] for column in self)
+
+
+@dataclass(frozen=True, eq=False)
+class Precedents:
+    """Every word in force at one time.
+
+    Attributes:
+        contents: Names by number: a hash, or the URI of a place.
+        questions, principals: Fingerprints by number.
+        texts: Of questions, by fingerprint, as far as they are known.
+        content_variance, question_variance: Of both effects, as outcomes show it.
+    """
+
+    prior: OutcomePrior
+    words: Words
+    contents: Sequence[str]
+    questions: Sequence[str]
+    principals: Sequence[str]
+    texts: Mapping[str, str]
+    content_variance: float
+    question_variance: float
+
+    def __len__(self) -> int:
+        return len(self.words.content)
+
+    def under(self, question: str) -> Ints:
+        """Rows of the words under a question, by its fingerprint."""
+        return self._by_question.get(question, _NONE)
+
+    def of_content(self, number: int) -> Ints:
+        """Rows of the words on a content, by its number."""
+        return self._by_content.get(number, _NONE)
+
+    def expected(self, scores: Floats) -> Floats:
+        """Log-odds of a good outcome that scores let expect; of what was not shown, those of the least score."""
+        curve = self.prior.curve
+        return np.asarray(curve.intercept + curve.slope * np.nan_to_num(scores, nan=0.0))
+
+    @cached_property
+    def _by_question(self) -> Mapping[str, Ints]:
+        return {
+            self.questions[number]: rows for number, rows in _grouped(self.words.question) if self.questions[number]
+        }
+
+    @cached_property
+    def _by_content(self) -> Mapping[int, Ints]:
+        return dict(_grouped(self.words.content))
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def read_precedents(prior: OutcomePrior, evidence: Evidence, today: int, *, half_life_days: float) -> Precedents:
+    """The words in force on the day `today`, in time linear in the masses of use."""
+    uses = Uses.of(evidence.usage).columns()
+    texts = {
+        uses.question.words[question]: uses.bin.words[code].removeprefix(QUESTION)
+        for code, question in _named_by(uses.bin.codes, uses.question.codes, uses.bin.words, QUESTION)
+    }
+    current = (uses.day <= today) & (uses.micro > 0)
+    words = _joined(_spoken(uses, current), _implied(uses, current), prior)
+    words = words._replace(weight=words.weight * _faded(words.day, today, half_life_days))
+    names = uses.content.words, uses.question.words, uses.principal.words
+    words = words._replace(weight=words.weight * _shares(words, names[2], prior))
+    plain = Precedents(prior, words, *names, texts, prior.content_variance, prior.question_variance)
+    variances = _variances(plain)
+    return Precedents(prior, words, *names, texts, *variances)
+
+
+class _Columns(NamedTuple):
+    content: Ints
+    question: Ints
+    principal: Ints
+
+    @classmethod
+    def of(cls, uses: UseColumns, rows: Ints) -> _Columns:
+        return cls(uses.content.codes[rows], uses.question.codes[rows], uses.principal.codes[rows])
+
+    def take(self, rows: Ints) -> _Columns:
+        return _Columns._make(column[rows] for column in self)
+
+    def numbered(self) -> tuple[Ints, Ints]:
+        """Rows that share all three: the first row of each, and the number of each row."""
+        return numbered(*((column, int(column.max(initial=0)) + 1) for column in self))
+
+
+def _named_by(codes: Ints, questions: Ints, names: Sequence[str], prefix: str) -> Iterable[tuple[int, int]]:
+    """Pairs of bin and question whose bin begins with a prefix, each once."""
+    some = np.array([name.startswith(prefix) for name in names], dtype=bool)[codes]
+    pairs = np.unique(np.stack([codes[some], questions[some]], axis=1), axis=0)
+    return ((int(code), int(question)) for code, question in pairs)
+
+
+def _spoken(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
+    """Of each principal the last word on each content under each question."""
+    names, codes = uses.bin.words, uses.bin.codes
+    parsed = {code: VerdictBin.of(name) for code, name in enumerate(names) if name.startswith(VERDICT)}
+    verdict = np.zeros(len(names), dtype=bool)
+    verdict[list(parsed)] = True
+    rows = np.flatnonzero(verdict[codes] & current)
+    read = [parsed[code] for code in codes[rows].tolist()]
+    at_ms = uses.day[rows] * _DAY_MS + np.array([each.ms for each in read], dtype=np.int64)
+    good = np.array([each.good for each in read], dtype=np.float64)
+    score = np.array([np.nan if each.score is None else each.score for each in read], dtype=np.float64)
+    of = _Columns.of(uses, rows)
+    _, number = of.numbered()
+    order = np.lexsort((-good, at_ms, number))  # of words of one moment, the one against holds
+    last = order[np.append(np.diff(number[order]) > 0, True)] if len(order) else order
+    weight = np.minimum(uses.micro[rows] / MICRO, 1.0)
+    everything = Words(*of, good, weight, score, uses.day[rows], np.ones(len(rows), dtype=bool))
+    return everything.take(last)
+
+
+def _implied(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
+    """What other outcomes of a content under a question come to, of each principal, in observations."""
+    good = uses.bin.holds(POSITIVE)
+    rows = np.flatnonzero((good | uses.bin.holds(NEGATIVE)) & current)
+    of, observations = _Columns.of(uses, rows), uses.micro[rows] / MICRO
+    first, number = of.numbered()
+    total, praised = (np.zeros(len(first)) for _ in range(2))
+    np.add.at(total, number, observations)
+    np.add.at(praised, number, np.where(good[rows], observations, 0.0))
+    last = np.zeros(len(first), dtype=np.int64)
+    np.maximum.at(last, number, uses.day[rows])
+    share = np.divide(praised, total, out=np.zeros_like(total), where=total > 0.0)
+    unknown = np.full(len(first), np.nan)
+    return Words(*of.take(first), share, total, unknown, last, np.zeros(len(first), dtype=bool))
+
+
+def _joined(spoken: Words, implied: Words, prior: OutcomePrior) -> Words:
+    """Both, less what is implied by who spoke outright."""
+    both = Words(*(np.concatenate(pair) for pair in zip(spoken, implied, strict=True)))
+    _, number = _Columns(both.content, both.question, both.principal).numbered()
+    has_spoken = np.zeros(int(number.max(initial=0)) + 1, dtype=bool)
+    has_spoken[number[both.spoken]] = True
+    rest = both.take(both.spoken | ~has_spoken[number])
+    weight = np.where(rest.spoken, rest.weight, np.minimum(rest.weight * prior.implied, 1.0))
+    return rest._replace(weight=weight)
+
+
+def _faded(day: Ints, today: int, half_life_days: float) -> Floats:
+    days, places = np.unique(day, return_inverse=True)
+    return np.array([recency(today - each, half_life_days) for each in days.tolist()])[places]
+
+
+def _shares(words: Words, principals: Sequence[str], prior: OutcomePrior) -> Floats:
+    """What each word of a principal counts, by how many it gave that day (LRN-20)."""
+    named = np.array([name != "" for name in principals], dtype=bool)[words.principal]
+    if len(np.unique(words.principal[named])) < prior.crowd:
+        return np.ones(len(words.day))
+    start = int(words.day.min(initial=0))
+    first, number = numbered(
+        (words.principal, len(principals)), (words.day - start, int(words.day.max(initial=0)) - start + 1)
+    )
+    given = np.bincount(number, minlength=len(first))
+    return np.where(named, np.minimum(1.0, prior.daily_words / np.maximum(given, 1))[number], 1.0)
+
+
+def _variances(precedents: Precedents) -> tuple[float, float]:
+    """Variance of both effects, as words that were said of what was shown have it."""
+    words, prior = precedents.words, precedents.prior
+    some = words.take(words.spoken & ~np.isnan(words.score))
+    expected = expit(precedents.expected(some.score))
+    residual, spread = some.good - expected, expected * (1.0 - expected)
+    size = int(some.question.max(initial=0)) + 1
+    cell, alone = some.content * size + some.question, np.arange(len(some.content))
+    _, cell = np.unique(cell, return_inverse=True)
+    whole = learned_variance(
+        residual,
+        spread,
+        cell,
+        alone,
+        prior=prior.content_variance + prior.question_variance,
+        strength=prior.strength,
+    )
+    content = learned_variance(
+        residual, spread, some.content, cell, prior=prior.content_variance, strength=prior.strength
+    )
+    return content, max(whole - content, prior.content_variance)
+
+
+def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:
+    """Rows by number."""
+    order = np.argsort(numbers, kind="stable")
+    distinct, begin = np.unique(numbers[order], return_index=True)
+    return zip(distinct.tolist(), np.split(order, begin[1:]), strict=True)

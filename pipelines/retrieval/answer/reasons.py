@@ -1,0 +1,134 @@
+"""Why a result stands where it does, in words (RET-18)."""
+
+from __future__ import annotations
+
+from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult
+from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+
+MOST = 3
+"""Reasons that a result gives."""
+
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_FINDS = {
+    Channel.DENSE: "by meaning",
+    Channel.DENSE_2: "by the second encoder",
+    Channel.DENSE_3: "by the third encoder",
+    Channel.LEXICAL: "by words",
+    Channel.GRAPH: "by what it is linked to",
+    Channel.TRIGGERS: "by a declared phrase",
+}
+_SIGNALS = {
+    "vector": "its meaning is near the question",
+    "vector_2": "its meaning is near the question by the second encoder",
+    "vector_3": "its meaning is near the question by the third encoder",
+    "lexical": "it holds the question's words",
+    "late_interaction": "it matches the question word for word",
+    "cross_encoder": "a model that reads both together thinks it answers the question",
+    "cross_validation": "meaning and words both find it",
+    "freshness": "it is up to date",
+    "trust": "its source is trusted",
+    "authority": "much refers to it",
+    "graph": "it is linked to what the question names",
+    "degree": "much is linked to it",
+    "trigger": "the question holds one of its phrases",
+    "structure": "it is whole",
+    "propagated": "its parts match",
+    "novelty": "it is new",
+    "tier": "it is declared important",
+    "validation": "it is declared valid",
+    "congruence": "it was written for this purpose",
+    "session": "it belongs to what this session is about",
+    "pseudo_relevance": "it is like the other first results",
+    "isolation": "it stands alone",
+    "mpab": "more of the same document matches",
+    CONTENT: "it was right for other questions",
+}
+
+
+def reason(result: RankedResult) -> str:
+    """One sentence: what people called it, where there is such, and what finds it.
+
+    Examples:
+        >>> from types import SimpleNamespace as Result
+        >>> one = Result(past=PastVerdicts(right=3, rank_before=4), channels={Channel.DENSE: None}, contributions=())
+        >>> reason(one)
+        'three people called this right for this question; before that it was fourth, by meaning'
+    """
+    by = ways(result)
+    if result.past is None:
+        return "; ".join(reasons(result)) or by
+    called, before = "; ".join(_called(result.past)), result.past.rank_before
+    return (
+        f"{called}; nothing else finds it"
+        if before is None
+        else f"{called}; before that it was {ordinal(before)}, {by}"
+    )
+
+
+def reasons(result: RankedResult) -> tuple[str, ...]:
+    """What adds most to its score, in words, at most three, the most first."""
+    called = _called(result.past) if result.past is not None else []
+    ordered = sorted(result.contributions, key=_amount, reverse=True)
+    words = [_SIGNALS[each.name] for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
+    return tuple([*called, *words][:MOST])
+
+
+def ways(result: RankedResult) -> str:
+    """What found it, in words."""
+    names = [_FINDS[channel] for channel in result.channels if channel in _FINDS]
+    return " and ".join(names) or "by what people called it"
+
+
+def _amount(contribution: Contribution) -> float:
+    return contribution.amount
+
+
+def _called(past: PastVerdicts) -> list[str]:
+    """What people called it."""
+    own = {True: "you called this right", False: "you called this wrong"}
+    others = (past.right, past.wrong) if past.own is None else (past.right - past.own, past.wrong - (not past.own))
+    sentences = [] if past.own is None else [own[past.own]]
+    for count, word in zip(others, ("right", "wrong"), strict=True):
+        if count:
+            too = " too" if past.own is (word == "right") else ""
+            sentences.append(f"{people(count)} called this {word}{too} for this question")
+    about = f"“{past.nearest}”" if past.nearest else "a near question"
+    for count, word in ((past.near_right, "right"), (past.near_wrong, "wrong")):
+        if count:
+            sentences.append(f"{people(count)} called this {word} for {about}")
+    return sentences or ["clicks and answers speak of it"]
+
+
+def people(count: int) -> str:
+    """So many people, in words.
+
+    Examples:
+        >>> people(1), people(3), people(30)
+        ('one person', 'three people', '30 people')
+    """
+    return f"{_COUNTS[count] if count < len(_COUNTS) else count} {'person' if count == 1 else 'people'}"
+
+
+def ordinal(place: int) -> str:
+    """A place, in words.
+
+    Examples:
+        >>> ordinal(4), ordinal(23)
+        ('fourth', 'at place 23')
+    """
+    return _ORDINALS[place] if place < len(_ORDINALS) else f"at place {place}"
+
+
+def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]]:
+    """What sets one result above another: contributions by name, the greatest difference first."""
+    amounts = [{each.name: each.amount for each in result.contributions} for result in (one, other)]
+    names = dict.fromkeys([*amounts[0], *amounts[1]])
+    apart = [(name, amounts[0].get(name, 0.0) - amounts[1].get(name, 0.0)) for name in names]
+    return sorted(apart, key=lambda each: -abs(each[1]))
+
+
+def sentence_of(name: str) -> str:
+    """What a contribution means, in words; its name where it has none."""
+    more = {QUESTION: "people called it so for this question", OWN: "you called it so"}
+    return more.get(name) or _SIGNALS.get(name, name.replace("_", " "))

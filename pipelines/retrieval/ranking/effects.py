@@ -1,0 +1,351 @@
+"""What came of contents before, added to their scores (LRN-18): an effect over all questions, and one under this one.
+
+With p0 the probability that a score makes, logit p0 = intercept + slope · score, results stand in the order of
+logit p = logit p0 + u_content + u_question. An effect of u in log-odds is u / slope of a score, so that everything adds
+up. A near question's effect counts as far as the near question does (LRN-19). Who called a result right finds it first,
+who called it wrong finds it below the third, whatever others say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from pipelines.domain.ranking import Channel, PastVerdicts, WeightBelief
+from pipelines.learning.families.random_effect import random_effects
+from pipelines.learning.observe.precedents import Precedents
+from pipelines.learning.priors import OutcomePrior
+from pipelines.retrieval.channels.run import Hits
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Floats, Ints, ScoreTerm, best_first
+
+CONTENT, QUESTION, OWN = "content", "question", "own_word"
+"""Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
+
+_FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LRN-18)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionWords:
+    """What was said under a question and near ones, a line per word and content of this generation, (words,) each.
+
+    Attributes:
+        row: Of the content.
+        good, weight: Of the word.
+        factor: How far its question counts for this one, in (0, 1].
+        own: Whether the asker said so of this very question.
+        by, question: Numbers of who said so, and of the question.
+    """
+
+    row: Ints
+    good: Floats
+    weight: Floats
+    factor: Floats
+    own: Flags
+    by: Ints
+    question: Ints
+
+    @classmethod
+    def of(
+        cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
+    ) -> QuestionWords:
+        """The words under some questions.
+
+        Args:
+            near: Factor by fingerprint of the question.
+            rows: Of what words are about, by its number.
+            principal: Fingerprint of who asks.
+        """
+        lines = [
+            (row, word, factor)
+            for question, factor in near.items()
+            for word in precedents.under(question).tolist()
+            for row in rows.get(int(precedents.words.content[word]), ())
+        ]
+        row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
+        factors = np.array(factor, dtype=np.float64)
+        words = precedents.words.take(np.array(word, dtype=np.int64))
+        mine = np.array([precedents.principals[each] == principal for each in words.principal.tolist()], dtype=bool)
+        return cls(
+            np.array(row, dtype=np.int64),
+            words.good,
+            words.weight,
+            factors,
+            mine & words.spoken & (factors == 1.0),
+            words.principal,
+            words.question,
+        )
+
+    def hits(self) -> Hits:
+        """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
+        rows, of = np.unique(self.row, return_inverse=True)
+        net = np.zeros(len(rows))
+        np.add.at(net, of, self.weight * self.factor * (2.0 * self.good - 1.0))
+        order = np.lexsort((rows, -net))
+        some = order[net[order] > 0.0]
+        return Hits(rows[some], net[some])
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastOutcomes:
+    """All that is known of what came of contents, for one query.
+
+    Attributes:
+        near: Factor of each question that counts, by fingerprint.
+        numbers: Of what verdicts name, by row of the content that it is.
+        share: Of what came of contents elsewhere, in [0, 1]: less after a change of topic.
+    """
+
+    precedents: Precedents
+    words: QuestionWords
+    near: Mapping[str, float]
+    numbers: Mapping[int, Sequence[int]]
+    share: float = 1.0
+
+    @property
+    def own(self) -> Mapping[int, bool]:
+        """Whether the asker called a content right, by row."""
+        rows, good = self.words.row[self.words.own], self.words.good[self.words.own]
+        return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
+
+
+class Effects(NamedTuple):
+    """Both effects of some contents in log-odds, with their deviations and observations; (n,) each, NaN without any."""
+
+    content: Floats
+    question: Floats
+    content_deviation: Floats
+    question_deviation: Floats
+    content_observations: Floats
+    question_observations: Floats
+
+
+def effects_of(known: PastOutcomes, rows: Ints, score: Floats) -> Effects:
+    """The effects of contents by row, whose scores let expect what they let expect (LRN-18).
+
+    Args:
+        score: In [0, 1], (n,).
+    """
+    log_odds = known.precedents.expected(score)
+    content, content_deviation, elsewhere = _over_all_questions(known, rows)
+    content = content * known.share
+    question, deviation, here = _under_this_question(known, rows, log_odds + np.nan_to_num(content))
+    return Effects(content, question, content_deviation, deviation, elsewhere, here)
+
+
+def _over_all_questions(known: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
+    """The effect of each content by what came of it under questions that say nothing of this one."""
+    precedents, near = known.precedents, set(known.near)
+    pairs = [
+        (line, word)
+        for line, row in enumerate(rows.tolist())
+        for number in known.numbers.get(row, ())
+        for word in precedents.of_content(number).tolist()
+        if precedents.questions[int(precedents.words.question[word])] not in near
+    ]
+    line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
+    words = precedents.words.take(word)
+    weight = _once_each(words.weight, line, words.principal)
+    count, variance = len(rows), precedents.content_variance
+    mode, deviation = random_effects(
+        precedents.expected(words.score), words.good, weight, line, count=count, variance=variance
+    )
+    observations = np.bincount(line, weights=weight, minlength=count).astype(np.float64)
+    nothing = observations == 0.0
+    return np.asarray(np.where(nothing, np.nan, mode)), deviation, observations
+
+
+def _under_this_question(known: PastOutcomes, rows: Ints, log_odds: Floats) -> tuple[Floats, Floats, Floats]:
+    """The effect of each content under this question.
+
+    What came of it under near questions is a belief about it that is `factor` of theirs, with so much more variance;
+    what came of it under this very question is then told as ever.
+    """
+    words, count, variance = known.words, len(rows), known.precedents.question_variance
+    order = np.argsort(rows, kind="stable")
+    at = np.minimum(np.searchsorted(rows[order], words.row), max(0, count - 1))
+    here = np.flatnonzero(rows[order][at] == words.row) if count else _NONE
+    line, factor = order[at[here]] if count else _NONE, words.factor[here]
+    good, weight, by = words.good[here], words.weight[here], words.by[here]
+    near, same = factor < 1.0, factor == 1.0
+    most = np.zeros(count)
+    np.maximum.at(most, line[near], factor[near])
+    by_near = _once_each(weight[near] * factor[near] / most[line[near]], line[near], by[near])
+    theirs, spread = random_effects(
+        log_odds[line[near]], good[near], by_near, line[near], count=count, variance=variance
+    )
+    mean = most * theirs
+    left = variance * (1.0 - most**2) + (most * spread) ** 2
+    mode, deviation = random_effects(
+        (log_odds + mean)[line[same]], good[same], weight[same], line[same], count=count, variance=left
+    )
+    observations = np.bincount(line[near], weights=by_near, minlength=count).astype(np.float64)
+    observations += np.bincount(line[same], weights=weight[same], minlength=count)
+    # Two against one leave a result below where it was, however little was expected of it: a majority has its way.
+    net = np.bincount(line, weights=weight * factor * (2.0 * good - 1.0), minlength=count)
+    effect = np.where(np.sign(net) * (mean + mode) > 0.0, mean + mode, 0.0)
+    return np.where(observations == 0.0, np.nan, effect), deviation, observations
+
+
+def _once_each(weight: Floats, line: Ints, principal: Ints) -> Floats:
+    """Weights of words such that no principal counts more than once per line."""
+    if not len(line):
+        return weight
+    _, of = np.unique(np.stack([line, principal], axis=1), axis=0, return_inverse=True)
+    total = np.bincount(of, weights=weight)
+    return np.asarray(weight / np.maximum(total, 1.0)[of])
+
+
+def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
+    """Candidates with what came of them before added to their scores.
+
+    Signals that are not known yet are expected to be like those that are: a score so far is divided by the share of
+    the weights that it rests on.
+
+    Args:
+        outcomes: Of each query; None where nothing is known.
+        level: Of the intervals.
+    """
+    shares = np.nansum(np.where(np.isnan(candidates.values), np.nan, candidates.weights)[candidates.number], axis=1)
+    values, slopes = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
+    beliefs: dict[int, dict[str, WeightBelief]] = {}
+    for query, lines in candidates.queries:
+        known = outcomes[query]
+        if known is None:
+            continue
+        score = candidates.total[lines] / np.maximum(shares[lines], np.finfo(np.float64).tiny)
+        effects = effects_of(known, candidates.rows[lines], score)
+        slopes[lines] = known.precedents.prior.curve.slope
+        values[lines] = np.stack([effects.content, effects.question], axis=1)
+        beliefs |= _beliefs(candidates.number[lines], effects, level)
+    if np.isnan(values).all():
+        return candidates
+    parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(1.0 / slopes[:, None], 2, axis=1)
+    return best_first(replace(candidates.add_terms(parts, values, weights), effects=beliefs))
+
+
+def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[str, WeightBelief]]:
+    """What is believed of each effect, by the candidate's number and the contribution's name."""
+    reach = float(ndtri((1.0 + level) / 2.0))
+    beliefs: dict[int, dict[str, WeightBelief]] = {}
+    for name, mode, deviation, observations in (
+        (CONTENT, effects.content, effects.content_deviation, effects.content_observations),
+        (QUESTION, effects.question, effects.question_deviation, effects.question_observations),
+    ):
+        for line in np.flatnonzero(~np.isnan(mode)).tolist():
+            mean, apart = float(mode[line]), reach * float(deviation[line])
+            belief = WeightBelief(mean, mean - apart, mean + apart, float(observations[line]), name)
+            beliefs.setdefault(int(numbers[line]), {})[name] = belief
+    return beliefs
+
+
+def with_own_words(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
+    """Candidates with their asker's own words added: right ones first, wrong ones below the third.
+
+    Own words are evidence like others, with a variance that hardly anything holds back; what is missing to their place
+    is added on top.
+
+    Args:
+        candidates: With their final scores.
+    """
+    values, weights = np.full(len(candidates), np.nan), np.ones(len(candidates))
+    for query, lines in candidates.queries:
+        known = outcomes[query]
+        own = {} if known is None else known.own
+        if known is None or not own:
+            continue
+        right, wrong = (
+            np.array([own.get(row) is side for row in candidates.rows[lines].tolist()]) for side in (True, False)
+        )
+        values[lines] = _own_effects(known.precedents.prior, candidates.total[lines], right, wrong)
+        weights[lines] = 1.0 / known.precedents.prior.curve.slope
+    if np.isnan(values).all():
+        return candidates
+    return best_first(candidates.add_terms([ScoreTerm(OWN)], values[:, None], weights[:, None]))
+
+
+def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags) -> Floats:
+    """By how much own words move results of one query, in log-odds; NaN of those that they say nothing of."""
+    own, slope = np.flatnonzero(right | wrong), prior.curve.slope
+    log_odds = prior.curve.intercept + slope * scores[own]
+    mode, _ = random_effects(
+        log_odds,
+        right[own].astype(np.float64),
+        np.ones(len(own)),
+        np.arange(len(own)),
+        count=len(own),
+        variance=prior.own_variance,
+    )
+    moved = np.full(len(scores), np.nan)
+    moved[own] = mode
+    others = np.sort(scores[~(right | wrong)])[::-1]
+    ahead = np.concatenate([scores[right] + mode[right[own]] / slope, others])
+    if right.any() and len(others):
+        lacking = others[0] - (scores[right] + moved[right] / slope).min()
+        moved[right] += max(0.0, lacking * slope + mode[right[own]].min())
+    if wrong.any() and len(ahead) >= _FIRST_PLACES:
+        bound = np.sort(ahead)[::-1][_FIRST_PLACES - 1]
+        beyond = (scores[wrong] + moved[wrong] / slope).max() - bound
+        moved[wrong] -= max(0.0, beyond * slope - mode[wrong[own]].max())
+    return moved
+
+
+def past_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> dict[int, PastVerdicts]:
+    """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
+    past: dict[int, PastVerdicts] = {}
+    for query, lines in candidates.queries:
+        known = outcomes[query]
+        if known is None:
+            continue
+        before = _ranks_before(candidates.take(lines))
+        for place, row in enumerate(candidates.rows[lines].tolist()):
+            some = np.flatnonzero(known.words.row == row)
+            if len(some):
+                rank = before[place]
+                past[int(candidates.number[lines][place])] = _counted(known, some, rank)
+    return past
+
+
+def _ranks_before(candidates: Candidates) -> list[int | None]:
+    """Where each of one query would stand without effects; None of those that nothing else finds."""
+    added = [at for at, part in enumerate(candidates.parts) if part.name in {CONTENT, QUESTION, OWN}]
+    numbers = candidates.number
+    amounts = np.nansum((candidates.values * candidates.weights)[numbers][:, added], axis=1)
+    plain = candidates.total - amounts
+    ranked = np.logical_or.reduce(
+        np.delete(candidates.merged.ranks[numbers], CHANNEL_AT[Channel.ANSWERED], axis=1), axis=1
+    )
+    ranks = 1 + (plain[None, :] > plain[:, None]).sum(axis=1)
+    return [int(rank) if found else None for rank, found in zip(ranks.tolist(), ranked.tolist(), strict=True)]
+
+
+def _counted(known: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
+    """The words on one content, counted by who said them."""
+    words, good = known.words, known.words.good[some] > 0.5
+    same = words.factor[some] == 1.0
+    people = {
+        (is_same, is_good): len(set(words.by[some][(same == is_same) & (good == is_good)].tolist()))
+        for is_same in (True, False)
+        for is_good in (True, False)
+    }
+    own = good[words.own[some]]
+    nearest = ""
+    if not same.all():
+        at = some[~same][int(np.argmax(words.factor[some][~same]))]
+        precedents = known.precedents
+        nearest = precedents.texts.get(precedents.questions[int(words.question[at])], "")
+    return PastVerdicts(
+        right=people[True, True],
+        wrong=people[True, False],
+        near_right=people[False, True],
+        near_wrong=people[False, False],
+        nearest=nearest,
+        own=bool(own[-1]) if len(own) else None,
+        rank_before=rank,
+    )

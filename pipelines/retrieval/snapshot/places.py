@@ -1,0 +1,98 @@
+"""Where in a generation the contents are that people spoke of: by hash, or by document, heading or line (LRN-23)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from pipelines.domain.chunks import Chunk
+from pipelines.learning.observe.precedents import Precedents
+
+_LINES = re.compile(r"L(\d+)(?:-L?(\d+))?")
+_HASH = re.compile("[0-9a-f]{64}")
+_MARKS = re.compile(r"[^\w\- ]")
+
+
+class PlacedContents(Protocol):
+    """The contents of a generation and where they stand."""
+
+    def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
+        """Row of each content, −1 of those that are not here, int64 (n,)."""
+
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        """Every chunk of a document, in source order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPrecedents:
+    """Where what was spoken of stands.
+
+    Attributes:
+        rows: By number of the content in the precedents.
+        numbers: The same the other way round.
+    """
+
+    rows: Mapping[int, Sequence[int]]
+    numbers: Mapping[int, Sequence[int]]
+
+
+class Places:
+    """Finds what people spoke of in one generation; shared by threads."""
+
+    def __init__(self, contents: PlacedContents) -> None:
+        self._contents = contents
+        self._placed: WeakKeyDictionary[Precedents, PlacedPrecedents] = WeakKeyDictionary()
+
+    def of(self, precedents: Precedents) -> PlacedPrecedents:
+        """Where the contents of all words in force stand."""
+        placed = self._placed.get(precedents)
+        if placed is None:
+            placed = self._placed[precedents] = self._find(precedents)
+        return placed
+
+    def _find(self, precedents: Precedents) -> PlacedPrecedents:
+        numbers = sorted(set(precedents.words.content.tolist()))
+        names = [precedents.contents[number] for number in numbers]
+        rows = {
+            number: (row,) if row >= 0 else self.rows_of_uri(name)
+            for number, name, row in zip(numbers, names, self._contents.rows_of(names).tolist(), strict=True)
+        }
+        back: defaultdict[int, list[int]] = defaultdict(list)
+        for number, some in rows.items():
+            for row in some:
+                back[row].append(number)
+        return PlacedPrecedents(rows, back)
+
+    def rows_of_uri(self, uri: str) -> tuple[int, ...]:
+        """Rows of a document's contents: all, or those under a heading or at a line that follow "#"."""
+        document, _, anchor = uri.partition("#")
+        chunks = [] if _HASH.fullmatch(uri) else self._contents.chunks_of_document(document)
+        some = [chunk for chunk in chunks if stands_at(chunk, anchor)]
+        return tuple(sorted({*self._contents.rows_of([chunk.content_hash for chunk in some]).tolist()} - {-1}))
+
+
+def stands_at(chunk: Chunk, anchor: str) -> bool:
+    """Whether a chunk stands under an anchor: "" for the whole document, "L12" or "L12-L20", a heading, a symbol."""
+    if not anchor:
+        return True
+    if lines := _LINES.fullmatch(anchor):
+        first, last = int(lines[1]), int(lines[2] or lines[1])
+        return chunk.start_line <= last and first <= chunk.end_line
+    return anchor == chunk.symbol or (bool(chunk.heading_path) and anchor_of(chunk.heading_path[-1]) == anchor)
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor that renderers of Markdown give a heading.
+
+    Examples:
+        >>> anchor_of("Where is the cache? (Linux)")
+        'where-is-the-cache-linux'
+    """
+    return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().casefold()).replace(" ", "-")
