@@ -109,7 +109,7 @@ class OutcomePrior(_Section):
     Attributes:
         content_variance, question_variance: Of the effects of a content, and of a content under a question.
         own_variance: Of the effect of a principal's own word on its own searches.
-        strength: Pairs of words that these variances are worth.
+        variance_spread: How far both variances may be off, a standard deviation in natural logarithms.
         implied: What outcomes that nobody said outright count, of their weight.
         daily_words: Of one principal and day, as many count in full.
         crowd: Principals from which on that bound holds.
@@ -119,7 +119,7 @@ class OutcomePrior(_Section):
     content_variance: Positive
     question_variance: Positive
     own_variance: Positive
-    strength: Positive
+    variance_spread: Positive
     implied: Annotated[float, Field(ge=0.0, le=1.0)]
     daily_words: Positive
     crowd: Annotated[int, Field(ge=1)]

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.random_effect import learned_variance
@@ -214,26 +213,29 @@ def _shares(words: Words, principals: Sequence[str], prior: OutcomePrior) -> Flo
 
 
 def _variances(precedents: Precedents) -> tuple[float, float]:
-    """Variance of both effects, as words that were said of what was shown have it."""
+    """Variance of both effects, as words that were said of what was shown have it.
+
+    Words on one content under one question tell the question's effect. What they come to under several questions tells
+    the content's; there a question's own effect pulls what is expected towards one half (MacKay, Neural Computation
+    1992).
+    """
     words, prior = precedents.words, precedents.prior
     some = words.take(words.spoken & ~np.isnan(words.score))
-    expected = expit(precedents.expected(some.score))
-    residual, spread = some.good - expected, expected * (1.0 - expected)
-    size = int(some.question.max(initial=0)) + 1
-    cell, alone = some.content * size + some.question, np.arange(len(some.content))
-    _, cell = np.unique(cell, return_inverse=True)
-    whole = learned_variance(
-        residual,
-        spread,
-        cell,
-        alone,
-        prior=prior.content_variance + prior.question_variance,
-        strength=prior.strength,
-    )
+    expected = precedents.expected(some.score)
+    first, cell = numbered((some.content, len(precedents.contents)), (some.question, len(precedents.questions)))
+    spread = prior.variance_spread
+    question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
+    counts = np.maximum(np.bincount(cell, minlength=len(first)), 1)
+    mean_of = [np.bincount(cell, weights=column, minlength=len(first)) / counts for column in (expected, some.good)]
     content = learned_variance(
-        residual, spread, some.content, cell, prior=prior.content_variance, strength=prior.strength
+        mean_of[0] / np.sqrt(1.0 + np.pi * question / 8.0),
+        mean_of[1],
+        np.ones(len(first)),
+        some.content[first],
+        prior=prior.content_variance,
+        spread=spread,
     )
-    return content, max(whole - content, prior.content_variance)
+    return content, question
 
 
 def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:
