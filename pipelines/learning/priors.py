@@ -129,9 +129,10 @@ class NearPrior(_Section):
     """How far outcomes under one question count for another that asks the same in other words (LRN-19).
 
     Attributes:
-        cosines: Of two questions, ascending; the first is where anything begins to count.
-        factors: In [0, 1], how far they count at each; straight between.
+        cosines: Of two questions, ascending: where each bin begins; below the first nothing counts.
+        factors: In [0, 1], how far they count in each bin.
         same_words: How far where content words are the same, whatever stands between them.
+        strength: Pairs of verdicts under near questions that each of these is worth.
         held: Past questions that are compared.
         synonyms: Groups of words of one meaning.
         opposites: Pairs of words of which one excludes the other.
@@ -143,6 +144,7 @@ class NearPrior(_Section):
     cosines: tuple[float, ...]
     factors: tuple[float, ...]
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
+    strength: Positive
     held: Annotated[int, Field(ge=0)]
     synonyms: tuple[tuple[str, ...], ...]
     opposites: tuple[tuple[str, str], ...]
