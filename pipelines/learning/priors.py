@@ -148,9 +148,9 @@ class NearPrior(_Section):
     held: Annotated[int, Field(ge=0)]
     synonyms: tuple[tuple[str, ...], ...]
     opposites: tuple[tuple[str, str], ...]
-    negations: frozenset[str]
-    question_words: frozenset[str]
-    idle_words: frozenset[str]
+    negations: tuple[str, ...]
+    question_words: tuple[str, ...]
+    idle_words: tuple[str, ...]
 
     @model_validator(mode="after")
     def _rising(self) -> Self:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -39,11 +39,13 @@ class Lexicon:
 
     Attributes:
         idle: Words that say nothing about what is asked for.
+        negations: Words that deny.
     """
 
     def __init__(self, prior: NearPrior) -> None:
         self.prior = prior
         self.idle = frozenset(prior.idle_words) | _DIRECTIONS
+        self.negations = frozenset(prior.negations)
         self._synonyms = {each: group[0] for group in prior.synonyms for word in group for each in (word, _stem(word))}
         pairs = [(self.stem(one), self.stem(other)) for one, other in prior.opposites]
         self._opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
@@ -87,6 +89,14 @@ class Wording:
         """Stems of words that say what is asked for."""
         return frozenset(stem for _, stem in self._content_places)
 
+    def lacks(self, other: Wording) -> Counter[str]:
+        """Content stems of another question that this one has not, or not so often."""
+        return other._counted - self._counted
+
+    @cached_property
+    def _counted(self) -> Counter[str]:
+        return Counter(stem for _, stem in self._content_places)
+
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Words with a digit in them: versions, amounts, codes."""
@@ -95,7 +105,7 @@ class Wording:
     @cached_property
     def denies(self) -> bool:
         """Whether there is a negation."""
-        negations = self._lexicon.prior.negations
+        negations = self._lexicon.negations
         return any(word in negations or word.endswith("n't") for word in self.words)
 
     @cached_property
@@ -121,7 +131,7 @@ class Wording:
 
     def contradicts(self, other: Wording) -> bool:
         """Whether the two ask for something else, however near they lie."""
-        ours, theirs = self.content - other.content, other.content - self.content
+        ours, theirs = other.lacks(self), self.lacks(other)
         return (
             self.denies != other.denies
             or bool(self.numbers and other.numbers and self.numbers != other.numbers)
@@ -134,14 +144,14 @@ class Wording:
     def _exchanges(self, other: Wording) -> bool:
         """Whether the two differ by nothing but content words that stand in each other's place, one for one."""
         matcher = SequenceMatcher(None, self.stems, other.stems, autojunk=False)
-        ours, theirs = self.content - other.content, other.content - self.content
+        ours, theirs = other.lacks(self), self.lacks(other)
         pairs = [
             ([each for each in self.stems[a:b] if each in ours], [each for each in other.stems[c:d] if each in theirs])
             for kind, a, b, c, d in matcher.get_opcodes()
             if kind == "replace"
         ]
         single = [pair for pair in pairs if len(pair[0]) == len(pair[1]) == 1]
-        return bool(single) and len(single) == len(ours) == len(theirs)
+        return bool(single) and len(single) == ours.total() == theirs.total()
 
 
 def _stem(word: str) -> str:
@@ -183,11 +193,11 @@ class Factors(NamedTuple):
             ... ]
             [None, 4, 3]
         """
-        if cosine < self.cosines[0] or ours.contradicts(theirs):
+        if ours.contradicts(theirs):
             return None
         if ours.content == theirs.content and ours.content:
             return len(self.cosines)
-        return bisect_right(self.cosines, cosine) - 1
+        return bisect_right(self.cosines, cosine) - 1 if cosine >= self.cosines[0] else None
 
     def factor(self, ours: Wording, theirs: Wording, cosine: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
@@ -255,6 +265,7 @@ class _Indexed:
     asked: Sequence[Asked]
     vectors: np.ndarray
     lexicon: Lexicon
+    by_content: Mapping[frozenset[str], Sequence[int]]
     factors: Factors
 
 
@@ -286,7 +297,8 @@ class QuestionIndex:
         if not indexed.asked:
             return near
         cosines, ours = indexed.vectors @ vector, Wording(text, indexed.lexicon)
-        for at in np.flatnonzero(cosines >= prior.cosines[0]).tolist():
+        near_enough = np.flatnonzero(cosines >= prior.cosines[0]).tolist()
+        for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
             theirs = indexed.asked[at]
             factor = indexed.factors.factor(ours, theirs.wording, float(cosines[at]))
             if factor > 0.0 and theirs.fingerprint != own:
@@ -311,4 +323,7 @@ class QuestionIndex:
         self._by_text = {text: known[text] for text in texts}
         asked = [Asked(each, *known[text]) for each, text in zip(some, texts, strict=True)]
         vectors = np.array([each.vector for each in asked], dtype=np.float32)
-        return _Indexed(asked, vectors, lexicon, learned_factors(asked, precedents, lexicon.prior))
+        by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+        for at, each in enumerate(asked):
+            by_content[each.wording.content].append(at)
+        return _Indexed(asked, vectors, lexicon, by_content, learned_factors(asked, precedents, lexicon.prior))
