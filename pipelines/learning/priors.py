@@ -97,7 +97,7 @@ class UsagePrior(_Section):
 
 
 class OutcomeCurve(_Section):
-    """logit P(good) = intercept + slope · score: what a score lets expect before there were verdicts (LRN-18)."""
+    """logit P(good) = intercept + slope · share of the best score for the question (LRN-18)."""
 
     intercept: float
     slope: Positive

@@ -56,7 +56,14 @@ from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCoun
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
-from pipelines.feedback.fold.words import ContentVerdict, corrected, note_question, question_in, question_of_text
+from pipelines.feedback.fold.words import (
+    ContentVerdict,
+    corrected,
+    note_question,
+    question_in,
+    question_of_text,
+    share_of_best,
+)
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
@@ -368,8 +375,9 @@ class _Batch:
             since = max(at_ms, since + 1) if good is not None else at_ms
             shown.verdicts[key] = credit.good, since
             self.change.shown[query] = shown
-        shared = question_in(shown.impression)
-        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shared, credit.result.score)
+        share = share_of_best(credit.result, shown.impression)
+        asked = question_in(shown.impression)
+        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, asked, share)
 
     def _verdict(
         self,

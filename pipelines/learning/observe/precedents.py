@@ -37,7 +37,7 @@ class Words(NamedTuple):
         content, question, principal: Numbers of names.
         good: 1 for right, 0 for wrong, a share between for what several outcomes come to.
         weight: Observations, in [0, 1].
-        score: That the result was shown with, in [0, 1]; NaN where it was not shown.
+        share: Of the best score on its page that the result was shown with, in [0, 1]; NaN where it was not shown.
         day: Of it.
         spoken: Whether it was said outright.
     """
@@ -47,7 +47,7 @@ class Words(NamedTuple):
     principal: Ints
     good: Floats
     weight: Floats
-    score: Floats
+    share: Floats
     day: Ints
     spoken: NDArray[np.bool_]
 
@@ -87,10 +87,10 @@ class Precedents:
         """Rows of the words on a content, by its number."""
         return self._by_content.get(number, _NONE)
 
-    def expected(self, scores: Floats) -> Floats:
-        """Log-odds of a good outcome that scores let expect; of what was not shown, those of the least score."""
+    def expected(self, shares: Floats) -> Floats:
+        """Log-odds of a good outcome, as shares of the best score let expect; the least for what was not shown."""
         curve = self.prior.curve
-        return np.asarray(curve.intercept + curve.slope * np.nan_to_num(scores, nan=0.0))
+        return np.asarray(curve.intercept + curve.slope * np.nan_to_num(shares, nan=0.0))
 
     @cached_property
     def _by_question(self) -> Mapping[str, Ints]:
@@ -157,13 +157,13 @@ def _spoken(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
     read = [parsed[code] for code in codes[rows].tolist()]
     at_ms = uses.day[rows] * _DAY_MS + np.array([each.ms for each in read], dtype=np.int64)
     good = np.array([each.good for each in read], dtype=np.float64)
-    score = np.array([np.nan if each.score is None else each.score for each in read], dtype=np.float64)
+    share = np.array([np.nan if each.share is None else each.share for each in read], dtype=np.float64)
     of = _Columns.of(uses, rows)
     _, number = of.numbered()
     order = np.lexsort((-good, at_ms, number))  # of words of one moment, the one against holds
     last = order[np.append(np.diff(number[order]) > 0, True)] if len(order) else order
     weight = np.minimum(uses.micro[rows] / MICRO, 1.0)
-    everything = Words(*of, good, weight, score, uses.day[rows], np.ones(len(rows), dtype=bool))
+    everything = Words(*of, good, weight, share, uses.day[rows], np.ones(len(rows), dtype=bool))
     return everything.take(last)
 
 
@@ -220,8 +220,8 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     1992).
     """
     words, prior = precedents.words, precedents.prior
-    some = words.take(words.spoken & ~np.isnan(words.score))
-    expected = precedents.expected(some.score)
+    some = words.take(words.spoken & ~np.isnan(words.share))
+    expected = precedents.expected(some.share)
     first, cell = numbered((some.content, len(precedents.contents)), (some.question, len(precedents.questions)))
     spread = prior.variance_spread
     question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
