@@ -141,7 +141,7 @@ class Beliefs:
 
     def threshold_moved(self, domain: Domain, agent: str = ANY) -> float:
         """By how much the learned threshold of decisions stands above its prior's mean, in (-1, 1); 0 unreviewed."""
-        if not self.reported.threshold(domain).observations:
+        if not self.reported.reviewed:
             return 0.0
         prior = self._priors.thresholds
         return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)

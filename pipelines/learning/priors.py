@@ -173,6 +173,7 @@ class RobustnessPrior(_Section):
     """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
 
     daily_cap: Positive
+    reported_daily_cap: Positive
     effective_cap: Positive
     outlier_z: Positive
     outlier_evidence: Positive
