@@ -119,6 +119,7 @@ class PoolingPrior(_Section):
     minimum: Positive
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
+    agents_over_models: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     weakest: Positive
 
     @model_validator(mode="after")
