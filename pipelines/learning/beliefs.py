@@ -21,7 +21,7 @@ from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import SEED, believed_weights, sampled_shares, share_draws
+from pipelines.learning.pooling.weights import SEED, SharePosterior
 from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -68,6 +68,7 @@ class Beliefs:
         self.sizing = sizing
         self.triggers = triggers
         self.precedents = precedents
+        self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -106,31 +107,42 @@ class Beliefs:
         Raises:
             ValueError: No signal is active.
         """
-        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active))
+        key = self._key(scope, active)
         beliefs = self._weights.get(key)
         if beliefs is None:
-            posterior = self._agreement.posterior(*key[:2])
-            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval.level))
+            beliefs = MappingProxyType(self._shares(key).believed(self._priors.interval.level))
             self._weights[key] = beliefs
         return beliefs
 
     def sampled_weights(
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
     ) -> Mapping[Signal, float]:
-        """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
-        posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
-        return sampled_shares(posterior, frozenset(active), rng)
+        """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1.
+
+        Draws are unbiased: on average over many, every signal takes what `weights` says, and one of weight 0 nothing.
+        """
+        return self._shares(self._key(scope, active)).sample(rng)
 
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
-        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
+        key = (*self._key(scope, active), n)
         draws = self._drawn.get(key)
         if draws is None:
-            posterior = self._agreement.posterior(*key[:2])
             seed = [SEED, list(Domain).index(scope.domain)]  # domains are drawn independently
-            draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
+            draws = MappingProxyType(self._shares(key[:3]).draws(np.random.default_rng(seed), n))
             self._drawn[key] = draws
         return draws
+
+    def _key(self, scope: Scope, active: Collection[Signal]) -> tuple[Node, str, frozenset[Signal]]:
+        return self._agreement.node(scope), self._agreement.intent(scope), frozenset(active)
+
+    def _shares(self, key: tuple[Node, str, frozenset[Signal]]) -> SharePosterior:
+        """What weights and draws of them follow from; the same one each time that it is asked for."""
+        shares = self._posteriors.get(key)
+        if shares is None:
+            node, intent, active = key
+            shares = self._posteriors[key] = SharePosterior(self._agreement.posterior(node, intent), active)
+        return shares
 
     def examined(self, domain: Domain, rank: int) -> float:
         """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
@@ -138,7 +150,7 @@ class Beliefs:
 
     def threshold_moved(self, domain: Domain, agent: str = ANY) -> float:
         """By how much the learned threshold of decisions stands above its prior's mean, in (-1, 1); 0 unreviewed."""
-        if not self.reported.threshold(domain).observations:
+        if not self.reported.reviewed:
             return 0.0
         prior = self._priors.thresholds
         return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)

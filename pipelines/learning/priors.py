@@ -182,6 +182,7 @@ class PoolingPrior(_Section):
     minimum: Positive
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
+    agents_over_models: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     weakest: Positive
 
     @model_validator(mode="after")
@@ -236,6 +237,7 @@ class RobustnessPrior(_Section):
     """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
 
     daily_cap: Positive
+    reported_daily_cap: Positive
     effective_cap: Positive
     outlier_z: Positive
     outlier_evidence: Positive

@@ -102,7 +102,7 @@ class LearnedPage:
     Attributes:
         title: Of what, and made when.
         level: Of the intervals.
-        moves: What changed, a sentence each, the most surprising first.
+        moves: What changed, a sentence each, the surest first.
         curves: Of domains that something was said about.
     """
 
@@ -132,8 +132,9 @@ def page_of(
     old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
     sentences = [
         f"{_title(move.after.family, move.after.scope)}: {move.after.parameter} {number(move.before.mean)} → "
-        f"{number(move.after.mean)}, after {number(move.after.observations)} observations."
-        for move in moves(old, new)
+        f"{number(move.after.mean)}, after {number(move.after.observations)} observations"
+        f"{'' if move.beyond_chance else '; chance may have done that'}."
+        for move in moves(old, new, level=priors.interval.level)
         if move.before is not None and move.after is not None and move.change and move.after.observations >= _OBSERVED
     ]
     former = {reading.key: reading for reading in old}
