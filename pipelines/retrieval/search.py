@@ -65,6 +65,11 @@ class Resources:
         """Texts of contents by row."""
         return [content.text for content in self.snapshot.generation.chunks.contents(rows)]
 
+    def name_of(self, row: int) -> str:
+        """What a content is called: title and URI of its document, its headings and its symbol."""
+        place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
+        return " ".join((place.title or "", place.uri, *place.label.heading_path, place.label.symbol or ""))
+
 
 class Stopwatch:
     """Times the stages of answers that are made together; each answer has its share."""
@@ -89,7 +94,8 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     plans = [make_plan(query, resources.facts, resources.snapshot.filters, tuned) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
-    hints = Hints(resources.texts_of, graph.names_near if graph is not None else lambda _text, _count: [])
+    names_near = graph.names_near if graph is not None else lambda _text, _count: []
+    hints = Hints(resources.texts_of, names_near, resources.name_of)
     return search_again(plans, first, run, hints, tuned)
 
 
@@ -172,7 +178,7 @@ def _context(
 ) -> RankingContext:
     # After a change of topic a session reads what all believe: what it learned was about another topic.
     shift, tuned, graph = plan.understanding.shift, resources.settings, resources.graph
-    reading = resources.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
+    reading = resources.snapshot.reading(None if shift is not None and shift.dampens else plan.query.session_id)
     row_of, beliefs = resources.snapshot.generation.chunks.row_of, reading.beliefs
     is_name = graph.knows if graph is not None else lambda _term: False
     plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, is_name)

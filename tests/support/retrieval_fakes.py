@@ -34,6 +34,7 @@ class APlace:
 
     chunk: Chunk
     uri: str
+    title: str | None = None
     domain: Domain = Domain.GENERAL
     content_type: ContentType = ContentType.TEXT
     language: str | None = None
