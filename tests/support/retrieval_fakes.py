@@ -364,8 +364,8 @@ def settings(**changes: object) -> RetrievalSettings:
     return RetrievalSettings.model_validate({**base.model_dump(), **changes})
 
 
-def a_query(text: str, k: int = 10, **more: object) -> Query:
-    return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
+def a_query(text: str, k: int = 10, query_id: str = "q-1", **more: object) -> Query:
+    return Query(text=text, query_id=QueryId(query_id), k=k, **more)  # type: ignore[arg-type]
 
 
 def a_searcher(
