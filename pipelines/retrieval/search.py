@@ -65,6 +65,10 @@ class Resources:
         """Texts of contents by row."""
         return [content.text for content in self.snapshot.generation.chunks.contents(rows)]
 
+    def is_common(self, word: str) -> bool:
+        """Whether a word stands in so much of the generation that it tells nothing apart."""
+        return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
+
     def name_of(self, row: int) -> str:
         """What a content is called: title and URI of its document, its headings and its symbol."""
         place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
@@ -177,11 +181,10 @@ def _context(
     resources: Resources, plan: Plan, by_channel: Mapping[Channel, Ranked], now: float, believed: SharedWeights
 ) -> RankingContext:
     # After a change of topic a session reads what all believe: what it learned was about another topic.
-    shift, tuned, graph = plan.understanding.shift, resources.settings, resources.graph
+    shift, tuned = plan.understanding.shift, resources.settings
     reading = resources.snapshot.reading(None if shift is not None and shift.dampens else plan.query.session_id)
     row_of, beliefs = resources.snapshot.generation.chunks.row_of, reading.beliefs
-    is_name = graph.knows if graph is not None else lambda _term: False
-    plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, is_name)
+    plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, resources.is_common)
     reranking = rerankers(
         plan.text, by_channel, resources.pairs, tuned, wanted=plan.channels, texts_of=resources.texts_of
     )

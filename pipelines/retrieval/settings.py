@@ -261,6 +261,7 @@ class RetrievalSettings(_Section):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    common_word: Share
     convergence_bonus: Weight
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings

@@ -158,6 +158,9 @@ class WordIndex:
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
+    def share_of(self, word: str) -> float:
+        return sum(word in words for words in self._words) / len(self._words)
+
     def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
         hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]

@@ -109,10 +109,6 @@ class GraphChannel:
             for at, (start, end) in enumerate(bounds)
         ]
 
-    def knows(self, name: str) -> bool:
-        """Whether any entity bears that name."""
-        return bool(self._names.named_in(name))
-
     def names_near(self, text: str, count: int) -> list[str]:
         """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
         places, energies = spread(self._seeds(text, {}), self._passes, self._settings)

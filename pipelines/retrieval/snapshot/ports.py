@@ -81,6 +81,9 @@ class TextIndex(Protocol):
     ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """Rows, int64, and scores, float64, per text, best first, ties by row. `among`: all that each may match."""
 
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in [0, 1]."""
+
 
 class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""
