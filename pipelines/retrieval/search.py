@@ -13,7 +13,7 @@ from typing import TypeVar
 from pipelines.domain.ids import question_of
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel, Query, Signal
-from pipelines.retrieval.answer.confidence import features_of, is_doubtful
+from pipelines.retrieval.answer.confidence import features_of, has_answer_bound, is_doubtful
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -24,6 +24,7 @@ from pipelines.retrieval.channels.run import (
     Ranked,
     ScoreRows,
     run_channels,
+    scores_of,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
@@ -69,6 +70,21 @@ class Resources:
         """Whether a word stands in so much of the generation that it tells nothing apart."""
         return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
 
+    def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
+        """How many of some contents match a query better than what has no answer; all where that is not known."""
+        calibration = self.snapshot.reading(plan.query.session_id).calibration
+        if not has_answer_bound(calibration):
+            return len(rows)
+        compare = matcher(by_channel)
+        cosines, bm25 = (
+            scores_of(by_channel[channel])(rows).tolist() if channel in by_channel else [None] * len(rows)
+            for channel in (Channel.DENSE, Channel.LEXICAL)
+        )
+        tokens = [None] * len(rows) if compare is None else compare(rows).tolist()
+        terms = max(1, len(plan.words.split()))
+        features = (features_of(*each[:2], terms, each[2]) for each in zip(cosines, bm25, tokens, strict=True))
+        return sum(not is_doubtful(match, calibration) for match in features)
+
     def name_of(self, row: int) -> str:
         """What a content is called: title and URI of its document, its headings and its symbol."""
         place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
@@ -99,7 +115,7 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
-    hints = Hints(resources.texts_of, names_near, resources.name_of)
+    hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)
 
 

@@ -44,11 +44,13 @@ class Hints:
         texts_of: Texts of contents by row.
         names_near: At most so many names near those in a text.
         name_of: What a content is called, by row: title, symbol, headings and place of the document.
+        good_enough: How many of some rows match a query well enough to answer it; all where that is not known.
     """
 
     texts_of: Callable[[Sequence[int]], Sequence[str]]
     names_near: Callable[[str, int], Sequence[str]]
     name_of: Callable[[int], str]
+    good_enough: Callable[[Plan, Mapping[Channel, Ranked], Ints], int]
 
 
 def search_again(
@@ -100,13 +102,15 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
         return plan if _words_answer(plan, by_channel, hints, settings) else unrouted(plan, settings)
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     widening = tuned.shift.widening if shift is not None and shift.dampens else 1.0
-    few = len(_first_rows(by_channel)) < tuned.expansion.fewer_than
+    rows, least = _first_rows(by_channel), tuned.expansion.fewer_than
+    looked_at = np.array(rows[: max(settings.rerank.depth, least)], dtype=np.int64)
+    few = tuned.expansion.enabled and hints.good_enough(plan, by_channel, looked_at) < least
     wanted = few or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not wanted:
         return plan
     understanding = replace(plan.understanding, shift=shift)
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
-        variants = _variants(plan.text, _first_rows(by_channel), hints, tuned.expansion)
+        variants = _variants(plan.text, rows, hints, tuned.expansion)
         understanding = replace(understanding, variants=variants)
     return replace(plan, understanding=understanding, depth=round(plan.depth * widening))
 

@@ -12,6 +12,8 @@ from pipelines.domain.ranking import ANY, Channel, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, QueryType, Shift
 from pipelines.indexes.graph.graph import EdgeKind
+from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
 from pipelines.retrieval.channels.second_pass import feedback_variant, neighbour_variant
 from pipelines.retrieval.query.understanding import (
@@ -186,6 +188,28 @@ def test_a_complex_query_is_asked_in_other_words_too_and_says_so() -> None:
     moderate = searcher.search(a_query("apple tart"))
     assert moderate.understanding is not None
     assert moderate.understanding.variants == ()
+
+
+SURE = ScoreCalibration(
+    Isotonic((0.0, 1.0), (0.0, 1.0)),
+    MatchCalibration(MatchCurve(6.0, 3.0, -4.0), None, None, Answering(0.3, None, 0.05, 100)),
+)
+
+
+@pytest.mark.parametrize(("good", "expands"), [(0, True), (4, True), (5, False)])
+def test_a_gap_in_the_evidence_is_searched_in_other_words_too(good: int, expands: bool) -> None:
+    """RET-3: fewer than five results that match better than what has no answer, however many there are."""
+    sweet = {f"s{number}": [f"apple cinnamon sugar {number}"] for number in range(good)}
+    others = {f"o{number}": [f"apple stone rock pebble gravel grit flint {number}"] for number in range(6)}
+    far = {f"f{number}": [f"sand {number}"] for number in range(30)}
+    generation = MemoryGeneration({**sweet, **others, **far})
+    wordy = a_query("apple cinnamon")
+    known = a_searcher(generation, calibration=SURE).search(wordy)
+    unknown = a_searcher(generation).search(wordy)
+    assert known.understanding is not None
+    assert unknown.understanding is not None
+    assert bool(known.understanding.variants) is expands
+    assert unknown.understanding.variants == ()
 
 
 def test_the_query_counts_double() -> None:
