@@ -7,8 +7,9 @@ A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JS
 thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
 the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
-session's id, whose own learning ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set
-query_log.sample=0`.
+session's id, whose own learning ranks it, too. The store remembers what a session asked and was given from one call to
+the next: a change of topic is noticed, and `--repeats` says what becomes of results given before. Answers are kept in
+the query log (`weft queries list`), unless `--set query_log.sample=0`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
@@ -31,7 +32,7 @@ from jobs import _job
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
-from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
+from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import (
@@ -83,6 +84,9 @@ def search(
     principal: Annotated[
         str | None, typer.Option("--principal", help="Who asks; default the name you are logged in by.")
     ] = None,
+    repeats: Annotated[
+        Repeats, typer.Option("--repeats", help="What becomes of results that the session was given before.")
+    ] = Repeats.KEEP,
     explore: Annotated[
         bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
     ] = False,
@@ -91,10 +95,7 @@ def search(
     as_json: _job.AsJson = False,
 ) -> None:
     """Search what is live in the store."""
-    if (query is None) == (queries is None):
-        raise typer.BadParameter("give either a QUERY or --queries FILE")
-    if query is not None and not query.strip():
-        raise typer.BadParameter("expected a query with words in it, found none")
+    _require_usable(query, queries, repeats, session)
     settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
@@ -112,13 +113,15 @@ def search(
             agent=agent,
             session_id=SessionId(session) if session else None,
             principal=principal or login() or ANONYMOUS,
+            repeats=repeats,
             explore=explore,
             context=context,
         )
         for query_id, text in wanted
     ]
     with (
-        answering(settings, len(requests)) as searcher,
+        # A session's queries follow one another, each in the light of those before it: that is done here.
+        answering(settings, len(requests) if session is None else 1) as searcher,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         answers = searcher.search_many(requests)
@@ -137,6 +140,15 @@ def search(
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
         _publish(settings, answers)
+
+
+def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, session: str | None) -> None:
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
+    if repeats is not Repeats.KEEP and session is None:
+        raise typer.BadParameter("--repeats is about what a session was given: say which with --session ID")
 
 
 def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:

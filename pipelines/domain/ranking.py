@@ -42,6 +42,10 @@ class Channel(StrEnum):
     TRIGGERS = "triggers"
 
 
+RANKING_ONLY = frozenset({Channel.DEGREE})
+"""Channels that find nothing: they rank what others found."""
+
+
 class Signal(StrEnum):
     """A number in [0, 1] about a candidate that may speak for it; each has a learned weight."""
 

@@ -74,9 +74,20 @@ def graph(energies: ArrayLike, queries: Groups | None = None) -> Floats:
     return lexical(energies, queries)
 
 
-def degree(scores: ArrayLike, _queries: Groups | None = None) -> Floats:
-    """How well connected each candidate is, in [0, cap]: the channel's score as it is, whatever the others have."""
-    return _as_it_is(scores)
+def degree(scores: ArrayLike, cap: float) -> Floats:
+    """How well connected each candidate is, as a share of `cap`: being it never outweighs being relevant.
+
+    Shares keep the order of the scores: were they cut at the cap, most would be one.
+
+    Args:
+        scores: In [0, 1]; NaN where the channel has none.
+        cap: In [0, 1].
+
+    Examples:
+        >>> degree([1.0, 0.5, float("nan")], cap=0.2).tolist()
+        [0.2, 0.1, 0.0]
+    """
+    return _as_it_is(scores) * cap
 
 
 def trigger(shares: ArrayLike, _queries: Groups | None = None) -> Floats:

@@ -75,6 +75,7 @@ def _answer(
     memory = plan.query.memory
     if memory is not None:
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
+        asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
     return Answer(
         query=plan.query,

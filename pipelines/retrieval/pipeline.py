@@ -52,7 +52,8 @@ class Pipeline(Resources):
         with watch.stage("candidates"):
             candidates = self._candidates(contexts)
         with watch.stage("fusion"):
-            similar = with_similarity(candidates, [each.answered for each in contexts])
+            answered = [each.answered for each in contexts]
+            similar = with_similarity(candidates, answered, degree_cap=tuned.degree.cap)
             fused = fuse(with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance), weights, tuned)
         with watch.stage("rerank"):
             best, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)

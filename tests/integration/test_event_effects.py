@@ -193,14 +193,17 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
 
 
 def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: World) -> None:
-    """RET-17: through the broker and the updater; on trial at first, and in force a day later."""
-    query = replace(a_query(), text="where is the checkpoint flushed")
-    first = an_answer(query)
-    low = [structs.replace(result, rank=result.rank + 4) for result in first.results]
+    """RET-17: through the broker and the updater; on trial at first, and in force when two agreed for seven days."""
+    answers = [
+        an_answer(replace(a_query(), text="where is the checkpoint flushed", query_id=f"q-{who}", principal=who))
+        for who in ("ada", "bob")
+    ]
+    low = [structs.replace(result, rank=result.rank + 4) for result in answers[0].results]
 
     def picked(producer: FeedbackProducer) -> None:
-        producer.emit(replace(first, results=tuple(low)))
-        producer.selection(query, low[0].content_hash, low[0].rank)
+        for answer in answers:
+            producer.emit(replace(answer, results=tuple(low)))
+            producer.selection(answer.query, low[0].content_hash, low[0].rank)
 
     believed = world.believed_after(picked)
     taught = believed.triggers.of(["checkpoint", "flushed", "where"])
@@ -209,5 +212,7 @@ def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: Worl
         ("flushed", low[0].content_hash, True),
     ]
     evidence = Catalog(Path(world.settings.storage.root)).live_evidence()
-    later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400)
-    assert not any(each.on_trial for each in later.triggers.of(["checkpoint"]))
+    trial_days = world.settings.priors.triggers.trial_days
+    for days, on_trial in ((trial_days - 1, True), (trial_days, False)):
+        later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400 * days)
+        assert [each.on_trial for each in later.triggers.of(["checkpoint"])] == [on_trial]

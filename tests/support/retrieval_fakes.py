@@ -36,6 +36,7 @@ class APlace:
 
     chunk: Chunk
     uri: str
+    title: str | None = None
     domain: Domain = Domain.GENERAL
     content_type: ContentType = ContentType.TEXT
     language: str | None = None
@@ -158,6 +159,9 @@ class WordIndex:
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
+
+    def share_of(self, word: str) -> float:
+        return sum(word in words for words in self._words) / len(self._words)
 
     def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
@@ -362,8 +366,8 @@ def settings(**changes: object) -> RetrievalSettings:
     return RetrievalSettings.model_validate({**base.model_dump(), **changes})
 
 
-def a_query(text: str, k: int = 10, **more: object) -> Query:
-    return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
+def a_query(text: str, k: int = 10, query_id: str = "q-1", **more: object) -> Query:
+    return Query(text=text, query_id=QueryId(query_id), k=k, **more)  # type: ignore[arg-type]
 
 
 def a_searcher(

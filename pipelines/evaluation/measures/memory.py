@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.domain.ranking import RANKING_ONLY
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
@@ -40,6 +41,7 @@ class AnsweredQuery:
 
     Attributes:
         at: When it was asked, seconds since the epoch.
+        confidence: In the intent, in [0, 1]; 1 where the caller stated it.
         ranked: What was returned, best first.
         channels_by_name: The channels that found each of these.
         grades: Judgements; 0 is judged and irrelevant.
@@ -51,6 +53,7 @@ class AnsweredQuery:
     ranked: Sequence[str]
     channels_by_name: Mapping[str, Collection[str]]
     grades: Mapping[str, int]
+    confidence: float = 1.0
 
     @property
     def relevant(self) -> list[str]:
@@ -84,7 +87,7 @@ class MemoryMeasures:
         importance_weighted_recall: Share of the relevant found, everything counted by its importance.
         cold_start_recall: Share of the relevant that were under 48 hours old when asked for, and found.
         cold_start_share: Share of results under 48 hours old.
-        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent.
+        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent times the confidence in it.
         queries: How many queries stand behind each of these.
         channels: By name.
     """
@@ -117,7 +120,7 @@ def memory_measures(
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
     """
     facts = _Facts(items, settings.memory.importance)
-    judged = [one for one in queries if one.relevant]
+    weighed = [one for one in queries if one.relevant and _intent_weight(one, settings) > 0.0]
     values: dict[str, list[float]] = {
         "constitutional_surfacing": [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)],
         "importance_weighted_recall": [share for one in queries if (share := facts.recall(one)) is not None],
@@ -126,16 +129,16 @@ def memory_measures(
     }
     return MemoryMeasures(
         **{name: estimate(some, settings) if some else None for name, some in values.items()},
-        intent_weighted_ndcg=_intent_weighted(judged, settings),
-        queries={name: len(some) for name, some in values.items()} | {"intent_weighted_ndcg": len(judged)},
+        intent_weighted_ndcg=_intent_weighted(weighed, settings),
+        queries={name: len(some) for name, some in values.items()} | {"intent_weighted_ndcg": len(weighed)},
         channels=channel_contributions(queries),
     )
 
 
 def channel_contributions(queries: Sequence[AnsweredQuery], depth: int = DEPTH) -> dict[str, ChannelShare]:
-    """What each channel contributed to the first `depth` results, over all queries together."""
+    """What each channel found of the first `depth` results, over all queries together; who only ranks finds nothing."""
     places = [(one, name) for one in queries for name in one.ranked[:depth]]
-    channels_of_each = [one.channels_by_name.get(name, ()) for one, name in places]
+    channels_of_each = [{*one.channels_by_name.get(name, ())} - RANKING_ONLY for one, name in places]
     relevant = [
         channels for (one, name), channels in zip(places, channels_of_each, strict=True) if one.grades.get(name, 0) > 0
     ]
@@ -191,13 +194,16 @@ class _Facts:
         return self._items.get(name, ItemFacts())
 
 
-def _intent_weighted(judged: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
-    if not judged:
+def _intent_weight(one: AnsweredQuery, settings: EvaluationSettings) -> float:
+    """How much a query counts: what is known of its intent by halves counts by half."""
+    return settings.memory.intent_weights.get(one.intent, 1.0) * one.confidence
+
+
+def _intent_weighted(weighed: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
+    if not weighed:
         return None
-    run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
-    gains = measure(run, {one.query_id: dict(one.grades) for one in judged})["ndcg_at_10"]
-    weights = [settings.memory.intent_weights.get(one.intent, 1.0) for one in judged]
-    if not sum(weights):
-        return None
-    value = snips([gains[one.query_id] for one in judged], weights, settings)
+    run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in weighed}
+    gains = measure(run, {one.query_id: dict(one.grades) for one in weighed})["ndcg_at_10"]
+    weights = [_intent_weight(one, settings) for one in weighed]
+    value = snips([gains[one.query_id] for one in weighed], weights, settings)
     return Estimate(value.estimate, value.low, value.high)

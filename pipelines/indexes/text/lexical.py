@@ -148,6 +148,14 @@ class LexicalIndex:
             tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
             return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
 
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in whatever form, in [0, 1]; 1 of one that no search would use."""
+        terms = self.terms(word)
+        with JAVA:
+            named, contents = java_class(_INDEX + "Term"), int(self._reader.numDocs())
+            counts = [int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms]
+        return min(counts) / contents if counts and contents else 1.0
+
     def close(self) -> None:
         """Release the files; closing twice is allowed."""
         with JAVA:

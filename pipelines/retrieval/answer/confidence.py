@@ -73,6 +73,11 @@ def is_doubtful(match: MatchFeatures | None, calibration: ScoreCalibration | Non
     return compared is not None and compared[0] <= compared[1]
 
 
+def has_answer_bound(calibration: ScoreCalibration | None) -> bool:
+    """Whether it is known how well matches have to be to answer anything."""
+    return _answering(calibration) is not None
+
+
 def gap_in(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> EvidenceGap | None:
     """Set where no result is a good enough match to be an answer; None also where that is not known."""
     answering = _answering(calibration)

@@ -97,6 +97,8 @@ def understanding_line(read: Understanding) -> str:
         parts.append(
             f"another topic: {read.shift.distance:.2f} from the last queries, above {read.shift.threshold:.2f}"
         )
+    elif read.shift is not None and read.shift.recent:
+        parts.append("the topic changed a moment ago: what was learned before counts less")
     return " · ".join(parts)
 
 

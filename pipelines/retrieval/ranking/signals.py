@@ -38,7 +38,11 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
 """The signal that a channel's score becomes."""
 
 _SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType(
-    {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
+    {
+        channel: getattr(signals, signal.value)
+        for channel, signal in SIMILARITY.items()
+        if channel is not Channel.DEGREE  # whose scale is configured
+    }
 )
 
 ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.TRUST, *SIMILARITY.values()})
@@ -74,12 +78,20 @@ def active_signals(
     return ALWAYS.union(available).difference(silent, without)
 
 
-def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
+def with_similarity(
+    candidates: Candidates, answered: Sequence[Collection[Channel]], *, degree_cap: float
+) -> Candidates:
     """Candidates with their similarity to their query, measured among its own, and whether channels agree.
 
     Args:
         answered: The channels that answered each query.
+        degree_cap: The most that the signal of degree can be, in [0, 1].
     """
+
+    def degree(scores: Floats, _queries: Groups) -> Floats:
+        return signals.degree(scores, degree_cap)
+
+    scales = {**_SCALES, Channel.DEGREE: degree}
     ranked = candidates.merged.ranks[candidates.number] > 0
     by_meaning = np.logical_or.reduce(ranked[:, _DENSE_AT], axis=1)
     ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
@@ -87,7 +99,7 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
     for channel, signal in SIMILARITY.items():
         answers = np.array([channel in channels for channels in answered])
         if answers.any():
-            values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
+            values = scales[channel](candidates.scores_of(channel), candidates.queries)
             columns[signal] = np.where(answers[candidates.query], values, np.nan)
     return candidates.with_signals(columns)
 

@@ -6,8 +6,10 @@ import math
 
 import pytest
 
+from pipelines.evaluation.log.questions import answered_queries
 from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts, channel_contributions, memory_measures
 from pipelines.settings import load_settings
+from tests.support.logged_queries import a_logged, a_result
 
 BASE = load_settings(environment={}).evaluation
 SETTINGS = BASE.model_copy(
@@ -69,6 +71,38 @@ def test_queries_count_by_the_weight_of_their_intent() -> None:
     found = memory_measures(queries, {}, SETTINGS)
     assert found.intent_weighted_ndcg is not None
     assert found.intent_weighted_ndcg.mean == pytest.approx((3 * 1 + 1 / math.log2(3)) / 4)
+
+
+def test_queries_count_by_the_confidence_in_their_intent_too() -> None:
+    """EVA-2: nDCG 1 counted by 3 · .5, nDCG of a second rank by .25; of whose intent nothing is known says nothing."""
+    queries = [
+        asked(1, ["right"], {"right": 1}, intent="debug", confidence=0.5),
+        asked(2, ["x", "right"], {"right": 1}, confidence=0.25),
+        asked(3, ["x"], {"right": 1}, confidence=0.0),
+    ]
+    found = memory_measures(queries, {}, SETTINGS)
+    assert found.intent_weighted_ndcg is not None
+    assert found.intent_weighted_ndcg.mean == pytest.approx((1.5 + 0.25 / math.log2(3)) / 1.75)
+    assert found.queries["intent_weighted_ndcg"] == 2
+    assert memory_measures(queries[2:], {}, SETTINGS).intent_weighted_ndcg is None
+
+
+def test_the_confidence_is_the_logged_one_unless_the_intent_was_stated() -> None:
+    """EVA-2: what was read from the text is as sure as its cues; what the caller said is sure."""
+    logged = [
+        a_logged(1, [a_result("a")], intent="debug", kind="debug", confidence=0.75),
+        a_logged(2, [a_result("a")], kind="specific", confidence=0.0),
+        a_logged(3, [a_result("a")], intent="mine", kind="specific", confidence=0.0),
+    ]
+    assert [one.confidence for one in answered_queries(logged, {})] == [0.75, 0.0, 1.0]
+
+
+def test_who_only_ranks_what_others_found_finds_nothing() -> None:
+    """EVA-2: a result of words and of degree was found by words alone."""
+    channels_by_name = {"a": ["degree", "lexical"], "b": ["degree", "dense", "lexical"]}
+    worth = channel_contributions([asked(1, ["a", "b"], {"a": 1}, channels_by_name=channels_by_name)])
+    assert set(worth) == {"dense", "lexical"}
+    assert (worth["lexical"].exclusive, worth["lexical"].exclusive_relevant) == (0.5, 1.0)
 
 
 def test_channels_are_worth_what_they_find_and_what_only_they_find() -> None:
