@@ -41,7 +41,7 @@ INSTRUCTIONS = "instructions"
 
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
-_UNHASHED = frozenset({"modified_at", "made_from"})
+_UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
 
 
 def encoder_folder(encoder: str) -> str:

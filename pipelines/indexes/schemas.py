@@ -68,9 +68,13 @@ DOCUMENTS = pa.schema(
         _required("links", _LINKS),
         _required("document_hash", pa.string()),
         _required("made_from", pa.string()),
+        _optional("indexed_at", pa.float64()),
     ]
 )
-"""One row per document; `made_from` is the key of everything that decided its chunks, mentions and vectors."""
+"""One row per document; `made_from` is the key of everything that decided its chunks, mentions and vectors.
+
+`indexed_at` is when the first generation that held it was made, in seconds since the epoch; null where this is the one.
+"""
 
 TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
@@ -220,6 +224,7 @@ def documents_to_table(documents: Sequence[Document], made_from: Sequence[str] |
     }
     columns["document_hash"] = [document_hash(document) for document in documents]
     columns["made_from"] = [""] * len(documents) if made_from is None else list(made_from)
+    columns["indexed_at"] = [None] * len(documents)
     return _table(DOCUMENTS, columns)
 
 

@@ -83,7 +83,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         reporter.enter("merging tables")
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         written = written_parts(parts, units)
-        merged = builder.merge(written, base=base.folder)
+        merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         instructions = base.instructions_with(reporter.progress.encoded_with)
         facts = facts_of(plan, models, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation

@@ -13,6 +13,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
@@ -37,6 +38,7 @@ class Beliefs:
         examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
+        checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -56,6 +58,7 @@ class Beliefs:
         examination: Mapping[Domain, Examination],
         sizing: SizingBeliefs,
         triggers: LearnedTriggers,
+        checks: CheckedContents,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -64,6 +67,7 @@ class Beliefs:
         self.examination = examination
         self.sizing = sizing
         self.triggers = triggers
+        self.checks = checks
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -161,6 +165,15 @@ class Beliefs:
         believed = self.reported.decay(domain).freshness_of_ages(ages_hours)
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, believed)
 
+    def checked(self, believed: Floats, checks: Checks) -> Floats:
+        """Freshness (n,) of contents after what those who looked at them said.
+
+        (s · f + a) / (s + a + i), with a and i who called them accurate and not, and s what age says, in such words.
+        """
+        strength = self._priors.decay.check_strength
+        held, against = checks.accurate, checks.inaccurate
+        return np.asarray((strength * believed + held) / (strength + held + against))
+
 
 def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
@@ -183,4 +196,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         ),
         sizing=read_sizing(priors, evidence, today),
         triggers=read_triggers(priors.triggers, evidence, today),
+        checks=read_checks(evidence, today, priors.recency.project_half_life_days),
     )

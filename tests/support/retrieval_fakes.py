@@ -17,6 +17,8 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.accuracy import Checks, read_checks
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -45,6 +47,7 @@ class APlace:
     tier: str | None = None
     validation: str | None = None
     citations: int | None = None
+    indexed_at: float | None = None
     place: int = 0
 
     @property
@@ -281,6 +284,7 @@ class MemoryGeneration:
         self.chunks = MemoryChunks(self.held)
         self.graph: object = MemoryGraph(len(self.held))
         self.keeps_tokens = True
+        self.created_at = NOW
         self.isolation: np.ndarray | None = None
 
     def row_of(self, text: str) -> int:
@@ -301,6 +305,10 @@ class EvenBeliefs:
     """Every active signal weighs the same; draws are uniform shares."""
 
     triggers = LearnedTriggers([])
+    checks = read_checks(Evidence(), 0, 30.0)
+
+    def checked(self, believed: np.ndarray, checks: Checks) -> np.ndarray:
+        return believed
 
     def trust_multiplier(self, source: str, model: str) -> float:
         return 1.0
