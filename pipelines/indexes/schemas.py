@@ -118,6 +118,16 @@ CHUNKS = pa.schema(
 )
 """One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
 
+QUESTIONS = pa.schema(
+    [
+        _required("text", pa.string()),
+        _required("content_hash", pa.string()),
+        _required("kind", pa.string()),
+        _required("rest", pa.large_string()),
+    ]
+)
+"""Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
+
 MENTIONS = pa.schema(
     [
         _required("content_hash", pa.string()),

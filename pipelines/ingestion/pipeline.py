@@ -21,6 +21,7 @@ from pipelines.ingestion.plan import (
     units_of,
     with_stored,
 )
+from pipelines.ingestion.questions import write_questions
 from pipelines.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.stages.reuse import Base
@@ -91,6 +92,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         published = generation is None or content_hash != base.content_hash
         if generation is None or published:
             reporter.enter("building indexes")
+            list(executor.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder)
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
