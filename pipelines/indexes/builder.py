@@ -79,7 +79,7 @@ class GenerationBuilder:
             earlier: The generation whose documents are not new; `base`, unless everything is made anew.
         """
         self._work.mkdir(exist_ok=True)
-        task = Merge(tuple(parts), base, earlier or base, self._staging, self._work, self._settings.merge)
+        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, earlier or base)
         return self._one(merge_tables, task)
 
     def index(

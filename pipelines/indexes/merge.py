@@ -94,17 +94,17 @@ class Merge:
     Attributes:
         parts: Folders with the tables of `schemas`; their names order them.
         base: The generation that unchanged documents are taken from; its files have been verified.
-        earlier: The one that was live before, which says since when documents are indexed; its documents likewise.
         out: Folder of the generation to be.
         work: Folder for what is needed until the generation is complete.
+        earlier: The generation that says since when documents are indexed; its documents have been verified.
     """
 
     parts: tuple[Path, ...]
     base: Path | None
-    earlier: Path | None
     out: Path
     work: Path
     settings: MergeSettings
+    earlier: Path | None = None
 
 
 class Encoding(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.indexes.builder import GenerationBuilder
+from pipelines.indexes.manifest import seal_with
 from pipelines.ingestion.plan import (
     IndexPlan,
     facts_of,
@@ -94,6 +95,10 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             reporter.enter("building indexes")
             list(executor.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder)
+            if plan.describe is not None:
+                reporter.enter("telling answers from gaps")
+                (described,) = executor.tasks(plan.describe, [staged])
+                seal_with(staged, described)
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
         elif reporter.progress.counts.get("documents", 0):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.examination import Examination, read_examination
@@ -28,6 +28,9 @@ from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
+
+HORIZON = 200
+"""Turns ahead of which it is told when to hand off: few conversations are longer."""
 
 
 class Beliefs:
@@ -68,6 +71,7 @@ class Beliefs:
         self.sizing = sizing
         self.triggers = triggers
         self.checks = checks
+        self._acting: dict[tuple[Domain, str], float | None] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -150,6 +154,36 @@ class Beliefs:
         prior = self._priors.thresholds
         return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)
 
+    def acting_threshold(self, domain: Domain, agent: str = ANY) -> float | None:
+        """Confidence from which on to act on a result of that domain (LRN-7); None while no decision was reviewed."""
+        if (domain, agent) not in self._acting:
+            reviewed = any(self.reported.threshold(each).observations for each in Domain)
+            acting = self.reported.acting_threshold(Scope(domain, agent=agent)) if reviewed else None
+            self._acting[domain, agent] = acting
+        return self._acting[domain, agent]
+
+    def hand_off(self, model: str, agent: str, turn: int) -> HandOff | None:
+        """When a conversation with a model should go on with another (LRN-8); None where nobody judged that model."""
+        if (model, ANY) not in self.reported.judged_models():
+            return None
+        prior, level = self._priors.quality, self._priors.interval.level
+        turns = np.arange(1.0, max(HORIZON, turn) + 1.0)
+        belief = self.reported.quality(model, agent)
+        curves = (belief.predict(turns)[0], *belief.interval(turns, level))
+        at, earliest, latest = (_first_below(curve, prior.hand_off) for curve in curves)
+        quality, low, high = (float(np.clip(curve[turn - 1], 0.0, 1.0)) for curve in curves)
+        return HandOff(
+            model=model,
+            turn=turn,
+            quality=quality,
+            low=low,
+            high=high,
+            threshold=prior.hand_off,
+            at=at,
+            earliest=earliest,
+            latest=latest,
+        )
+
     def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """Everything that is known of contents by what became of them, a row each (FBK-6)."""
         return self._usage.signals(hashes)
@@ -173,6 +207,11 @@ class Beliefs:
         strength = self._priors.decay.check_strength
         held, against = checks.accurate, checks.inaccurate
         return np.asarray((strength * believed + held) / (strength + held + against))
+
+
+def _first_below(curve: Floats, threshold: float) -> int | None:
+    below = np.flatnonzero(curve < threshold)
+    return int(below[0]) + 1 if len(below) else None
 
 
 def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:

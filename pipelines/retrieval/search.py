@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import question_of
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel, Query, Signal
@@ -147,8 +148,12 @@ class RankingContext:
 
     def passes(self, candidate: Candidates) -> bool:
         """Whether a candidate, a table of one, is likely enough to be an answer, as far as that is known."""
-        calibration = self.reading.calibration
-        return calibration is None or not is_doubtful(self.match_features(candidate)[0], calibration)
+        answering = self.reading.answering
+        return answering is None or not is_doubtful(self.match_features(candidate)[0], answering)
+
+    def threshold(self, domain: Domain) -> float | None:
+        """Confidence from which on whoever asks should act on a result; None while no decision was reviewed."""
+        return self.reading.beliefs.acting_threshold(domain, self.plan.query.agent)
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not rank; nothing where scores are not to be completed."""

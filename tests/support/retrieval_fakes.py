@@ -338,6 +338,9 @@ class EvenBeliefs:
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))
 
+    def acting_threshold(self, domain: Domain, agent: str) -> float | None:
+        return None
+
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         return 0.0
 
