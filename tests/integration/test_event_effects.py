@@ -119,8 +119,8 @@ def test_accuracy_of_a_content_moves_that_content(world: World) -> None:
     assert nobody.validated_at.max() == -np.inf
     stale = world.believed_after(looked(False, "ada", "ben", "ben")).checks.of(HASHES)
     assert stale.inaccurate.tolist() == pytest.approx([0.0, 2.0, *[0.0] * (len(HASHES) - 2)])
-    held = world.believed_after(looked(True, "ada")).checks.of(HASHES)
-    assert (held.accurate[1], held.inaccurate[1]) == pytest.approx((1.0, 0.0))
+    held = world.believed_after(looked(True, "cyd", "cyd")).checks.of(HASHES)
+    assert (held.accurate[1], held.inaccurate[1]) == pytest.approx((1.0, 2.0))
     assert np.flatnonzero(held.validated_at > 0.0).tolist() == [1]
 
 
