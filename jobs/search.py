@@ -41,6 +41,7 @@ from pipelines.retrieval.answer.trace import (
     context_lines,
     explained,
     gap_line,
+    hand_off_line,
     snippet,
     understanding_line,
 )
@@ -91,6 +92,9 @@ def search(
         bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
     ] = False,
     context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
+    turn: Annotated[
+        int | None, typer.Option("--turn", min=1, help="Of the conversation with --model: says when to hand it over.")
+    ] = None,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,
 ) -> None:
@@ -116,6 +120,7 @@ def search(
             repeats=repeats,
             explore=explore,
             context=context,
+            turn=turn,
         )
         for query_id, text in wanted
     ]
@@ -169,6 +174,8 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
         stdout.print("[dim]nothing found[/]")
     if answer.gap is not None:
         stdout.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+    if answer.hand_off is not None:
+        stdout.print(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
     if answer.uncalibrated and explain:
         stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
@@ -185,7 +192,7 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
 def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
-    sure = "" if result.probability is None else _chance(result)
+    sure = _chance(result)
     stdout.print(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
@@ -213,8 +220,9 @@ def _compared(answer: Answer, one: int, other: int) -> RenderableType:
 
 
 def _chance(result: RankedResult) -> str:
-    style, note = ("yellow", ", matches no better than what has no answer") if result.doubtful else ("green", "")
-    return f"  [{style}]P(good) {result.probability:.2f}{note}[/]"
+    stated = [] if result.probability is None else [f"P(good) {result.probability:.2f}"]
+    note = ", ".join([*stated, "doubtful"] if result.doubtful else stated)
+    return f"  [{'yellow' if result.doubtful else 'green'}]{note}[/]" if note else ""
 
 
 def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
@@ -29,6 +30,9 @@ from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
 
+HORIZON = 200
+"""Turns ahead of which it is told when to hand off: few conversations are longer."""
+
 
 class Beliefs:
     """All posteriors at one time. Immutable but for a memory of what weights it was asked for, bounded by its nodes.
@@ -39,6 +43,7 @@ class Beliefs:
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
         precedents: What came of contents under questions (LRN-18).
+        checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -59,6 +64,7 @@ class Beliefs:
         sizing: SizingBeliefs,
         triggers: LearnedTriggers,
         precedents: Precedents,
+        checks: CheckedContents,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -69,6 +75,8 @@ class Beliefs:
         self.triggers = triggers
         self.precedents = precedents
         self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
+        self.checks = checks
+        self._acting: dict[tuple[Domain, str], float | None] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -155,6 +163,36 @@ class Beliefs:
         prior = self._priors.thresholds
         return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)
 
+    def acting_threshold(self, domain: Domain, agent: str = ANY) -> float | None:
+        """Confidence from which on to act on a result of that domain (LRN-7); None while no decision was reviewed."""
+        if (domain, agent) not in self._acting:
+            reviewed = any(self.reported.threshold(each).observations for each in Domain)
+            acting = self.reported.acting_threshold(Scope(domain, agent=agent)) if reviewed else None
+            self._acting[domain, agent] = acting
+        return self._acting[domain, agent]
+
+    def hand_off(self, model: str, agent: str, turn: int) -> HandOff | None:
+        """When a conversation with a model should go on with another (LRN-8); None where nobody judged that model."""
+        if (model, ANY) not in self.reported.judged_models():
+            return None
+        prior, level = self._priors.quality, self._priors.interval.level
+        turns = np.arange(1.0, max(HORIZON, turn) + 1.0)
+        belief = self.reported.quality(model, agent)
+        curves = (belief.predict(turns)[0], *belief.interval(turns, level))
+        at, earliest, latest = (_first_below(curve, prior.hand_off) for curve in curves)
+        quality, low, high = (float(np.clip(curve[turn - 1], 0.0, 1.0)) for curve in curves)
+        return HandOff(
+            model=model,
+            turn=turn,
+            quality=quality,
+            low=low,
+            high=high,
+            threshold=prior.hand_off,
+            at=at,
+            earliest=earliest,
+            latest=latest,
+        )
+
     def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """Everything that is known of contents by what became of them, a row each (FBK-6)."""
         return self._usage.signals(hashes)
@@ -169,6 +207,20 @@ class Beliefs:
         """`freshness` of ages (n,), where NaN stands for an unknown age."""
         believed = self.reported.decay(domain).freshness_of_ages(ages_hours)
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, believed)
+
+    def checked(self, believed: Floats, checks: Checks) -> Floats:
+        """Freshness (n,) of contents after what those who looked at them said.
+
+        (s · f + a) / (s + a + i), with a and i who called them accurate and not, and s what age says, in such words.
+        """
+        strength = self._priors.decay.check_strength
+        held, against = checks.accurate, checks.inaccurate
+        return np.asarray((strength * believed + held) / (strength + held + against))
+
+
+def _first_below(curve: Floats, threshold: float) -> int | None:
+    below = np.flatnonzero(curve < threshold)
+    return int(below[0]) + 1 if len(below) else None
 
 
 def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
@@ -195,4 +247,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         precedents=read_precedents(
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
+        checks=read_checks(evidence, today, priors.recency.project_half_life_days),
     )

@@ -76,10 +76,16 @@ class GammaPrior(_Section):
 
 
 class DecayPrior(_Section):
-    """How fast knowledge of each domain goes stale (LRN-6); `unknown_age` is the freshness of undated items."""
+    """How fast knowledge of each domain goes stale (LRN-6).
+
+    Attributes:
+        unknown_age: Freshness where a whole generation dates nothing.
+        check_strength: What age says of a content, in words of people who looked at it.
+    """
 
     domains: dict[Domain, GammaPrior]
     unknown_age: Share
+    check_strength: Positive
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:

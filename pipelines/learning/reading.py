@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.domain.sizing import Overflow
-from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.beliefs import HORIZON, Beliefs
 from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.priors import Priors
 
@@ -136,7 +136,7 @@ class _Reader:
             means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
             for turn, mean, low, high in zip(REPORTED_TURNS, means, lows, highs, strict=True):
                 yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *behind)
-            leave = belief.hand_off(prior.hand_off, horizon=_HORIZON)
+            leave = belief.hand_off(prior.hand_off, horizon=HORIZON)
             yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *behind)
 
     def trust(self) -> Iterator[Reading]:

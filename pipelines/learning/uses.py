@@ -21,7 +21,7 @@ class UsageKey(NamedTuple):
 
     Attributes:
         bin: "positive" or "negative" for outcomes; "retrieval", "inclusion" or "reference" for uses, whatever came of
-            them.
+            them; "accurate" or "inaccurate" for what was looked at.
         principal: Fingerprint of who said so; "" where that is not known.
         question: Fingerprint of what was asked; "" where that is not known, and of uses.
     """

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
-from pipelines.retrieval.answer.confidence import features_of, has_answer_bound, is_doubtful
+from pipelines.retrieval.answer.confidence import features_of, is_doubtful
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -78,8 +79,8 @@ class Resources:
 
     def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
         """How many of some contents match a query better than what has no answer; all where that is not known."""
-        calibration = self.snapshot.reading(plan.query.session_id).calibration
-        if not has_answer_bound(calibration):
+        bound = self.snapshot.reading(plan.query.session_id).answering
+        if bound is None:
             return len(rows)
         compare = matcher(by_channel)
         cosines, bm25 = (
@@ -89,7 +90,7 @@ class Resources:
         tokens = [None] * len(rows) if compare is None else compare(rows).tolist()
         terms = max(1, len(plan.words.split()))
         features = (features_of(*each[:2], terms, each[2]) for each in zip(cosines, bm25, tokens, strict=True))
-        return sum(not is_doubtful(match, calibration) for match in features)
+        return sum(not is_doubtful(match, bound) for match in features)
 
     def name_of(self, row: int) -> str:
         """What a content is called: title and URI of its document, its headings and its symbol."""
@@ -181,8 +182,12 @@ class RankingContext:
 
     def passes(self, candidate: Candidates) -> bool:
         """Whether a candidate, a table of one, is likely enough to be an answer, as far as that is known."""
-        calibration = self.reading.calibration
-        return calibration is None or not is_doubtful(self.match_features(candidate)[0], calibration)
+        answering = self.reading.answering
+        return answering is None or not is_doubtful(self.match_features(candidate)[0], answering)
+
+    def threshold(self, domain: Domain) -> float | None:
+        """Confidence from which on whoever asks should act on a result; None while no decision was reviewed."""
+        return self.reading.beliefs.acting_threshold(domain, self.plan.query.agent)
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not rank; nothing where scores are not to be completed."""

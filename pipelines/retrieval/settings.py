@@ -202,13 +202,22 @@ class PseudoRelevanceSettings(_Section):
 
 
 class QualitySettings(_Section):
-    """Values of what documents declare, and how quickly novelty fades (RET-13)."""
+    """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
-    novelty_boost: Annotated[Share, OffAt(0.0)]
+    Attributes:
+        tiers, validations: Value by declared word, in lower case.
+        undeclared: Of a document that declares none of these words, where others do.
+        lasting: Intents of history that age does not touch.
+        citations_half: Citations of a paper that give back half of the freshness which its age took.
+    """
+
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffAt(0.0)]
     tiers: Mapping[str, Share]
     validations: Mapping[str, Share]
+    undeclared: Share
+    lasting: tuple[str, ...]
+    citations_half: Positive
 
 
 class SessionSettings(_Section):

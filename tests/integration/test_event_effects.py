@@ -104,6 +104,26 @@ def test_accuracy_moves_freshness(world: World) -> None:
     assert held.freshness(CODE, 100.0) > stale.freshness(CODE, 100.0) + 0.1
 
 
+def test_accuracy_of_a_content_moves_that_content(world: World) -> None:
+    """LRN-6: whoever looked last says whether it still holds, each once, and its age counts from then."""
+
+    def looked(accurate: bool, *users: str) -> Send:
+        def send(producer: FeedbackProducer) -> None:
+            for user in users:
+                of = {"principal": user, "content_hash": HASHES[1]}
+                producer.accuracy("s1", CODE, age_hours=100.0, accurate=accurate, **of)
+
+        return send
+
+    nobody = world.believed_after().checks.of(HASHES)
+    assert nobody.validated_at.max() == -np.inf
+    stale = world.believed_after(looked(False, "ada", "ben", "ben")).checks.of(HASHES)
+    assert stale.inaccurate.tolist() == pytest.approx([0.0, 2.0, *[0.0] * (len(HASHES) - 2)])
+    held = world.believed_after(looked(True, "cyd", "cyd")).checks.of(HASHES)
+    assert (held.accurate[1], held.inaccurate[1]) == pytest.approx((1.0, 2.0))
+    assert np.flatnonzero(held.validated_at > 0.0).tolist() == [1]
+
+
 def test_model_quality_moves_the_turn_of_hand_off(world: World) -> None:
     """FBK-1 model_quality, LRN-8: a model that was seen to tire is advised to hand over where it did."""
 

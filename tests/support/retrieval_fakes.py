@@ -18,6 +18,7 @@ from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neigh
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.accuracy import Checks, read_checks
 from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
@@ -48,6 +49,7 @@ class APlace:
     tier: str | None = None
     validation: str | None = None
     citations: int | None = None
+    indexed_at: float | None = None
     place: int = 0
 
     @property
@@ -287,6 +289,7 @@ class MemoryGeneration:
         self.chunks = MemoryChunks(self.held)
         self.graph: object = MemoryGraph(len(self.held))
         self.keeps_tokens = True
+        self.created_at = NOW
         self.isolation: np.ndarray | None = None
 
     def row_of(self, text: str) -> int:
@@ -307,6 +310,10 @@ class EvenBeliefs:
     """Every active signal weighs the same; draws are uniform shares."""
 
     triggers = LearnedTriggers([])
+    checks = read_checks(Evidence(), 0, 30.0)
+
+    def checked(self, believed: np.ndarray, checks: Checks) -> np.ndarray:
+        return believed
 
     def trust_multiplier(self, source: str, model: str) -> float:
         return 1.0
@@ -332,6 +339,9 @@ class EvenBeliefs:
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))
+
+    def acting_threshold(self, domain: Domain, agent: str) -> float | None:
+        return None
 
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         return 0.0

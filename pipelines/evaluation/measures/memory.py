@@ -10,6 +10,8 @@ from pipelines.domain.ranking import RANKING_ONLY
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.quality.signals import tier
+from pipelines.retrieval.settings import QualitySettings
 
 DEPTH = 10
 """Results that count as shown: a first page."""
@@ -19,7 +21,6 @@ NEW_S = 48.0 * 3600.0
 
 _CONSTITUTIONAL = "constitutional"  # the tier that must not be missed
 _CONSTITUTIONAL_DEPTH = 3  # results among which something constitutional must stand (EVA-2)
-_USUAL_IMPORTANCE = 0.5  # of items that declare no tier, or another: as a normal one
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,18 @@ class MemoryMeasures:
 
 
 def memory_measures(
-    queries: Sequence[AnsweredQuery], items: Mapping[str, ItemFacts], settings: EvaluationSettings
+    queries: Sequence[AnsweredQuery],
+    items: Mapping[str, ItemFacts],
+    settings: EvaluationSettings,
+    quality: QualitySettings,
 ) -> MemoryMeasures:
     """Measure answers as those of a memory.
 
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
+        quality: What a tier is worth, here as in searches.
     """
-    facts = _Facts(items, settings.memory.importance)
+    facts = _Facts(items, quality)
     weighed = [one for one in queries if one.relevant and _intent_weight(one, settings) > 0.0]
     values: dict[str, list[float]] = {
         "constitutional_surfacing": [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)],
@@ -160,12 +165,12 @@ def _shares(channels_of_each: Sequence[Collection[str]], name: str) -> tuple[flo
 class _Facts:
     """Which results count, and for how much."""
 
-    def __init__(self, items: Mapping[str, ItemFacts], importance: Mapping[str, float]) -> None:
+    def __init__(self, items: Mapping[str, ItemFacts], quality: QualitySettings) -> None:
         self._items = items
-        self._importance_by_tier = importance
+        self._quality = quality
 
     def constitutional(self, one: AnsweredQuery) -> set[str]:
-        return {name for name in one.relevant if self._item(name).tier == _CONSTITUTIONAL}
+        return {name for name in one.relevant if (self._item(name).tier or "").casefold() == _CONSTITUTIONAL}
 
     def surfaces(self, one: AnsweredQuery) -> bool:
         return bool(self.constitutional(one) & {*one.ranked[:_CONSTITUTIONAL_DEPTH]})
@@ -188,7 +193,8 @@ class _Facts:
         return modified is not None and 0.0 <= at - modified < NEW_S
 
     def _importance(self, name: str) -> float:
-        return self._importance_by_tier.get(self._item(name).tier or "", _USUAL_IMPORTANCE)
+        value = tier(self._item(name).tier, self._quality.tiers)
+        return self._quality.undeclared if value is None else value
 
     def _item(self, name: str) -> ItemFacts:
         return self._items.get(name, ItemFacts())

@@ -290,8 +290,10 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
-            tally.note_report(report_evidence(event, day=day, bins=self._bins), surplus=not within)
+            principal = self._names.principal(event.principal)
+            tally, within = self._drawn(event.session_id, principal, day, MICRO)
+            evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
+            tally.note_report(evidence, surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(

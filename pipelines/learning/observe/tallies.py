@@ -129,6 +129,8 @@ class Tally:
         """Note what was reported outright."""
         for reported, micro in evidence.counts.items():
             self.note_mass(reported, micro, surplus=surplus)
+        for used, micro in evidence.usage.items():
+            self._all.use(self.number, used, micro)
 
     def note_mass(self, key: EvidenceKey, micro: int, *, surplus: bool = False) -> None:
         """Note one mass in micro-units."""

@@ -89,6 +89,10 @@ class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""
 
     @property
+    def created_at(self) -> float:
+        """When it was made, seconds since the epoch."""
+
+    @property
     def contents(self) -> Sequence[ContentHash]:
         """Content hash by row, ascending."""
 

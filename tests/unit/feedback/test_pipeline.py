@@ -120,7 +120,8 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
         *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson")
     }
-    assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
+    uses = {"positive", "negative", "retrieval", "inclusion", "reference", "inaccurate"}
+    assert {key.bin for key in evidence.usage} == uses
 
 
 def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:
