@@ -287,6 +287,8 @@ class Answer:
         memory: What its session remembers after it; None where the query brought no memory along.
         gap: Set where no result is likely enough to be an answer.
         uncalibrated: Why results carry no probability; empty where they do.
+        token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
+        session_token: Lets the same one lead its session, and report in it.
     """
 
     query: Query
@@ -302,3 +304,5 @@ class Answer:
     memory: SessionMemory | None = None
     gap: EvidenceGap | None = None
     uncalibrated: str = ""
+    token: str = ""
+    session_token: str = ""

@@ -79,7 +79,7 @@ def consume(
     Args:
         skipped: Offsets before and between the records that will never come; of all others a hole is counted.
     """
-    arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
+    arrivals = arrived(records, max_bytes=rules.limits.event_bytes, key=rules.key)
     with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
         batch.commit(fold(batch.stored, arrivals, rules, bins, skipped=skipped))
 

@@ -12,6 +12,7 @@ from types import TracebackType
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.domain.signatures import SigningKey
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.settings import RetrievalSettings
@@ -57,10 +58,12 @@ class Searcher:
         further: Sequence[QueryEncoder] = (),
         pairs: PairScorer | None = None,
         openings: Openings | None = None,
+        key: SigningKey | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
             openings: What others opened of the same generation, for whoever opens searchers one after the other.
@@ -75,6 +78,7 @@ class Searcher:
         self._settings = settings
         self._clock = clock
         self._openings = openings or Openings()
+        self._key = key
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -94,7 +98,8 @@ class Searcher:
                 names the query, and none is answered. `documents.is_time` says beforehand what is one.
         """
         pipeline, now = self._now()
-        return pipeline.answer(queries, now=now)
+        answers = pipeline.answer(queries, now=now)
+        return answers if self._key is None else [with_tokens(answer, self._key) for answer in answers]
 
     def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
         """The results of `search_many`, to the bit, without explanations."""
@@ -189,3 +194,9 @@ class Searcher:
             generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
         )
         return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
+
+
+def with_tokens(answer: Answer, key: SigningKey) -> Answer:
+    """An answer with what whoever asked may speak of it by."""
+    tokens = key.tokens_of(answer.query)
+    return replace(answer, token=tokens.query, session_token=tokens.session)

@@ -18,7 +18,7 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
-    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who asked and the first 16 digits of the
+    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who says so and the first 16 digits of the
         question's hash: "positive" or "negative" += mass
 A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
 up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
@@ -221,7 +221,7 @@ class _Reader:
         shown = {result["content_hash"]: result for result in impression["results"]}
         named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
-        usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
+        usage, who = self.place(event["session_id"]).usage, fingerprint(event["principal"])
         for result in named:
             usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
 
@@ -268,7 +268,7 @@ class _Reader:
     ) -> list[tuple[Overlay, str]]:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
         said = sum(round(weight * MICRO) for _, _, weight in found)
-        who = impression["principal"], event["at"] // DAY_MS
+        who = event["principal"], event["at"] // DAY_MS
         places = self.draw(event["session_id"], *who, said) if found else []
         for place, beside in places:
             for each in found:
@@ -326,7 +326,7 @@ class _Reader:
                 counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
                 counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
         counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        who = fingerprint(impression["principal"])
+        who = fingerprint(event["principal"])
         asked = impression["query_hash"][:16]
         place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
 

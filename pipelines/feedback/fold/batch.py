@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.signatures import SigningKey
+from pipelines.feedback.events.authenticity import authentic
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names, principal_fingerprint
 from pipelines.feedback.fold.quota import Parts
@@ -51,15 +53,18 @@ class Arrivals(NamedTuple):
     queries: Sequence[bytes]
 
 
-def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
-    """Records decoded, and fingerprinted once for everything that follows.
+def arrived(records: Sequence[Record], *, max_bytes: int, key: SigningKey | None = None) -> Arrivals:
+    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
 
     Args:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
+        key: What impressions are signed with; without one anybody may teach.
     """
     columns = Records.of(records)
     events = decode_all(columns.values, max_bytes=max_bytes)
+    if key is not None:
+        events = authentic(events, columns.values, key)
     sessions: list[str | None] = _column(events, "session_id", None)
     return Arrivals(
         columns,
@@ -115,7 +120,7 @@ class PendingImpression:
     """An impression in the join window, and the ranks chosen from it so far.
 
     Attributes:
-        under: What feedback on it is kept under, once there was some.
+        under: What feedback on it is kept under, by who said something last.
     """
 
     moment: LogMoment

@@ -134,7 +134,7 @@ class _Verdict:
 
     Attributes:
         source: As events are counted by it.
-        allowance: Of the principal whom the result was shown to.
+        allowance: Of the principal who says so.
         from_ms, until_ms: The day.
         shown_offset, shown_ms: Offset and time of the impression.
         beyond, within: How often they are said beyond that allowance, and within.
@@ -310,7 +310,7 @@ class _Batch:
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
-        where = shown.under or self._under(shown)
+        where = self._under(shown, feedback.principal)
         if not credited:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
@@ -333,7 +333,7 @@ class _Batch:
         self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
     ) -> _Verdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
-        where, day = shown.under or self._under(shown), at_ms // DAY_MS
+        where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         allowance, page = self._names.allowance(where.principal, day), self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = _Verdict(
@@ -372,10 +372,11 @@ class _Batch:
             return tally, self._names.allowance(principal, day).draw(micro, self._daily)
         return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
-    def _under(self, shown: PendingImpression) -> Under:
-        # Whose session it is says the search service, in the impression; a producer could say anything.
-        principal = self._names.principal(shown.impression.principal)
-        shown.under = under(shown.impression, bins=self._bins.relevance, principal=principal)
+    def _under(self, shown: PendingImpression, principal: str) -> Under:
+        # Who says so, never who asked: an answer may be shared, and nobody draws on another's allowance.
+        who = self._names.principal(principal)
+        if shown.under is None or shown.under.principal != who:
+            shown.under = under(shown.impression, bins=self._bins.relevance, principal=who)
         return shown.under
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:

@@ -81,7 +81,10 @@ def read_batch_state(
         life = life_of(row)
         stored.lives[life.session] = life
     stored.parts = parts_of(connection, [life.offset for life in stored.lives.values()])
-    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in stored.shown.values())}
+    principals = {
+        *filter(None, arrivals.principals),
+        *(each.feedback.principal for some in stored.waiting.values() for each in some),
+    }
     stored.names = read_names(connection, rules.limits, arrivals.events, principals)
     return stored
 

@@ -90,7 +90,14 @@ def searching(
     with (
         linear_algebra_threads(rules.product_threads),
         Searcher(
-            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
+            source,
+            encoder,
+            rules,
+            clock=clock,
+            further=further,
+            pairs=engines.pairs,
+            openings=openings,
+            key=settings.feedback.key,
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.
