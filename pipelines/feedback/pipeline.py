@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.fold.batch import arrived
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.log import FeedbackSource, Positions
@@ -12,6 +13,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import LogFacts, Record
+from pipelines.runtime.kafka.writer import partition_of
 
 POLL_TIMEOUT_S = 0.2
 """How long a poll waits for the first record."""
@@ -79,9 +81,17 @@ def consume(
     Args:
         skipped: Offsets before and between the records that will never come; of all others a hole is counted.
     """
-    arrivals = arrived(records, max_bytes=rules.limits.event_bytes, key=rules.key)
+    asked = _asked(rules, facts, state.partition)
+    arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)
     with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
         batch.commit(fold(batch.stored, arrivals, rules, bins, skipped=skipped))
+
+
+def _asked(rules: FeedbackSettings, facts: LogFacts, partition: int) -> Authenticity | None:
+    """What a key asks of events; without one nothing is (FBK-13)."""
+    if rules.key is None:
+        return None
+    return Authenticity(rules.key, lambda session: partition_of(session, facts.partitions) == partition)
 
 
 def _passed(source: FeedbackSource, states: Iterable[int], positions: Positions) -> dict[int, int]:

@@ -128,6 +128,7 @@ class LimitSettings(BaseModel):
 
     Attributes:
         principal_daily: Observations of one principal that move parameters per day.
+        newcomers: Principals that need no history, the first ones; and so many have one after a day, at least (FBK-13).
         session_part: Observations of a session, about so many, that count together where it has been merged, or not.
     """
 
@@ -143,6 +144,7 @@ class LimitSettings(BaseModel):
     principals: int = Field(gt=0)
     names: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    newcomers: int = Field(ge=1)
     session_part: float = Field(gt=0.0)
 
     @cached_property

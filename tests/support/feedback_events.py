@@ -37,7 +37,7 @@ HASHES = [content_hash(f"content {number}") for number in range(10)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
 WEIGHTS = RULES.credit.model_dump() | {
-    name: getattr(RULES.limits, name) for name in ("principal_daily", "session_part")
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "newcomers", "session_part")
 }
 """What an independent reading of a log weighs by."""
 BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)

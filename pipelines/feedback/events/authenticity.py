@@ -3,11 +3,15 @@
 The signature is the last field of an impression's JSON object, and covers all bytes before it:
 
     {"type":"impression", … ,"signature":"<64 hex digits>"}
+
+A signed impression that lies in another partition than its session's is a copy: whoever may write to the topic may
+repeat what was signed, and repeats are recognised within a partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Impression
@@ -19,8 +23,6 @@ FORGED, UNAUTHORISED = "forged", "unauthorised"
 _UNSIGNED = b',"signature":null}'  # how an impression without one ends: the field is the last of its struct
 _SIGNATURE, _END = b',"signature":"', b'"}'
 _DIGITS = 64
-
-_MEND = "give the process that sends it the updaters' key (docs/kafka.md)"
 
 
 def signed(value: bytes, key: SigningKey) -> bytes:
@@ -35,18 +37,56 @@ def signed(value: bytes, key: SigningKey) -> bytes:
     return content + _SIGNATURE + key.signature(content).encode() + _END
 
 
-def authentic(events: Sequence[Decoded], values: Sequence[bytes | None], key: SigningKey) -> list[Decoded]:
-    """Events, with an error in the place of each that may not teach.
+@dataclass(slots=True)
+class Authenticity:
+    """What is asked of the events of one batch of a partition.
 
-    Args:
-        events: As decoded.
-        values: The bytes that they were read from.
+    Attributes:
+        key: What impressions are signed with, and tokens are made by.
+        is_here: Whether a session's events belong to the partition.
     """
-    tokens: dict[tuple[str | None, str, str], str] = {}
-    return [
-        event if isinstance(event, InvalidEventError) else _refusal(event, value, key, tokens) or event
-        for event, value in zip(events, values, strict=True)
-    ]
+
+    key: SigningKey
+    is_here: Callable[[str], bool]
+    _tokens: dict[tuple[str | None, str, str], str] = field(default_factory=dict)
+
+    def checked(self, events: Sequence[Decoded], values: Sequence[bytes | None]) -> list[Decoded]:
+        """Events, with an error in the place of each that may not teach.
+
+        Args:
+            events: As decoded.
+            values: The bytes that they were read from.
+        """
+        return [
+            event if isinstance(event, InvalidEventError) else self._refusal(event, value) or event
+            for event, value in zip(events, values, strict=True)
+        ]
+
+    def _refusal(self, event: AnyEvent, value: bytes | None) -> InvalidEventError | None:
+        if isinstance(event, Impression):
+            return self._forgery(event, value or b"")
+        query_id = getattr(event, "query_id", None)
+        subject = (query_id, event.session_id if query_id is None else "", event.principal)
+        token = self._tokens.get(subject)
+        if token is None:
+            token = self._tokens[subject] = token_of(event, self.key)
+        if is_same(token, event.token):
+            return None
+        about = f"session {event.session_id!r}" if query_id is None else f"query {query_id!r}"
+        return InvalidEventError(
+            UNAUTHORISED,
+            f"expected the token of {about} for {event.principal!r}, found "
+            f"{'none' if event.token is None else 'another'}: send the one that came with the answer",
+        )
+
+    def _forgery(self, impression: Impression, value: bytes) -> InvalidEventError | None:
+        if not _is_signed(value, self.key):
+            expected = "expected an impression that the search service signed, found another"
+            return InvalidEventError(FORGED, f"{expected}: give the process that sends it the updaters' key")
+        if not self.is_here(impression.session_id):
+            expected = "expected an impression in the partition of its session, found a copy of one in another"
+            return InvalidEventError(FORGED, f"{expected}: keys of records are session ids")
+        return None
 
 
 def token_of(event: AnyEvent, key: SigningKey) -> str:
@@ -55,28 +95,6 @@ def token_of(event: AnyEvent, key: SigningKey) -> str:
     if query_id is None:
         return key.session_token(event.session_id, event.principal)
     return key.query_token(query_id, event.principal)
-
-
-def _refusal(
-    event: AnyEvent, value: bytes | None, key: SigningKey, tokens: dict[tuple[str | None, str, str], str]
-) -> InvalidEventError | None:
-    if isinstance(event, Impression):
-        if _is_signed(value or b"", key):
-            return None
-        return InvalidEventError(FORGED, f"expected an impression that the search service signed, found none: {_MEND}")
-    query_id = getattr(event, "query_id", None)
-    subject = (query_id, event.session_id if query_id is None else "", event.principal)
-    token = tokens.get(subject)
-    if token is None:
-        token = tokens[subject] = token_of(event, key)
-    if is_same(token, event.token):
-        return None
-    about = f"session {event.session_id!r}" if query_id is None else f"query {query_id!r}"
-    return InvalidEventError(
-        UNAUTHORISED,
-        f"expected the token of {about} for {event.principal!r}, found {'none' if event.token is None else 'another'}: "
-        "send the one that came with the answer",
-    )
 
 
 def _is_signed(value: bytes, key: SigningKey) -> bool:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
-from pipelines.domain.signatures import SigningKey
-from pipelines.feedback.events.authenticity import authentic
+from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names, principal_fingerprint
 from pipelines.feedback.fold.quota import Parts
@@ -53,18 +52,18 @@ class Arrivals(NamedTuple):
     queries: Sequence[bytes]
 
 
-def arrived(records: Sequence[Record], *, max_bytes: int, key: SigningKey | None = None) -> Arrivals:
+def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
     """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
 
     Args:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
-        key: What impressions are signed with; without one anybody may teach.
+        authenticity: What is asked of events; None where anybody may teach.
     """
     columns = Records.of(records)
     events = decode_all(columns.values, max_bytes=max_bytes)
-    if key is not None:
-        events = authentic(events, columns.values, key)
+    if authenticity is not None:
+        events = authenticity.checked(events, columns.values)
     sessions: list[str | None] = _column(events, "session_id", None)
     return Arrivals(
         columns,

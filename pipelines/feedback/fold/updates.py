@@ -194,7 +194,7 @@ class _Batch:
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
-        most, daily, verdicts = self._limits.impression_records, self._daily, self._verdicts
+        most, daily, verdicts, names = self._limits.impression_records, self._daily, self._verdicts, self._names
         seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
@@ -226,7 +226,7 @@ class _Batch:
                         equal.repeats += 1
                         seen[fingerprint] = (offset, at_ms)
                         continue
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+            self._clock_ms, self._next_offset, names.today = clock_ms, offset + 1, clock_ms // DAY_MS
             if isinstance(event, InvalidEventError):
                 yield self._refuse(records[place], event)
                 continue
@@ -334,7 +334,8 @@ class _Batch:
     ) -> _Verdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
-        allowance, page = self._names.allowance(where.principal, day), self._page(shown.impression)
+        allowance = self._names.allowance(self._names.payer(where.principal, day), day)
+        page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = _Verdict(
             day * DAY_MS,
@@ -367,10 +368,10 @@ class _Batch:
 
     def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
-        tally = self._sessions.tally_of(session)
+        tally, payer = self._sessions.tally_of(session), self._names.payer(principal, day)
         if tally is self._sessions.shared:
-            return tally, self._names.allowance(principal, day).draw(micro, self._daily)
-        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
+            return tally, self._names.allowance(payer, day).draw(micro, self._daily)
+        return self._sessions.part_of(session, tally, Draw(payer, day, micro, self._next_offset - 1))
 
     def _under(self, shown: PendingImpression, principal: str) -> Under:
         # Who says so, never who asked: an answer may be shared, and nobody draws on another's allowance.

@@ -18,6 +18,7 @@ from pipelines.feedback.events.codec import Decoded
 from pipelines.feedback.fold.batch import Arrivals, BatchState, Clock, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.names import (
     NAMING,
+    NEWCOMERS,
     OVERFLOW,
     Allowance,
     NameKind,
@@ -286,14 +287,17 @@ def read_names(
         names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
         drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
+        for fingerprint, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
             names.allowances[day, fingerprint] = Allowance(micro)
+    names.since.update(matching(connection, "select principal, since from newcomers where principal in", fingerprints))
+    names.queue.update(dict(connection.execute("select since, count(*) from newcomers group by since")))
     return names
 
 
 def write_names(connection: sqlite3.Connection, names: Names) -> None:
     """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    connection.executemany("insert into newcomers (principal, since) values (?, ?)", names.admitted)
     drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
     add_masses(connection, "allowances", drawn)
     connection.executemany(

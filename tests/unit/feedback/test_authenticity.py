@@ -15,7 +15,7 @@ from pipelines.domain.errors import ConfigurationError, InvalidEventError
 from pipelines.domain.events import AnyEvent, Impression
 from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.signatures import SigningKey
-from pipelines.feedback.events.authenticity import authentic, signed, token_of
+from pipelines.feedback.events.authenticity import Authenticity, signed, token_of
 from pipelines.feedback.events.codec import decode_all, encode
 from pipelines.feedback.events.producer import FeedbackProducer, impression_of
 from pipelines.feedback.fold.batch import arrived
@@ -42,7 +42,8 @@ OTHER = SigningKey("a key that somebody else made up, as long")
 
 def reasons(values: list[bytes | None], key: SigningKey = KEY) -> list[str]:
     """Why each record may not teach; empty where it may."""
-    arrivals = arrived(records(values), max_bytes=RULES.limits.event_bytes, key=key)
+    asked = Authenticity(key, lambda session: session == "s1")
+    arrivals = arrived(records(values), max_bytes=RULES.limits.event_bytes, authenticity=asked)
     return [event.reason if isinstance(event, InvalidEventError) else "" for event in arrivals.events]
 
 
@@ -124,6 +125,11 @@ def test_what_is_reported_outright_needs_the_session_of_whom_it_names() -> None:
     assert reasons([encode(report), with_token(report)]) == ["unauthorised", ""]
 
 
+def test_a_copy_of_what_was_signed_counts_in_no_other_partition() -> None:
+    """FBK-13: old topics replayed: repeats are recognised by their ids within one partition, and there alone."""
+    assert reasons([signed(encode(impression(session_id="s2")), KEY)]) == ["forged"]
+
+
 def test_without_a_key_everything_is_read_signed_or_not() -> None:
     """FBK-13: a store without a key goes on as before, also where services have one already."""
     values: list[bytes | None] = [encode(event) for event in one_of_each()]
@@ -173,7 +179,7 @@ def test_results_and_signal_values_are_under_the_signature() -> None:
 def test_refusals_leave_what_is_no_event_as_it_was() -> None:
     """FBK-3: a record that cannot be read says why it cannot be read, not that it has no signature."""
     values = [b"{", None, signed(encode(impression()), KEY)]
-    events = authentic(decode_all(values, max_bytes=1_000_000), values, KEY)
+    events = Authenticity(KEY, lambda _: True).checked(decode_all(values, max_bytes=1_000_000), values)
     assert [getattr(event, "reason", "") for event in events] == ["undecodable", "tombstone", ""]
 
 
