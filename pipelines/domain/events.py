@@ -242,9 +242,9 @@ class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outc
 
 
 class SessionPhase(Event, kw_only=True, frozen=True, gc=False, tag="session"):
-    """The session's lifecycle moved on."""
+    """The session's lifecycle moved on; or all that its principal said in this partition is unlearned (LRN-17a)."""
 
-    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn", "unlearn_principal"]
 
 
 Feedback = (

@@ -151,6 +151,10 @@ def session(phase: str = "suspend", *, event_id: str = "session", **changes: Any
     return SessionPhase(**stamp(event_id, **changes), phase=phase)
 
 
+def unlearned(principal: str, *, event_id: str = "unlearned", **changes: Any) -> SessionPhase:
+    return session("unlearn_principal", event_id=event_id, principal=principal, **changes)
+
+
 def records(contents: Iterable[AnyEvent | bytes | None], *, partition: int = 0, timestamp: int = NOON) -> list[Record]:
     """Records that lie one after the other in one partition; an event's record carries the event's own time."""
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -41,7 +42,7 @@ from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.trigger_terms import trigger_terms
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.kafka.writer import KafkaPublisher
+from pipelines.runtime.kafka.writer import KafkaPublisher, partition_of
 from pipelines.runtime.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -292,6 +293,15 @@ class FeedbackProducer:
         """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""
         return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
 
+    def unlearn(self, principal: str, *, partitions: int) -> list[str]:
+        """Take out again what a principal said; the ids of the events, one to a partition (LRN-17a).
+
+        Args:
+            partitions: How many the topic has.
+        """
+        sessions = one_to_a_partition(partitions)
+        return [self.session(session_id, "unlearn_principal", principal=principal) for session_id in sessions]
+
     def emit(self, answer: Answer) -> None:
         """Say what was shown, and never let a search fail over it: what cannot be sent is counted in `lost`."""
         try:
@@ -338,6 +348,15 @@ class FeedbackProducer:
         if isinstance(event, Impression):
             return signed(encode(event), self._key)
         return encode(event if event.token else structs.replace(event, token=token_of(event, self._key)))
+
+
+def one_to_a_partition(partitions: int) -> list[str]:
+    """Session ids whose events lie in every partition of a topic, in the order of the partitions."""
+    ids: dict[int, str] = {}
+    while len(ids) < partitions:
+        session_id = secrets.token_hex(16)
+        ids.setdefault(partition_of(session_id, partitions), session_id)
+    return [ids[partition] for partition in range(partitions)]
 
 
 def impression_of(answer: Answer, **stamp: Any) -> Impression:

@@ -8,14 +8,15 @@ that has the partition to itself is believed further, step by step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.events import Feedback, Impression, SessionPhase
 from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names, principal_fingerprint
@@ -73,6 +74,23 @@ def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenti
         [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],
         _queries(sessions, _column(events, "query_id", None)),
     )
+
+
+def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
+    """A batch in parts, of which each begins with what unlearns principals: all that was said before is stored then."""
+    events = arrivals.events
+    places = [place for place, event in enumerate(events) if place and type(event) is SessionPhase and unlearns(event)]
+    edges = [place for place in places if not unlearns(events[place - 1])]
+    if not edges:
+        yield arrivals
+        return
+    for begin, end in pairwise([0, *edges, len(events)]):
+        yield Arrivals(*(column[begin:end] for column in arrivals))  # type: ignore[arg-type]
+
+
+def unlearns(event: Decoded) -> bool:
+    """Whether all that its principal said is taken out."""
+    return isinstance(event, SessionPhase) and event.phase == "unlearn_principal"
 
 
 def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:

@@ -39,6 +39,7 @@ from pipelines.feedback.fold.batch import (
     Waiting,
     advance,
     effective_ms,
+    unlearns,
 )
 from pipelines.feedback.fold.credit import (
     Credit,
@@ -51,7 +52,16 @@ from pipelines.feedback.fold.credit import (
     tally_triggers,
     under,
 )
-from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
+from pipelines.feedback.fold.names import (
+    OVERFLOW,
+    Allowance,
+    NameKind,
+    Names,
+    SourceCounts,
+    kind_of,
+    principal_fingerprint,
+    source_counts,
+)
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
@@ -93,6 +103,7 @@ class Change:
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
         stored_queries: Those whose impression the state holds before the batch.
+        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
     """
 
     clock: Clock
@@ -100,6 +111,7 @@ class Change:
     sessions: Sessions
     names: Names
     stored_queries: set[bytes] = field(default_factory=set)
+    unlearned: dict[str, str] = field(default_factory=dict)
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
@@ -258,7 +270,9 @@ class _Batch:
         return Fate.APPLIED
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
-        if isinstance(event, SessionPhase):
+        if unlearns(event):
+            self._unlearn(event.principal, moment.offset)
+        elif isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
@@ -271,6 +285,15 @@ class _Batch:
         self._sessions.turn(
             event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
         )
+
+    def _unlearn(self, principal: str, offset: int) -> None:
+        """Take out what a principal said; the batch begins here, so that all of it is in the state."""
+        fingerprint = principal_fingerprint(principal)
+        if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
+            self.change.unlearned[principal] = fingerprint
+        for query, some in self.stored.waiting.items():
+            self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
+        self._sessions.unlearn_all(principal, offset, self._clock_ms)
 
     def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
         before = self.stored.shown.get(query)
