@@ -353,6 +353,8 @@ class Answer:
         gap: Set where no result is likely enough to be an answer.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
+        token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
+        session_token: Lets the same one lead its session, and report in it.
     """
 
     query: Query
@@ -369,3 +371,5 @@ class Answer:
     gap: EvidenceGap | None = None
     uncalibrated: str = ""
     hand_off: HandOff | None = None
+    token: str = ""
+    session_token: str = ""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.fold.batch import arrived
+from pipelines.feedback.events.authenticity import Authenticity
+from pipelines.feedback.fold.batch import arrived, divided
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import LogFacts, Record
+from pipelines.runtime.kafka.writer import partition_of
 
 POLL_TIMEOUT_S = 0.2
 """How long a poll waits for the first record."""
@@ -74,14 +76,26 @@ def consume(
     skipped: int = 0,
     log_end: int | None = None,
 ) -> None:
-    """Apply one batch of one partition: all of it, or, when anything fails, nothing.
+    """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns.
 
     Args:
         skipped: Offsets before and between the records that will never come; of all others a hole is counted.
     """
-    arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
-    with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
-        batch.commit(fold(batch.stored, arrivals, rules, bins, skipped=skipped))
+    asked = _asked(rules, facts, state.partition)
+    arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)
+    for part in divided(arrivals):
+        offsets = part.records.offsets
+        with state.batch(facts, offsets[0], part, log_end=log_end) as batch:
+            passed = min(skipped, offsets[-1] + 1 - batch.stored.next_offset - len(offsets))
+            batch.commit(fold(batch.stored, part, rules, bins, skipped=passed))
+        skipped -= passed
+
+
+def _asked(rules: FeedbackSettings, facts: LogFacts, partition: int) -> Authenticity | None:
+    """What a key asks of events; without one nothing is (FBK-13)."""
+    if rules.key is None:
+        return None
+    return Authenticity(rules.key, lambda session: partition_of(session, facts.partitions) == partition)
 
 
 def _passed(source: FeedbackSource, states: Iterable[int], positions: Positions) -> dict[int, int]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from pipelines.domain.signatures import SigningKey
 from pipelines.runtime.storage.locks import Patience
 
 MS = 1_000
@@ -127,6 +128,7 @@ class LimitSettings(BaseModel):
 
     Attributes:
         principal_daily: Observations of one principal that move parameters per day.
+        newcomers: Principals that need no history, the first ones; and so many have one after a day, at least (FBK-13).
         session_part: Observations of a session, about so many, that count together where it has been merged, or not.
     """
 
@@ -142,6 +144,7 @@ class LimitSettings(BaseModel):
     principals: int = Field(gt=0)
     names: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    newcomers: int = Field(ge=1)
     session_part: float = Field(gt=0.0)
 
     @cached_property
@@ -179,11 +182,22 @@ class SessionMergeSettings(BaseModel):
     variance_sessions: int = Field(gt=0)
 
 
+WITHOUT_KEY = (
+    "without a key, anybody who can write to the topic can teach: set WEFT__FEEDBACK__SIGNING_KEY (docs/kafka.md)"
+)
+_KEY_CHARACTERS = 32  # of a key: whoever holds a token can try keys at leisure
+
+
 class FeedbackSettings(BaseModel):
-    """The topic, the updaters, and the rules events are judged by."""
+    """The topic, the updaters, and the rules events are judged by.
+
+    Attributes:
+        signing_key: Shared by services and updaters; None lets anybody teach who can write to the topic (FBK-13).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    signing_key: SecretStr | None
     topic: str = Field(min_length=1)
     dead_letter_topic: str = Field(min_length=1)
     partitions: int = Field(gt=0)
@@ -204,6 +218,18 @@ class FeedbackSettings(BaseModel):
     limits: LimitSettings
     ubi: UbiSettings
     merge: SessionMergeSettings
+
+    @field_validator("signing_key")
+    @classmethod
+    def _is_long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < _KEY_CHARACTERS:
+            raise ValueError(f"expected at least {_KEY_CHARACTERS} characters, such as `openssl rand -hex 32` prints")
+        return key
+
+    @property
+    def key(self) -> SigningKey | None:
+        """What impressions are signed with and tokens are made by; None where anybody may teach."""
+        return None if self.signing_key is None else SigningKey(self.signing_key.get_secret_value())
 
     @property
     def patience(self) -> Patience:

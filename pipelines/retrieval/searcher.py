@@ -15,6 +15,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.signatures import SigningKey
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
@@ -64,10 +65,12 @@ class Searcher:
         pairs: PairScorer | None = None,
         openings: Openings | None = None,
         memories: SessionMemories | None = None,
+        key: SigningKey | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
             openings: What others opened of the same generation, for whoever opens searchers one after the other.
@@ -85,6 +88,7 @@ class Searcher:
         self._clock = clock
         self._openings = openings or Openings()
         self._memories = memories
+        self._key = key
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -110,12 +114,13 @@ class Searcher:
         alone = [query for query, session in zip(queries, sessions, strict=True) if session is None]
         answers = iter(pipeline.answer(alone, now=now) if alone else [])
         one = partial(_one, pipeline, now=now)
-        return [
+        answered = [
             next(answers)
             if session is None or self._memories is None
             else _remembering(self._memories, session, query, one)
             for query, session in zip(queries, sessions, strict=True)
         ]
+        return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
 
     def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
         """The results of `search_many`, to the bit, without explanations; no session remembers them."""
@@ -238,3 +243,9 @@ def _remembering(
     except (StoreError, OSError) as error:
         log.warning("session %s does not remember query %s: %s", session, query.query_id, error)
     return answered[0] if answered else answer(query)
+
+
+def with_tokens(answer: Answer, key: SigningKey) -> Answer:
+    """An answer with what whoever asked may speak of it by."""
+    tokens = key.tokens_of(answer.query)
+    return replace(answer, token=tokens.query, session_token=tokens.session)

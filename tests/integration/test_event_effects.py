@@ -59,7 +59,8 @@ def broker() -> Iterator[EmbeddedBroker]:
 @pytest.fixture
 def world(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[World]:
     assignments = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}", f"feedback.topic={tmp_path.name}"]
-    made = World(load_settings([], assignments, environment={}))
+    # Nobody is new: what is tested is what events do, not who may say how much.
+    made = World(load_settings([], [*assignments, "feedback.limits.newcomers=100000"], environment={}))
     yield made
     made.producer.close()
 

@@ -149,7 +149,9 @@ def test_a_flood_costs_others_next_to_nothing(tmp_path: Path, alone: bool) -> No
             said.append(structs.replace(verdict, content_hash=hashes[bad]))
         flood += merged(said) if alone else said
     # The sessions of one principal reach every partition, each of which grants an allowance.
-    everywhere = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
+    everywhere = rules(
+        limits__principal_daily=RULES.partitions * RULES.limits.principal_daily, limits__newcomers=10_000
+    )
     honest = learned(tmp_path / "honest", events, everywhere)
     both = learned(tmp_path / "both", [*events, *flood], everywhere)
     before, after = (ndcg(believed(evidence), collection) for evidence in (honest, both))

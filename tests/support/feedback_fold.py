@@ -18,12 +18,15 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
-    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who asked and the first 16 digits of the
+    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who says so and the first 16 digits of the
         question's hash: "positive" or "negative" += mass
 A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
 up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
 it says is cut into pieces; once the log is read, those of all completed sessions are gone through in the order in which
 the log began them, behind what was drawn outside, and those before which the allowance was used up are surplus.
+The first few principals have an allowance of their own at once. Later ones share one of every day before the one from
+which on they have a history: the day after they first spoke, by the partition's clock, or the last one that somebody
+waits for, where that is later; and the day after that one where as many have theirs from it on as had theirs before.
 What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
 the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
@@ -103,6 +106,8 @@ class _Reader:
         self.lives: dict[str, Life] = {}
         self.forgotten: list[Life] = []
         self.drawn: dict[tuple[str, int], int] = defaultdict(int)
+        self.since: dict[str, int] = {}
+        self.newcomers = weights.get("newcomers", float("inf"))
         self.daily = weights.get("principal_daily", float("inf")) * MICRO
         self.number = 0
 
@@ -130,6 +135,7 @@ class _Reader:
             return "duplicate"
         fate = self.apply({**event, "at": at})
         if fate == "applied":
+            self.meet(event["principal"], at)
             self.seen[event["event_id"]] = at
         return fate
 
@@ -198,6 +204,7 @@ class _Reader:
         return life.overlay if life.isolated else Overlay()
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
+        self.meet(event["principal"], event["at"])
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
@@ -221,11 +228,24 @@ class _Reader:
         shown = {result["content_hash"]: result for result in impression["results"]}
         named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
-        usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
+        usage, who = self.place(event["session_id"]).usage, fingerprint(event["principal"])
         for result in named:
             usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
 
+    def meet(self, principal: str, at: int) -> None:
+        """Decide once from which day on a principal has a history."""
+        if principal in self.since:
+            return
+        days = list(self.since.values())
+        if len(days) < self.newcomers:
+            self.since[principal] = 0
+            return
+        day = max([(self.clock.now or at) // DAY_MS + 1, *days])
+        earlier = sum(each < day for each in days)
+        self.since[principal] = day + (days.count(day) >= max(self.newcomers, earlier))
+
     def report(self, event: dict[str, Any]) -> None:
+        self.meet(event["principal"], event["at"])
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
         for place, beside in self.draw(event["session_id"], event["principal"], event["at"] // DAY_MS, MICRO):
             for parameter, bin_, mass in REPORTS[event["type"]](event):
@@ -268,7 +288,7 @@ class _Reader:
     ) -> list[tuple[Overlay, str]]:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
         said = sum(round(weight * MICRO) for _, _, weight in found)
-        who = impression["principal"], event["at"] // DAY_MS
+        who = event["principal"], event["at"] // DAY_MS
         places = self.draw(event["session_id"], *who, said) if found else []
         for place, beside in places:
             for each in found:
@@ -278,6 +298,7 @@ class _Reader:
     def draw(self, session: str, principal: str, day: int, micro: int) -> list[tuple[Overlay, str]]:
         """Draw on an allowance; where what is said goes, and what stands before a parameter's name there."""
         life = self.lives.get(session)
+        principal = principal if self.since.get(principal, 0) <= day else "all who are new"
         if life is None:
             within = self.drawn[principal, day] < self.daily
             self.drawn[principal, day] += micro
@@ -326,7 +347,7 @@ class _Reader:
                 counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
                 counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
         counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        who = fingerprint(impression["principal"])
+        who = fingerprint(event["principal"])
         asked = impression["query_hash"][:16]
         place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
 

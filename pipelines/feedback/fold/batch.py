@@ -9,15 +9,17 @@ that has the partition to itself is believed further, step by step.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.events import Feedback, Impression, SessionPhase
 from pipelines.domain.ids import principal_fingerprint
+from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Parts
@@ -53,15 +55,18 @@ class Arrivals(NamedTuple):
     queries: Sequence[bytes]
 
 
-def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
-    """Records decoded, and fingerprinted once for everything that follows.
+def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
+    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
 
     Args:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
+        authenticity: What is asked of events; None where anybody may teach.
     """
     columns = Records.of(records)
     events = decode_all(columns.values, max_bytes=max_bytes)
+    if authenticity is not None:
+        events = authenticity.checked(events, columns.values)
     sessions: list[str | None] = _column(events, "session_id", None)
     return Arrivals(
         columns,
@@ -71,6 +76,23 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
         [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],
         _queries(sessions, _column(events, "query_id", None)),
     )
+
+
+def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
+    """A batch in parts, of which each begins with what unlearns principals: all that was said before is stored then."""
+    events = arrivals.events
+    places = [place for place, event in enumerate(events) if place and type(event) is SessionPhase and unlearns(event)]
+    edges = [place for place in places if not unlearns(events[place - 1])]
+    if not edges:
+        yield arrivals
+        return
+    for begin, end in pairwise([0, *edges, len(events)]):
+        yield Arrivals(*(column[begin:end] for column in arrivals))  # type: ignore[arg-type]
+
+
+def unlearns(event: Decoded) -> bool:
+    """Whether all that its principal said is taken out."""
+    return isinstance(event, SessionPhase) and event.phase == "unlearn_principal"
 
 
 def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:

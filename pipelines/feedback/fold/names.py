@@ -7,6 +7,10 @@ Sessions are free to open; whoever stands behind them is not. Each principal has
 contents are kept, so that reading can cap them; and an allowance of evidence about parameters per day, beyond which
 what it says is kept beside the parameter, visible, and not counted.
 
+Names are free as well (FBK-13). So those that a partition was never told of share one allowance a day, until they have
+a history: they were there on an earlier day of the partition's clock, and so many were let in as were there before
+them. The first few need none, since nobody else is there.
+
 Events are counted by source, an agent by name or a principal by fingerprint, and by kind (FBK-12).
 """
 
@@ -27,6 +31,8 @@ from pipelines.feedback.settings import LimitSettings
 
 OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
+NEWCOMERS = "newcomers"
+"""Stands for every principal without a history where it draws on an allowance."""
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
@@ -84,6 +90,10 @@ class Names:
         new: To be told apart from now on, in order.
         overflowed: Events whose name of a kind was one too many.
         principals: Fingerprints of those met so far, by name.
+        today: By the partition's clock, in days since the epoch.
+        since: By fingerprint of those mentioned that are new, the day from which on each has a history.
+        queue: How many have theirs from each day on, of all that are new.
+        admitted: Those that the batch added to `since`.
     """
 
     limits: LimitSettings
@@ -93,6 +103,10 @@ class Names:
     new: list[tuple[NameKind, int, str]] = field(default_factory=list)
     overflowed: Counter[NameKind] = field(default_factory=Counter)
     principals: dict[str, str] = field(default_factory=dict)
+    today: int = 0
+    since: dict[str, int] = field(default_factory=dict)
+    queue: Counter[int] = field(default_factory=Counter)
+    admitted: list[tuple[str, int]] = field(default_factory=list)
 
     def bounded(self, event: Naming) -> Naming:
         """The event, with names beyond their limits replaced by `OVERFLOW`.
@@ -128,8 +142,12 @@ class Names:
             self.overflowed[NameKind.PRINCIPAL] += 1
         return fingerprint
 
+    def payer(self, fingerprint: str, day: int) -> str:
+        """On whose allowance a principal draws: its own, or the one that all without a history share."""
+        return NEWCOMERS if self.since.get(fingerprint, day) > day else fingerprint
+
     def allowance(self, fingerprint: str, day: int) -> Allowance:
-        """A principal's allowance of a day, to draw on."""
+        """An allowance of a day, to draw on, by its payer."""
         allowance = self.allowances.get((day, fingerprint))
         if allowance is None:
             allowance = self.allowances[day, fingerprint] = Allowance()
@@ -148,10 +166,26 @@ class Names:
             if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `counted` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
+        if kind is NameKind.PRINCIPAL and count >= self.limits.newcomers:
+            self._admit(name, count)
         self.counts[kind] = count + 1
         self.existing.add((kind, name))
         self.new.append((kind, count + 1, name))
         return name
+
+    def _admit(self, fingerprint: str, count: int) -> None:
+        """Say from which day on a new principal has a history, behind `count` others.
+
+        From tomorrow on, or from the first day on that has room: whoever makes names up outnumbers those that are there
+        no sooner than by doubling them day by day.
+        """
+        day = max(self.today + 1, max(self.queue, default=0))
+        earlier = count - self.queue[day]
+        if self.queue[day] >= max(self.limits.newcomers, earlier):
+            day += 1
+        self.queue[day] += 1
+        self.since[fingerprint] = day
+        self.admitted.append((fingerprint, day))
 
 
 def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:

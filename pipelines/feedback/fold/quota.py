@@ -26,7 +26,7 @@ class Draw(NamedTuple):
     """What one event draws.
 
     Attributes:
-        principal: Fingerprint of who is behind it.
+        principal: Whose allowance it is: a fingerprint, or the name that all without a history share.
         day: Since the epoch.
         micro: In micro-units.
         offset: Of the record at which it is drawn.

@@ -179,6 +179,15 @@ class Sessions:
             if work.life.phase is Phase.COMPLETED and work.life.merged is None:
                 work.life = work.life._replace(merged=offset)
 
+    def unlearn_all(self, principal: str, offset: int, clock_ms: int) -> None:
+        """Unlearn every session that a principal started and that is remembered; the batch mentioned none before."""
+        mine = [*self.lives.values(), *(work.life for work in self.works.values())]
+        for session in [life.session for life in mine if life.principal == principal]:
+            self.hear(session, offset, clock_ms)
+            if session in self.works:
+                self.turn(session, "unlearn", principal=principal, offset=offset, clock_ms=clock_ms)
+        self.merges += 1
+
     def tally_of(self, session: str) -> Tally:
         """Where the evidence of one event goes; every event that has some asks here, once; its session was just heard.
 

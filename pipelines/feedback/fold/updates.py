@@ -28,6 +28,7 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.fold.batch import (
     EARLIEST_MS,
     LATEST_MS,
@@ -40,6 +41,7 @@ from pipelines.feedback.fold.batch import (
     Waiting,
     advance,
     effective_ms,
+    unlearns,
 )
 from pipelines.feedback.fold.credit import (
     Credit,
@@ -52,7 +54,15 @@ from pipelines.feedback.fold.credit import (
     tally_triggers,
     under,
 )
-from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
+from pipelines.feedback.fold.names import (
+    OVERFLOW,
+    Allowance,
+    NameKind,
+    Names,
+    SourceCounts,
+    kind_of,
+    source_counts,
+)
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
@@ -110,6 +120,7 @@ class Change:
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
         stored_queries: Those whose impression the state holds before the batch.
+        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
     """
 
     clock: Clock
@@ -117,6 +128,7 @@ class Change:
     sessions: Sessions
     names: Names
     stored_queries: set[bytes] = field(default_factory=set)
+    unlearned: dict[str, str] = field(default_factory=dict)
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
@@ -151,7 +163,7 @@ class _Verdict:
 
     Attributes:
         source: As events are counted by it.
-        allowance: Of the principal whom the result was shown to.
+        allowance: Of the principal who says so.
         from_ms, until_ms: The day; 0 once the same principal has called the result otherwise.
         shown_offset, shown_ms: Offset and time of the impression.
         beyond, within: How often they are said beyond that allowance, and within.
@@ -213,7 +225,7 @@ class _Batch:
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
-        most, daily, verdicts = self._limits.impression_records, self._daily, self._verdicts
+        most, daily, verdicts, names = self._limits.impression_records, self._daily, self._verdicts, self._names
         seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
@@ -245,7 +257,7 @@ class _Batch:
                         equal.repeats += 1
                         seen[fingerprint] = (offset, at_ms)
                         continue
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+            self._clock_ms, self._next_offset, names.today = clock_ms, offset + 1, clock_ms // DAY_MS
             if isinstance(event, InvalidEventError):
                 yield self._refuse(records[place], event)
                 continue
@@ -284,7 +296,9 @@ class _Batch:
         word.note(self._sessions.tally_of(event.session_id))
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
-        if isinstance(event, SessionPhase):
+        if unlearns(event):
+            self._unlearn(event.principal, moment.offset)
+        elif isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
@@ -299,6 +313,15 @@ class _Batch:
         self._sessions.turn(
             event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
         )
+
+    def _unlearn(self, principal: str, offset: int) -> None:
+        """Take out what a principal said; the batch begins here, so that all of it is in the state."""
+        fingerprint = principal_fingerprint(principal)
+        if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
+            self.change.unlearned[principal] = fingerprint
+        for query, some in self.stored.waiting.items():
+            self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
+        self._sessions.unlearn_all(principal, offset, self._clock_ms)
 
     def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
         before = self.stored.shown.get(query)
@@ -346,8 +369,7 @@ class _Batch:
         if not credited:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
-        owner = self._names.principal(impression.principal)
-        tally, within = self._drawn(impression.session_id, owner, day, drawn_by(credited))
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
         if type(feedback) is Explicit and feedback.content_hash is not None:
             if tally is self._sessions.shared:
                 verdict = self._verdict(query, shown, feedback, credited, at_ms)
@@ -392,8 +414,8 @@ class _Batch:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
-        owner = self._names.principal(shown.impression.principal)
-        allowance, page = self._names.allowance(owner, day), self._page(shown.impression)
+        allowance = self._names.allowance(self._names.payer(where.principal, day), day)
+        page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = _Verdict(
             day * DAY_MS,
@@ -429,10 +451,10 @@ class _Batch:
 
     def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
-        tally = self._sessions.tally_of(session)
+        tally, payer = self._sessions.tally_of(session), self._names.payer(principal, day)
         if tally is self._sessions.shared:
-            return tally, self._names.allowance(principal, day).draw(micro, self._daily)
-        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
+            return tally, self._names.allowance(payer, day).draw(micro, self._daily)
+        return self._sessions.part_of(session, tally, Draw(payer, day, micro, self._next_offset - 1))
 
     def _under(self, shown: PendingImpression, principal: str) -> Under:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -133,6 +133,7 @@ def forget_days(connection: sqlite3.Connection, oldest_day: int) -> None:
         (_OUTSIDE, _OUTSIDE, oldest_day),
     )
     delete_rows(connection, "allowances", "day < ?", (oldest_day,))
+    connection.execute("delete from newcomers where since <= ?", (oldest_day,))
     over = (
         "select draws.principal, day from draws left join sessions on sessions.offset = draws.session where day < ?"
         " group by draws.principal, day having count(sessions.offset) = 0"

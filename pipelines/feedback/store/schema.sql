@@ -203,6 +203,11 @@ create table if not exists allowances (
     micro integer not null,
     primary key (day, principal)
 ) without rowid;
+-- Principals among `names` that share one allowance of every day before the one from which on they have a history (names.py).
+create table if not exists newcomers (
+    principal text primary key,         -- its fingerprint
+    since integer not null
+) without rowid;
 -- Applied events by source and type: who shows results, and who says what became of them.
 create table if not exists heard (
     kind text not null,

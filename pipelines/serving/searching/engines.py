@@ -100,6 +100,7 @@ def searching(
             pairs=engines.pairs,
             openings=openings,
             memories=memories,
+            key=settings.feedback.key,
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.

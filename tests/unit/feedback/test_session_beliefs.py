@@ -23,8 +23,8 @@ _SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": WeightMethod.L
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
 """Weights that say of each signal what is believed of it, whatever the others do."""
 SCOPE = Scope(Domain.CODE, "m", "a")
-ROOM = rules(limits__principal_daily=20.0)
-"""Everybody may say all that they say here."""
+ROOM = rules(limits__principal_daily=20.0, limits__newcomers=100)
+"""Everybody may say all that they say here, the first day, too."""
 
 
 @pytest.fixture
