@@ -22,8 +22,9 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
         question's hash: "positive" or "negative" += mass
 A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
 up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
-it says is cut into pieces; once the log is read, those of all completed sessions are gone through in the order in which
-the log began them, behind what was drawn outside, and those before which the allowance was used up are surplus.
+it says is cut into pieces; once the log is read, those of all sessions that completed or fell silent are gone through
+in the order in which the log began them, behind what was drawn outside, and those before which the allowance was used
+up are surplus.
 What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
 the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
@@ -43,6 +44,7 @@ from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
+MERGED = {"complete", "expired"}
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "precedent", "trust")
 
 
@@ -113,6 +115,7 @@ class _Reader:
             self.folded.fates[self.fate(event)] += 1
         pieces: list[Piece] = []
         for life in [*self.forgotten, *self.lives.values()]:
+            self.expire(life)
             life.settled.add_to(self.folded)
             pieces += life.settled_pieces
         for piece in sorted(pieces, key=lambda each: each.first):
@@ -163,11 +166,17 @@ class _Reader:
         life = self.lives.get(session)
         if life is None:
             return
+        self.expire(life)
         if self.clock.older(life.heard, "session_remembered_s"):
             self.forgotten.append(self.lives.pop(session))
-        elif life.isolated and self.clock.older(life.heard, life.patience):
-            life.end("expired")
         life.heard = self.clock.now
+
+    def expire(self, life: Life) -> None:
+        if life.isolated and any(
+            self.clock.older(life.heard, what) for what in (life.patience, "session_remembered_s")
+        ):
+            life.settle()
+            life.end("expired")
 
     def turn(self, session: str, phase: str, principal: str) -> str:
         life = self.lives.get(session)
@@ -193,7 +202,7 @@ class _Reader:
         life = self.lives.get(session)
         if life is None:
             return self.folded
-        if life.phase == "complete":
+        if life.phase in MERGED:
             return life.settled
         return life.overlay if life.isolated else Overlay()
 
@@ -282,7 +291,7 @@ class _Reader:
             within = self.drawn[principal, day] < self.daily
             self.drawn[principal, day] += micro
             return [(self.folded, "" if within else "surplus.")]
-        if not life.isolated and life.phase != "complete":
+        if not life.isolated and life.phase not in MERGED:
             return [(Overlay(), "")]
         growing = life.pieces if life.isolated else life.settled_pieces
         before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == (principal, day)]

@@ -54,7 +54,7 @@ from pipelines.feedback.fold.credit import (
 from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
-from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.sessions import Sessions, Timeline
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
@@ -183,6 +183,7 @@ class _Batch:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.sessions.timeline = Timeline(records.offsets, clocks_ms)
         change.fates = Counter(self._fates(arrivals, clocks_ms))
         change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
         self._note_verdicts()

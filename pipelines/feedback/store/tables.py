@@ -30,7 +30,7 @@ from pipelines.feedback.fold.names import (
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
@@ -103,7 +103,13 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     )
     _write_dead_letters(connection, change.dead_letters, rules)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
-    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
+    merged = close_sessions(
+        connection,
+        change.sessions.timeline,
+        next_offset=change.next_offset,
+        clock_ms=change.clock.now_ms,
+        rules=rules,
+    )
     (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
     if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
         forget_days(connection, oldest)
@@ -112,7 +118,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
         connection,
         change,
         unjoined=change.unjoined + expired,
-        dropped=change.sessions.dropped + silent,
+        merges=change.sessions.merges + merged,
         dead_letters_waiting=len(change.dead_letters) - unpublished,
     )
 
@@ -205,7 +211,7 @@ def _write_dead_letters(
 
 
 def _write_progress(
-    connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int, dead_letters_waiting: int
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, merges: int, dead_letters_waiting: int
 ) -> None:
     fates = change.fates
     connection.execute(
@@ -224,8 +230,8 @@ def _write_progress(
             change.holes,
             change.skipped,
             unjoined,
-            dropped,
-            change.sessions.merges,
+            change.sessions.dropped,
+            merges,
             dead_letters_waiting,
         ),
     )
