@@ -25,8 +25,11 @@ up is surplus. A session that started has one of its own, beyond which what it s
 it says is cut into pieces; once the log is read, those of all sessions that completed or fell silent are gone through
 in the order in which the log began them, behind what was drawn outside, and those before which the allowance was used
 up are surplus.
-What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
-the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
+What was retrieved, included or referenced counts under that name in usage, too. The first inclusion says which results
+are in the context, further ones add to these, and what is said to be left out is in it no more; outcomes of the whole
+answer are shared by what is in it then. What was retrieved and never shown is bad in usage alone. Reports are one
+observation each, under the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a
+turn each.
 """
 
 from __future__ import annotations
@@ -159,7 +162,7 @@ class _Reader:
         elif shown["at"] < self.clock.horizon():
             return "late"
         else:
-            self.credit(event, shown)
+            return self.credit(event, shown)
         return "applied"
 
     def hear(self, session: str) -> None:
@@ -206,33 +209,47 @@ class _Reader:
             return life.settled
         return life.overlay if life.isolated else Overlay()
 
-    def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
+    def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> str:
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
-            return
+            return "applied"
         if event["type"] in USES:
             self.use(event, impression)
-            return
+            return "applied"
         if event["type"] == "success":
             event = {**event, "signal": self.weights["success"] / self.weights["explicit"]}
         weight = abs(event["signal"]) * self.weights["explicit"]
         judged = named
         if not named:
             judged = [result for result in impression["results"] if result["included"]]
+            if not judged:
+                return "dead_lettered"
             weight = weight / len(judged)
         if weight > 0:
             self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])
+        return "applied"
 
     def use(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         weight, good = USES[event["type"]]
         match = event.get("match", 1.0)
         shown = {result["content_hash"]: result for result in impression["results"]}
-        named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
+        unseen = [name for name in dict.fromkeys(event["content_hashes"]) if name not in shown]
+        named = [shown[name] for name in dict.fromkeys(event["content_hashes"]) if name in shown]
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
         usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
         for result in named:
             usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
+        for name in unseen:
+            usage[event["at"] // DAY_MS, name, "retrieval", who, ""] += MICRO
+            lost = round(self.weights["retrieved"] * MICRO)
+            usage[event["at"] // DAY_MS, name, "negative", who, (impression.get("query_hash") or "")[:16]] += lost
+        if event["type"] == "inclusion":
+            for result in impression["results"]:
+                result["included"] &= impression.get("named", False)
+            impression["named"] = True
+        for result in named if event["type"] != "reference" else ():
+            result["included"] = event["type"] == "inclusion"
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")

@@ -112,15 +112,19 @@ class LogMoment(NamedTuple):
 
 @dataclass(slots=True)
 class PendingImpression:
-    """An impression in the join window, and the ranks chosen from it so far.
+    """An impression in the join window, and what feedback said of it so far.
 
     Attributes:
+        impression: Its results are included as whoever made the answer said last.
+        chosen: Ranks chosen from it.
+        named: Whether an inclusion said what was in the context.
         under: What feedback on it is kept under, once there was some.
     """
 
     moment: LogMoment
     impression: Impression
     chosen: tuple[int, ...] = ()
+    named: bool = False
     under: Under | None = None
 
 

@@ -45,7 +45,9 @@ from pipelines.feedback.fold.credit import (
     chosen_rank,
     credits_of,
     drawn_by,
+    in_context,
     note_credits,
+    note_left_out,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -313,7 +315,8 @@ class _Batch:
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
         if not credited:
-            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            tally = self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            self._note_context(query, shown, feedback, tally, day)
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
         if type(feedback) is Explicit and feedback.content_hash is not None and tally is self._sessions.shared:
@@ -322,6 +325,7 @@ class _Batch:
             verdict.beyond += not within
             return
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
+        self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
@@ -329,6 +333,17 @@ class _Batch:
                 tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
+
+    def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
+        """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
+        if not isinstance(feedback, Inclusion | Retrieval):
+            return
+        if isinstance(feedback, Retrieval):
+            where = shown.under or self._under(shown)
+            note_left_out(tally, feedback, shown.impression, where, self._rules.credit, day=day)
+        shown.impression = in_context(feedback, shown.impression, named=shown.named)
+        shown.named = shown.named or isinstance(feedback, Inclusion)
+        self.change.shown[query] = shown
 
     def _verdict(
         self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int

@@ -73,7 +73,8 @@ create table if not exists shown (
     query blob not null unique,
     at_ms integer not null,
     impression blob not null,
-    chosen text not null
+    chosen text not null,
+    named integer not null default 0    -- whether an inclusion said what was in the context
 );
 create table if not exists waiting (
     offset integer primary key,

@@ -68,11 +68,11 @@ def read_batch_state(
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
         stored.seen[fingerprint] = (offset, at_ms)
-    shown = "select query, offset, at_ms, impression, chosen from shown where query in"
-    for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+    shown = "select query, offset, at_ms, impression, chosen, named from shown where query in"
+    for query, offset, at_ms, impression, chosen, named in matching(connection, shown, queries):
         stored.stored_queries.add(query)
         stored.shown[query] = PendingImpression(
-            LogMoment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen))
+            LogMoment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)), bool(named)
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
@@ -183,9 +183,9 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
     insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
-def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
+def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str, int]:
     offset, at_ms = shown.moment
-    return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen)
+    return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen), int(shown.named)
 
 
 def _write_dead_letters(
