@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.domain.events import Report
 from pipelines.runtime.storage.locks import Patience
 
 MS = 1_000
 DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
+WEIGHTS = ""
+"""The allowance of observations that move weights; each reported one is named by its type of event (LRN-20)."""
+_REPORTS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Report))
 _STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its partition helps nobody
 
 
@@ -126,8 +130,10 @@ class LimitSettings(BaseModel):
     """What bounds memory and disk, and what one principal may say, per partition.
 
     Attributes:
-        principal_daily: Observations of one principal that move parameters per day.
-        session_part: Observations of a session, about so many, that count together where it has been merged, or not.
+        principal_daily: Observations of one principal per day that move weights.
+        reports_daily: The same of what is reported outright, by type of event; of each source and lesson by itself.
+        session_part: Observations of a session, about so many, that count together where it has been merged, or not; of
+            reports as much larger as their allowance is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,7 +148,16 @@ class LimitSettings(BaseModel):
     principals: int = Field(gt=0)
     names: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    reports_daily: Mapping[str, Annotated[float, Field(gt=0.0)]]
     session_part: float = Field(gt=0.0)
+
+    @model_validator(mode="after")
+    def _covers_every_report(self) -> Self:
+        if self.reports_daily.keys() != _REPORTS:
+            raise ValueError(
+                f"expected an allowance for each of {sorted(_REPORTS)}, found {sorted(self.reports_daily)}"
+            )
+        return self
 
     @cached_property
     def daily_micro(self) -> int:
@@ -153,6 +168,16 @@ class LimitSettings(BaseModel):
     def part_micro(self) -> int:
         """`session_part` in micro-units."""
         return round(self.session_part * 1_000_000)
+
+    def daily_of(self, allowance: str) -> int:
+        """How much an allowance grants a day, in micro-units."""
+        if allowance == WEIGHTS:
+            return self.daily_micro
+        return round(self.reports_daily[allowance.partition(".")[0]] * 1_000_000)
+
+    def part_of(self, allowance: str) -> int:
+        """How large the parts are that draw on it, in micro-units."""
+        return self.part_micro * self.daily_of(allowance) // self.daily_micro
 
 
 class UbiSettings(BaseModel):

@@ -20,11 +20,12 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
         that is not surplus ".clicked" += 10⁶
     relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who asked and the first 16 digits of the
         question's hash: "positive" or "negative" += mass
-A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
-up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
-it says is cut into pieces; once the log is read, those of all sessions that completed or fell silent are gone through
-in the order in which the log began them, behind what was drawn outside, and those before which the allowance was used
-up are surplus.
+A principal's day has an allowance of evidence about weights, and one of each type of report, of each source and each
+lesson by itself; what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
+event, and what comes after it was used up is surplus. A session that started has one of its own, beyond which what it
+says is surplus for good. Within it, what it says is cut into pieces; once the log is read, those of all sessions that
+completed or fell silent are gone through in the order in which the log began them, behind what was drawn outside, and
+those before which the allowance was used up are surplus.
 What was retrieved, included or referenced counts under that name in usage, too. The first inclusion says which results
 are in the context, further ones add to these, and what is said to be left out is in it no more; outcomes of the whole
 answer are shared by what is in it then. What was retrieved and never shown is bad in usage alone. Reports are one
@@ -75,11 +76,15 @@ REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
 }
 
 
+def about_of(event: dict[str, Any]) -> list[str]:
+    return [event[name] for name in ("source", "lesson_id") if name in event]
+
+
 def fold_log(
     partitions: Iterable[Sequence[bytes | None]],
     *,
     bins: int,
-    weights: dict[str, float],
+    weights: dict[str, Any],
     times: Mapping[str, float] | None = None,
     timestamps: Sequence[Sequence[int]] = (),
 ) -> Folded:
@@ -97,7 +102,7 @@ def fold_log(
 
 
 class _Reader:
-    def __init__(self, folded: Folded, bins: int, weights: dict[str, float], clock: Clock | None) -> None:
+    def __init__(self, folded: Folded, bins: int, weights: dict[str, Any], clock: Clock | None) -> None:
         self.folded = folded
         self.bins = bins
         self.weights = weights
@@ -107,8 +112,9 @@ class _Reader:
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         self.lives: dict[str, Life] = {}
         self.forgotten: list[Life] = []
-        self.drawn: dict[tuple[str, int], int] = defaultdict(int)
-        self.daily = weights.get("principal_daily", float("inf")) * MICRO
+        self.drawn: dict[tuple[str, int, str], int] = defaultdict(int)
+        daily = {"": weights.get("principal_daily", float("inf")), **weights.get("reports_daily", {})}
+        self.daily = {allowance: granted * MICRO for allowance, granted in daily.items()}
         self.number = 0
 
     def read(self, values: Sequence[bytes | None]) -> None:
@@ -122,7 +128,7 @@ class _Reader:
             life.settled.add_to(self.folded)
             pieces += life.settled_pieces
         for piece in sorted(pieces, key=lambda each: each.first):
-            found = piece.counted if self.drawn[piece.of] < self.daily else piece.beside
+            found = piece.counted if self.drawn[piece.of] < self.granted(piece.of[2]) else piece.beside
             found.add_to(self.folded)
             self.drawn[piece.of] += piece.micro
 
@@ -173,6 +179,9 @@ class _Reader:
         if self.clock.older(life.heard, "session_remembered_s"):
             self.forgotten.append(self.lives.pop(session))
         life.heard = self.clock.now
+
+    def granted(self, allowance: str) -> float:
+        return self.daily.get(allowance.partition(".")[0], float("inf"))
 
     def expire(self, life: Life) -> None:
         if life.isolated and any(
@@ -253,9 +262,12 @@ class _Reader:
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
-        for place, beside in self.draw(event["session_id"], event["principal"], event["at"] // DAY_MS, MICRO):
+        of = (event["principal"], event["at"] // DAY_MS, ".".join([event["type"], *about_of(event)]))
+        for place, beside in self.draw(event["session_id"], of, MICRO):
             for parameter, bin_, mass in REPORTS[event["type"]](event):
                 place.counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
+            who = (scope[0], "*", "*", "*", f"{beside}speaker", fingerprint(event["principal"]))
+            place.counts[event["at"] // DAY_MS, *who] += MICRO
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
@@ -294,29 +306,31 @@ class _Reader:
     ) -> list[tuple[Overlay, str]]:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
         said = sum(round(weight * MICRO) for _, _, weight in found)
-        who = impression["principal"], event["at"] // DAY_MS
-        places = self.draw(event["session_id"], *who, said) if found else []
+        of = (impression["principal"], event["at"] // DAY_MS, "")
+        places = self.draw(event["session_id"], of, said) if found else []
         for place, beside in places:
             for each in found:
                 self.add(event, impression, each, place, beside)
         return places
 
-    def draw(self, session: str, principal: str, day: int, micro: int) -> list[tuple[Overlay, str]]:
+    def draw(self, session: str, of: tuple[str, int, str], micro: int) -> list[tuple[Overlay, str]]:
         """Draw on an allowance; where what is said goes, and what stands before a parameter's name there."""
         life = self.lives.get(session)
         if life is None:
-            within = self.drawn[principal, day] < self.daily
-            self.drawn[principal, day] += micro
+            within = self.drawn[of] < self.granted(of[2])
+            self.drawn[of] += micro
             return [(self.folded, "" if within else "surplus.")]
         if not life.isolated and life.phase not in MERGED:
             return [(Overlay(), "")]
         growing = life.pieces if life.isolated else life.settled_pieces
-        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == (principal, day)]
-        if sum(piece.micro for piece in before) >= self.daily:
+        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == of]
+        if sum(piece.micro for piece in before) >= self.granted(of[2]):
             return [(self.place(session), "surplus.")]
         size = self.weights["session_part"] * MICRO
+        if of[2]:
+            size *= self.granted(of[2]) / self.daily[""]
         if not before or before[-1].micro >= size or all(piece is not before[-1] for piece in growing):
-            before.append(Piece((principal, day), self.number))
+            before.append(Piece(of, self.number))
             growing.append(before[-1])
         before[-1].micro += micro
         return [(before[-1].counted, ""), (before[-1].beside, "surplus.")]

@@ -239,7 +239,8 @@ class Sessions:
             return tally, True
         work, limits = self.works[session], self.rules.limits
         growing = work.parts.pending if work.life.phase in OPEN else work.parts.settled
-        part = work.parts.drawn_on(draw, growing, size=limits.part_micro, allowance=limits.daily_micro)
+        size, daily = limits.part_of(draw.allowance), limits.daily_of(draw.allowance)
+        part = work.parts.drawn_on(draw, growing, size=size, daily=daily)
         if part is None:
             return tally, False
         if part.tally is None:

@@ -55,9 +55,9 @@ from pipelines.feedback.fold.credit import (
 )
 from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
-from pipelines.feedback.fold.reports import report_evidence
+from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from pipelines.feedback.fold.sessions import Sessions, Timeline
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -267,8 +267,10 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
+            principal, allowance = self._names.principal(event.principal), allowance_of(event)
+            tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
             tally.note_report(report_evidence(event, day=day, bins=self._bins), surplus=not within)
+            tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
@@ -381,12 +383,16 @@ class _Batch:
         """What signals of an impression's results are measured against; nothing where they are not."""
         return impression.results if self._rules.credit.compared else ()
 
-    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+    def _drawn(
+        self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
+    ) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
         tally = self._sessions.tally_of(session)
         if tally is self._sessions.shared:
-            return tally, self._names.allowance(principal, day).draw(micro, self._daily)
-        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
+            daily = self._limits.daily_of(allowance)
+            return tally, self._names.allowance(principal, day, allowance).draw(micro, daily)
+        draw = Draw(principal, day, allowance, micro, self._next_offset - 1)
+        return self._sessions.part_of(session, tally, draw)
 
     def _under(self, shown: PendingImpression) -> Under:
         # Whose session it is says the search service, in the impression; a producer could say anything.

@@ -66,7 +66,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
     frozen = sessions.tallies.freeze()
     settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
     pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
-    of_parts = write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
+    of_parts = write_parts(connection, works, frozen, moved, limits=sessions.rules.limits)
     shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
     add_evidence(connection, Evidence.sum(shared))
     _add_rows(connection, SETTLED, settled)

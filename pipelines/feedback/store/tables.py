@@ -288,9 +288,9 @@ def read_names(
         existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
         names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
-            names.allowances[day, fingerprint] = Allowance(micro)
+        drawn = "select principal, allowance, micro from allowances where day = ? and principal in"
+        for fingerprint, name, micro in matching(connection, drawn, fingerprints, day):
+            names.allowances[day, fingerprint, name] = Allowance(micro)
     return names
 
 

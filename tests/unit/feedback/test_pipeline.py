@@ -118,7 +118,7 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     report, evidence = after(tmp_path, one_of_each(), rules(limits__principal_daily=100.0))
     assert fates(report) == (13, 0, 0, 0)
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
-        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson")
+        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson", "speaker")
     }
     assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
 
