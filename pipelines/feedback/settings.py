@@ -87,7 +87,7 @@ class AttributionSettings(BaseModel):
     """How an outcome is shared among the contents a response was made from (FBK-9).
 
     Attributes:
-        encoder: Whether producers load the encoder to compare responses with contents.
+        encoder: Whether responses are compared with contents, by producers that see them and by updaters.
         mixes: Weights of the counterfactual, the attention and the semantic view, by method; they sum to 1.
         confidence: How far to rely on a method; on equal shares, too, which compare nothing.
     """

@@ -50,6 +50,18 @@ class Arrivals(NamedTuple):
     fingerprints: Sequence[bytes]
     queries: Sequence[bytes]
 
+    def between(self, begin: int, end: int) -> Arrivals:
+        """Those at some places of the batch."""
+        records = self.records[begin:end]
+        return Arrivals(
+            records,
+            self.events[begin:end],
+            self.sessions[begin:end],
+            self.principals[begin:end],
+            self.fingerprints[begin:end],
+            self.queries[begin:end],
+        )
+
 
 def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
     """Records decoded, and fingerprinted once for everything that follows.

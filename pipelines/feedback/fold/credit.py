@@ -20,7 +20,7 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
-from pipelines.domain.ids import question_fingerprint
+from pipelines.domain.ids import ContentHash, question_fingerprint
 from pipelines.feedback.events.attribution import Method
 from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
@@ -30,6 +30,11 @@ from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, REFERENCE, RETRIEVAL
+
+RESPONSES = (Success, Reference)
+"""Events that may hold a response."""
+Attribute = Callable[[Sequence[ContentHash], str], Attribution | None]
+"""What a response rests on among the contents that it was given; the same for the same, whenever it is asked."""
 
 
 class Credit(Struct, frozen=True, gc=False):
@@ -75,6 +80,23 @@ def credits_of(
     if isinstance(feedback, Selection):
         return _selection(feedback, impression, chosen, rules)
     return _RULES[type(feedback)](feedback, impression, rules)
+
+
+def unattributed(feedback: object) -> str | None:
+    """The response whose outcome feedback tells without saying what it rests on; None where there is none."""
+    if not isinstance(feedback, RESPONSES) or feedback.attribution is not None:
+        return None
+    named = isinstance(feedback, Reference) and feedback.content_hashes is not None
+    return None if named or not feedback.response else feedback.response
+
+
+def attributed(feedback: Feedback, impression: Impression, attribute: Attribute) -> Feedback:
+    """The same feedback with what its response rests on among what was included, where nobody said so yet (FBK-9)."""
+    response = unattributed(feedback)
+    if response is None:
+        return feedback
+    included = [ContentHash(result.content_hash) for result in impression.results if result.included]
+    return structs.replace(feedback, attribution=attribute(included, response))
 
 
 def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named: bool) -> Impression:

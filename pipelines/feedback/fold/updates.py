@@ -41,7 +41,9 @@ from pipelines.feedback.fold.batch import (
     effective_ms,
 )
 from pipelines.feedback.fold.credit import (
+    Attribute,
     Credit,
+    attributed,
     chosen_rank,
     credits_of,
     drawn_by,
@@ -115,7 +117,15 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+def fold(
+    stored: BatchState,
+    arrivals: Arrivals,
+    rules: FeedbackSettings,
+    bins: Bins,
+    *,
+    skipped: int = 0,
+    attribute: Attribute | None = None,
+) -> Change:
     """What a batch changes.
 
     Args:
@@ -124,8 +134,9 @@ def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: 
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
+        attribute: Says what responses rest on; without it they speak for all that they were given alike.
     """
-    batch = _Batch(stored, rules, bins)
+    batch = _Batch(stored, rules, bins, attribute)
     batch.consume(arrivals, skipped)
     return batch.change
 
@@ -165,8 +176,11 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(self, stored: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
+    def __init__(
+        self, stored: BatchState, rules: FeedbackSettings, bins: Bins, attribute: Attribute | None = None
+    ) -> None:
         self.stored = stored
+        self._attribute = attribute
         sessions = Sessions(rules, stored.lives, stored.parts)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
@@ -314,6 +328,8 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
+        if self._attribute is not None:
+            feedback = attributed(feedback, impression, self._attribute)
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
         if not credited:
