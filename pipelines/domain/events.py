@@ -146,7 +146,7 @@ class Reference(Event, kw_only=True, frozen=True, gc=False, tag="reference"):
 
     Attributes:
         match: How sure it is that they were used.
-        response: The answer's text; without an attribution it speaks for all that was included, equally.
+        response: The answer's text; without an attribution, what it rests on is told by the updater.
     """
 
     query_id: Identifier
@@ -165,7 +165,7 @@ class Success(Event, kw_only=True, frozen=True, gc=False, tag="success"):
 
     Attributes:
         response: The answer's text.
-        attribution: How the success is shared among results; without one, equally.
+        attribution: How the success is shared among results; without one, as the response says, or equally.
     """
 
     query_id: Identifier

@@ -14,6 +14,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
+from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
@@ -234,6 +235,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
+    evidence = in_force(evidence, alone=priors.robustness.alone)
     return Beliefs(
         priors,
         read_agreement(priors, evidence, today, session),

@@ -240,8 +240,13 @@ class SizingPrior(_Section):
 
 
 class RobustnessPrior(_Section):
-    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
+    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
 
+    Attributes:
+        alone: So many principals have nobody beside them whom allowances would protect (LRN-20).
+    """
+
+    alone: Annotated[int, Field(ge=0)]
     daily_cap: Positive
     reported_daily_cap: Positive
     effective_cap: Positive

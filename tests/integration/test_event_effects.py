@@ -189,11 +189,13 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
 
     def used(producer: FeedbackProducer) -> None:
         producer.reference(query, content_hashes=[kept], match=0.5)
-        producer.success(query)
 
     def chosen(producer: FeedbackProducer) -> None:
         producer.selection(query, kept, 1)
         producer.explicit(query, -1.0, content_hash=left_out)
+
+    def served(producer: FeedbackProducer) -> None:
+        producer.success(query)
 
     rules, contents = world.settings.feedback.credit, [ContentHash(kept), ContentHash(left_out)]
     shown = world.believed_after(answered).content_signals(contents)
@@ -202,15 +204,16 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
     assert (shown.inclusion > 0.0).tolist() == [True, False]
     assert (shown.retrieval > 0.0).tolist() == [False, True]
     then = world.believed_after(used).content_signals(contents)
-    assert then.positive == pytest.approx(
-        [rules.included + 0.5 * rules.referenced + rules.success / 2, rules.success / 2]
-    )
+    assert then.positive == pytest.approx([rules.included + 0.5 * rules.referenced, 0.0])
     assert then.citations.tolist() == [0.5, 0.0]
     last = world.believed_after(chosen).content_signals(contents)
     assert last.usage[0] > then.usage[0] > shown.usage[0] > 0.5
     assert last.usage[1] < then.usage[1]
     assert (last.deviation < shown.deviation).all()
     assert np.unique(last.last_feedback).tolist() == [int(time.time() // 86_400)]
+    # All of the success is the included one's; one principal counts once.
+    assert rules.success > world.settings.priors.usage.principal_cap - last.positive[0] > 0.0
+    assert world.believed_after(served).content_signals(contents).positive == pytest.approx([1.0, 0.0])
 
 
 def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: World) -> None:

@@ -37,7 +37,7 @@ HASHES = [content_hash(f"content {number}") for number in range(10)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
 WEIGHTS = RULES.credit.model_dump() | {
-    name: getattr(RULES.limits, name) for name in ("principal_daily", "newcomers", "session_part")
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "reports_daily", "newcomers", "session_part")
 }
 """What an independent reading of a log weighs by."""
 BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
@@ -53,6 +53,11 @@ def rules(**changes: Any) -> FeedbackSettings:
             place = place[parent]
         place[key] = value
     return FeedbackSettings.model_validate(sections)
+
+
+def reports_daily(observations: float) -> dict[str, float]:
+    """The same allowance for everything that is reported."""
+    return dict.fromkeys(RULES.limits.reports_daily, observations)
 
 
 def stamp(event_id: str, **changes: Any) -> dict[str, Any]:

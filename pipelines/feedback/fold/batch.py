@@ -54,6 +54,18 @@ class Arrivals(NamedTuple):
     fingerprints: Sequence[bytes]
     queries: Sequence[bytes]
 
+    def between(self, begin: int, end: int) -> Arrivals:
+        """Those at some places of the batch."""
+        records = self.records[begin:end]
+        return Arrivals(
+            records,
+            self.events[begin:end],
+            self.sessions[begin:end],
+            self.principals[begin:end],
+            self.fingerprints[begin:end],
+            self.queries[begin:end],
+        )
+
 
 def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
     """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
@@ -136,11 +148,13 @@ class LogMoment(NamedTuple):
 
 @dataclass(slots=True)
 class PendingImpression:
-    """An impression in the join window, and what was said of it so far.
+    """An impression in the join window, and what feedback said of it so far.
 
     Attributes:
+        impression: Its results are included as whoever made the answer said last.
         chosen: Ranks that selections chose.
-        verdicts: The last word on a result and its time, by who said it and the result: see `verdict_key`.
+        verdicts: The last word on a result and its time, by who gave it and the result.
+        named: Whether an inclusion said what was in the context.
         under: What feedback on it is kept under, by who gives it.
     """
 
@@ -148,6 +162,7 @@ class PendingImpression:
     impression: Impression
     chosen: tuple[int, ...] = ()
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    named: bool = False
     under: dict[str, Under] = field(default_factory=dict)
 
     def answers(self) -> str:

@@ -20,6 +20,7 @@ from pipelines.learning.parameters import (
     LESSON,
     QUALITY,
     REFUTED,
+    SPEAKER,
     THRESHOLD,
     TRUST,
     VERIFIED,
@@ -48,6 +49,24 @@ def report_evidence(report: Report, *, day: int, bins: Bins, principal: str = ""
     if not isinstance(report, Accuracy) or report.content_hash is None:
         return reported
     return replace(reported, usage=accuracy_use(day, report.content_hash, principal, accurate=report.accurate))
+
+
+def allowance_of(report: Report) -> str:
+    """The allowance that a report draws on: of its type of event; where it is about a source or a lesson, of that one.
+
+    Examples:
+        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
+        'trust.blog'
+    """
+    tag = str(type(report).__struct_config__.tag)
+    if isinstance(report, Trust):
+        return f"{tag}.{report.source}"
+    return f"{tag}.{report.lesson_id}" if isinstance(report, LessonOutcome) else tag
+
+
+def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
+    """That somebody reported something, by fingerprint: whom there is to be protected from others (LRN-20)."""
+    return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
 
 
 def _review(event: Review, bins: Bins) -> tuple[str, Masses]:

@@ -44,11 +44,15 @@ from pipelines.feedback.fold.batch import (
     unlearns,
 )
 from pipelines.feedback.fold.credit import (
+    Attribute,
     Credit,
+    attributed,
     chosen_rank,
     credits_of,
     drawn_by,
+    in_context,
     note_credits,
+    note_left_out,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -64,8 +68,8 @@ from pipelines.feedback.fold.names import (
     source_counts,
 )
 from pipelines.feedback.fold.quota import Draw
-from pipelines.feedback.fold.reports import report_evidence
-from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
+from pipelines.feedback.fold.sessions import Sessions, Timeline
 from pipelines.feedback.fold.words import (
     ContentVerdict,
     corrected,
@@ -74,7 +78,7 @@ from pipelines.feedback.fold.words import (
     question_of_text,
     share_of_best,
 )
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -142,7 +146,15 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+def fold(
+    stored: BatchState,
+    arrivals: Arrivals,
+    rules: FeedbackSettings,
+    bins: Bins,
+    *,
+    skipped: int = 0,
+    attribute: Attribute | None = None,
+) -> Change:
     """What a batch changes.
 
     Args:
@@ -151,8 +163,9 @@ def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: 
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
+        attribute: Says what responses rest on; without it they speak for all that they were given alike.
     """
-    batch = _Batch(stored, rules, bins)
+    batch = _Batch(stored, rules, bins, attribute)
     batch.consume(arrivals, skipped)
     return batch.change
 
@@ -193,8 +206,11 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(self, stored: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
+    def __init__(
+        self, stored: BatchState, rules: FeedbackSettings, bins: Bins, attribute: Attribute | None = None
+    ) -> None:
         self.stored = stored
+        self._attribute = attribute
         sessions = Sessions(rules, stored.lives, stored.parts)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
@@ -214,6 +230,7 @@ class _Batch:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.sessions.timeline = Timeline(records.offsets, clocks_ms)
         change.fates = Counter(self._fates(arrivals, clocks_ms))
         change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
         self._note_verdicts()
@@ -304,10 +321,11 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            principal = self._names.principal(event.principal)
-            tally, within = self._drawn(event.session_id, principal, day, MICRO)
+            principal, allowance = self._names.principal(event.principal), allowance_of(event)
+            tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
             evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
             tally.note_report(evidence, surplus=not within)
+            tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
@@ -360,6 +378,8 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
+        if self._attribute is not None:
+            feedback = attributed(feedback, impression, self._attribute)
         where = self._under(shown, feedback.principal)
         if isinstance(feedback, Correction):
             word = corrected(feedback, at_ms, principal=where.principal, question=question_in(impression))
@@ -367,7 +387,8 @@ class _Batch:
             return
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         if not credited:
-            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            tally = self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            self._note_context(query, shown, feedback, tally, day)
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
         if type(feedback) is Explicit and feedback.content_hash is not None:
@@ -380,6 +401,7 @@ class _Batch:
         else:
             note_question(tally, day, question_in(impression))
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
+        self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
@@ -402,6 +424,17 @@ class _Batch:
         share = share_of_best(credit.result, shown.impression)
         asked = question_in(shown.impression)
         return ContentVerdict(content, credit.good, since, credit.weight, where.principal, asked, share)
+
+    def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
+        """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
+        if not isinstance(feedback, Inclusion | Retrieval):
+            return
+        if isinstance(feedback, Retrieval):
+            where = self._under(shown, feedback.principal)
+            note_left_out(tally, feedback, shown.impression, where, self._rules.credit, day=day)
+        shown.impression = in_context(feedback, shown.impression, named=shown.named)
+        shown.named = shown.named or isinstance(feedback, Inclusion)
+        self.change.shown[query] = shown
 
     def _verdict(
         self,
@@ -449,12 +482,16 @@ class _Batch:
         """What signals of an impression's results are measured against; nothing where they are not."""
         return impression.results if self._rules.credit.compared else ()
 
-    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+    def _drawn(
+        self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
+    ) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
         tally, payer = self._sessions.tally_of(session), self._names.payer(principal, day)
         if tally is self._sessions.shared:
-            return tally, self._names.allowance(payer, day).draw(micro, self._daily)
-        return self._sessions.part_of(session, tally, Draw(payer, day, micro, self._next_offset - 1))
+            daily = self._limits.daily_of(allowance)
+            return tally, self._names.allowance(payer, day, allowance).draw(micro, daily)
+        draw = Draw(payer, day, allowance, micro, self._next_offset - 1)
+        return self._sessions.part_of(session, tally, draw)
 
     def _under(self, shown: PendingImpression, principal: str) -> Under:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -39,7 +39,7 @@ from pipelines.feedback.fold.names import (
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
@@ -77,11 +77,11 @@ def read_batch_state(
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
         stored.seen[fingerprint] = (offset, at_ms)
-    shown = "select query, offset, at_ms, impression, chosen from shown where query in"
-    for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+    shown = "select query, offset, at_ms, impression, chosen, named from shown where query in"
+    for query, offset, at_ms, impression, chosen, named in matching(connection, shown, queries):
         stored.stored_queries.add(query)
         stored.shown[query] = PendingImpression(
-            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen)
+            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen), bool(named)
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
@@ -120,7 +120,13 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     )
     _write_dead_letters(connection, change.dead_letters, rules)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
-    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
+    merged = close_sessions(
+        connection,
+        change.sessions.timeline,
+        next_offset=change.next_offset,
+        clock_ms=change.clock.now_ms,
+        rules=rules,
+    )
     (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
     if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
         forget_days(connection, oldest)
@@ -129,7 +135,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
         connection,
         change,
         unjoined=change.unjoined + expired + taken_back,
-        dropped=change.sessions.dropped + silent,
+        merges=change.sessions.merges + merged,
         dead_letters_waiting=len(change.dead_letters) - unpublished,
     )
 
@@ -213,9 +219,9 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
     insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
-def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
+def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str, int]:
     offset, at_ms = shown.moment
-    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers()
+    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers(), int(shown.named)
 
 
 def _write_dead_letters(
@@ -241,7 +247,7 @@ def _write_dead_letters(
 
 
 def _write_progress(
-    connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int, dead_letters_waiting: int
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, merges: int, dead_letters_waiting: int
 ) -> None:
     fates = change.fates
     connection.execute(
@@ -260,8 +266,8 @@ def _write_progress(
             change.holes,
             change.skipped,
             unjoined,
-            dropped,
-            change.sessions.merges,
+            change.sessions.dropped,
+            merges,
             dead_letters_waiting,
         ),
     )
@@ -318,9 +324,9 @@ def read_names(
         existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
         names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
-            names.allowances[day, fingerprint] = Allowance(micro)
+        drawn = "select principal, allowance, micro from allowances where day = ? and principal in"
+        for fingerprint, name, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
+            names.allowances[day, fingerprint, name] = Allowance(micro)
     names.since.update(matching(connection, "select principal, since from newcomers where principal in", fingerprints))
     names.queue.update(dict(connection.execute("select since, count(*) from newcomers group by since")))
     return names

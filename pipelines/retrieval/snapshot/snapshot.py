@@ -21,6 +21,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.snapshot.documents import RowFilter
@@ -93,8 +94,9 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration = self._describe(base.learned)
-        own = SessionEvidence(session.overlay, base.moments)
-        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
+        overlay = in_full(session.overlay)  # allowances protect others, who do not read it
+        own = SessionEvidence(overlay, base.moments)
+        beliefs = read_beliefs(self._priors, base.evidence + overlay, now=base.at, session=own)
         return BeliefReading(learned, beliefs, calibration)
 
 

@@ -118,7 +118,7 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     report, evidence = after(tmp_path, one_of_each(), rules(limits__principal_daily=100.0))
     assert fates(report) == (len(one_of_each()), 0, 0, 0)
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
-        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson")
+        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson", "speaker")
     }
     uses = {"positive", "negative", "retrieval", "inclusion", "reference", "inaccurate"}
     assert {key.bin for key in evidence.usage} == uses
