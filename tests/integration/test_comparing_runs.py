@@ -112,7 +112,7 @@ def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsy
     """EVA-9: one table, effects with intervals, found from the settings."""
     summary, printed = evaluated(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
     effects = {row["feature"]: row for row in summary["features"]}
-    weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE, Signal.FRESHNESS)
+    weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.GRAPH, Signal.FRESHNESS)
     assert {f"signal {signal.value}" for signal in weighed} | {"channel dense", "mpab_factor"} <= effects.keys()
     assert "channel dense_3" not in effects  # no such encoder: nothing of it took part
     # Nothing was used and nothing is dated here, so these tell nothing apart.

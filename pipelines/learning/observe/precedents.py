@@ -240,4 +240,4 @@ def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:
     """Rows by number."""
     order = np.argsort(numbers, kind="stable")
     distinct, begin = np.unique(numbers[order], return_index=True)
-    return zip(distinct.tolist(), np.split(order, begin[1:]), strict=True)
+    return zip(distinct.tolist(), np.split(order, begin[1:]) if len(begin) else (), strict=True)

@@ -61,7 +61,8 @@ class Lexicon:
     def opposite(self, one: str, other: str) -> bool:
         """Whether one stem excludes the other, by the list or by a prefix that denies."""
         short, long = sorted((one, other), key=len)
-        return (one, other) in self._opposites or any(long == prefix + short for prefix in _PREFIXES)
+        denies = len(short) >= _STEM and any(long == prefix + short for prefix in _PREFIXES)
+        return denies or (one, other) in self._opposites
 
 
 class Wording:
@@ -116,12 +117,13 @@ class Wording:
 
     def contradicts(self, other: Wording) -> bool:
         """Whether the two ask for something else, however near they lie."""
-        ours, theirs = self.content - other.content, other.content - self.content
+        ours, theirs = set(self.stems) - set(other.stems), set(other.stems) - set(self.stems)
+        there, back = self.directions - other.directions, other.directions - self.directions
         return (
             self.denies != other.denies
             or bool(self.numbers and other.numbers and self.numbers != other.numbers)
             or bool(self.asks and other.asks and self.asks != other.asks)
-            or any((right, left) in other.directions for left, right in self.directions)
+            or any((right, left) in back for left, right in there)
             or any(self._lexicon.opposite(one, another) for one in ours for another in theirs)
             or self._exchanges(other)
         )

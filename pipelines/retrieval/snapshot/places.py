@@ -95,4 +95,4 @@ def anchor_of(heading: str) -> str:
         >>> anchor_of("Where is the cache? (Linux)")
         'where-is-the-cache-linux'
     """
-    return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().casefold()).replace(" ", "-")
+    return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")

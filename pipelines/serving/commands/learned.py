@@ -146,7 +146,7 @@ def page(
 def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
     """Write the page of one learned version, or of what is live, beside another, or the priors."""
     (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
-    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
+    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     nothing_live = catalog.pointer().generation is None
     with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
@@ -235,8 +235,8 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
 
 
 def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
-    """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
-    names = {content_hash: content_hash[:12] for content_hash in hashes}
+    """Where contents stand and how they begin; of those that the live generation does not hold, the hash or the URI."""
+    names = {each: str(each) if "/" in each else each[:12] for each in hashes}
     if generation is not None:
         rows = [row for content_hash in hashes if (row := generation.chunks.row_of(content_hash)) is not None]
         for content in generation.chunks.contents(rows):
