@@ -83,7 +83,7 @@ def populated(rng: np.random.Generator, variance: float, things: int = 4_000, ea
 def test_the_variance_is_found_from_outcomes_that_go_together(variance: float) -> None:
     """LRN-18: empirical Bayes over 24,000 pairs of a simulated population; the prior hardly counts there."""
     residuals, spread, of = populated(np.random.default_rng(5), variance)
-    found = learned_variance(residuals, spread, of, np.arange(len(of)), prior=5.0, strength=1.0)
+    found = learned_variance(residuals, spread, of, (), prior=5.0, strength=1.0)
     assert found == pytest.approx(variance, rel=0.3)
 
 
@@ -91,7 +91,7 @@ def test_outcomes_by_chance_show_no_variance() -> None:
     """LRN-18: what was expected of each is all there is: the prior fades with the pairs that say so."""
     residuals, spread, of = populated(np.random.default_rng(6), 1e-9)
     pairs = len(of) * 3
-    found = learned_variance(residuals, spread, of, np.arange(len(of)), prior=2.0, strength=float(pairs))
+    found = learned_variance(residuals, spread, of, (), prior=2.0, strength=float(pairs))
     assert 1.0 <= found < 1.1  # half of the prior, and nearly nothing for what was seen
 
 
@@ -99,8 +99,8 @@ def test_without_pairs_the_prior_holds() -> None:
     """LRN-18: one outcome of each thing says nothing of how things differ; nor do outcomes of one finer number."""
     residuals, spread, of = populated(np.random.default_rng(7), 1.0, things=50)
     alone = np.arange(len(of))
-    assert learned_variance(residuals, spread, alone, alone, prior=3.0, strength=9.0) == 3.0
-    assert learned_variance(residuals, spread, of, of, prior=3.0, strength=9.0) == 3.0
+    assert learned_variance(residuals, spread, alone, (), prior=3.0, strength=9.0) == 3.0
+    assert learned_variance(residuals, spread, of, (of,), prior=3.0, strength=9.0) == 3.0
     nothing = np.zeros(0)
     none = np.zeros(0, dtype=np.int64)
-    assert learned_variance(nothing, nothing, none, none, prior=3.0, strength=9.0) == 3.0
+    assert learned_variance(nothing, nothing, none, (), prior=3.0, strength=9.0) == 3.0

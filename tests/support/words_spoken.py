@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pipelines.domain.ids import principal_fingerprint, question_of
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.precedents import Precedents, read_precedents
-from pipelines.learning.observe.verdicts import VerdictBin, question_bin
+from pipelines.learning.observe.verdicts import VerdictBin, is_good, question_bin
 from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
@@ -36,6 +36,11 @@ def a_word(
     if text:
         usage[UsageKey(day, "", question_bin(question), question=asked)] = MICRO
     return Evidence(usage=usage)
+
+
+def side_of(bin_: str) -> str:
+    """Whether a bin of use is good or bad, said outright or not; its own name where it is neither."""
+    return {True: "positive", False: "negative", None: bin_}[is_good(bin_)]
 
 
 def an_outcome(

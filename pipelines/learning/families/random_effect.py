@@ -7,6 +7,8 @@ steps, and its curvature there gives the deviation (Laplace's approximation; Bre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -57,7 +59,7 @@ def random_effects(
 
 
 def learned_variance(
-    residuals: Floats, spread: Floats, of: Ints, within: Ints, *, prior: float, strength: float
+    residuals: Floats, spread: Floats, of: Ints, apart: Sequence[Ints], *, prior: float, strength: float
 ) -> float:
     """Variance of effects from how outcomes of one thing go together beyond what was expected (empirical Bayes).
 
@@ -68,16 +70,17 @@ def learned_variance(
         residuals: y − p of each outcome, (n,).
         spread: p(1 − p) of each, (n,).
         of: The thing that each is an outcome of, (n,).
-        within: A finer number: outcomes that share it do not make a pair, (n,).
+        apart: Finer numbers, (n,) each: outcomes that share one do not make a pair. No two share several.
         prior: > 0.
         strength: Pairs that the prior is worth, > 0.
 
     Returns:
         Above 0: at least what the prior alone leaves.
     """
-    products = _pairs(residuals, of) - _pairs(residuals, within)
-    scale = _pairs(spread, of) - _pairs(spread, within)
-    pairs = _pairs(np.ones_like(residuals), of) - _pairs(np.ones_like(residuals), within)
+    products, scale, pairs = (
+        _pairs(values, of) - sum(_pairs(values, finer) for finer in apart)
+        for values in (residuals, spread, np.ones_like(residuals))
+    )
     if pairs <= 0.0 or scale <= 0.0:
         return prior
     estimate = max(0.0, products / scale)

@@ -219,19 +219,14 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     some = words.take(words.spoken & ~np.isnan(words.score))
     expected = expit(precedents.expected(some.score))
     residual, spread = some.good - expected, expected * (1.0 - expected)
-    size = int(some.question.max(initial=0)) + 1
-    cell, alone = some.content * size + some.question, np.arange(len(some.content))
-    _, cell = np.unique(cell, return_inverse=True)
-    whole = learned_variance(
-        residual,
-        spread,
-        cell,
-        alone,
-        prior=prior.content_variance + prior.question_variance,
-        strength=prior.strength,
-    )
-    content = learned_variance(
-        residual, spread, some.content, cell, prior=prior.content_variance, strength=prior.strength
+    sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
+    _, cell = numbered((some.content, sizes[0]), (some.question, sizes[1]))
+    # What one principal says of a content under many questions shows its taste, and is said by whoever floods.
+    _, taste = numbered((some.content, sizes[0]), (some.principal, sizes[2]))
+    levels = prior.content_variance, prior.content_variance + prior.question_variance
+    content, whole = (
+        learned_variance(residual, spread, of, apart, prior=level, strength=prior.strength)
+        for of, apart, level in zip((some.content, cell), ((cell, taste), ()), levels, strict=True)
     )
     return content, max(whole - content, prior.content_variance)
 

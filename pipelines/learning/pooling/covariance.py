@@ -95,8 +95,8 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
         [2.0, 4.0]
     """
     uses = Uses.of(evidence.usage).columns()
-    said = [name for name in uses.bin.words if is_good(name) is not None]
-    outcomes = uses.bin.holds(*said) & ~uses.question.holds("")
+    bins = [name for name in uses.bin.words if is_good(name) is not None]
+    outcomes = uses.bin.holds(*bins) & ~uses.question.holds("")
     question, content, principal = (
         (each.codes[outcomes], len(each.words)) for each in (uses.question, uses.content, uses.principal)
     )

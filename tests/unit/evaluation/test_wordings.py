@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pipelines.evaluation.simulation.wordings import look_alike, paraphrase
+from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
 from pipelines.retrieval.query.near import Lexicon, Wording, near_factor
 from tests.support.words_spoken import PRIORS
 
@@ -32,9 +32,9 @@ def test_a_paraphrase_asks_the_same(text: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("text", QUESTIONS)
-def test_a_look_alike_differs_in_one_word(text: str, seed: int) -> None:
+def test_a_near_miss_differs_in_one_word(text: str, seed: int) -> None:
     """LRN-19: a number, where there is one, else a content word of another question."""
-    made = look_alike(text, QUESTIONS, PRIOR, random.Random(seed))
+    made = near_miss(text, QUESTIONS, PRIOR, random.Random(seed))
     assert made is not None
     differing = [pair for pair in zip(text.split(), made.split(), strict=True) if pair[0] != pair[1]]
     assert len(differing) == 1
@@ -44,7 +44,7 @@ def test_a_look_alike_differs_in_one_word(text: str, seed: int) -> None:
         assert near_factor(Wording(text, lexicon), Wording(made, lexicon), 0.99, PRIOR) == 0.0
 
 
-def test_where_no_word_can_be_exchanged_there_is_no_look_alike() -> None:
+def test_where_no_word_can_be_exchanged_there_is_no_near_miss() -> None:
     """LRN-19: a question of idle words, or no other questions."""
-    assert look_alike("what is it", QUESTIONS, PRIOR, random.Random(1)) is None
-    assert look_alike(QUESTIONS[0], [], PRIOR, random.Random(1)) is None
+    assert near_miss("what is it", QUESTIONS, PRIOR, random.Random(1)) is None
+    assert near_miss(QUESTIONS[0], [], PRIOR, random.Random(1)) is None

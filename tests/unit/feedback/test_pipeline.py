@@ -34,6 +34,7 @@ from tests.support.feedback_events import (
     success,
 )
 from tests.support.feedback_source import FakeLog, FakeSource
+from tests.support.words_spoken import side_of
 
 DAY = NOON // 86_400_000
 WINDOW = round(RULES.time.window_s * 1000)
@@ -119,11 +120,12 @@ def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
 def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     """FBK-1: reports need no impression."""
     report, evidence = after(tmp_path, one_of_each(), rules(limits__principal_daily=100.0))
-    assert fates(report) == (13, 0, 0, 0)
+    assert fates(report) == (14, 0, 0, 0)
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
         *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson")
     }
-    assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
+    uses = {"retrieval", "inclusion", "reference"}
+    assert {side_of(key.bin) for key in evidence.usage} == {"positive", "negative", *uses, "question:how?"}
 
 
 def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:

@@ -141,3 +141,15 @@ def test_variances_follow_how_people_agree_beyond_what_was_expected() -> None:
 
     assert variance(agreeing=False) < variance(agreeing=True)
     assert variance(agreeing=False) < PRIOR.question_variance
+
+
+def test_one_principal_alone_shows_nothing_of_how_contents_differ() -> None:
+    """LRN-20, FBK-11: whoever praises bad contents under a hundred questions each changes no variance."""
+    flood = [
+        a_word(f"{content:064x}", f"question {content} {number}", "mallory", score=0.2)
+        for content in range(5)
+        for number in range(100)
+    ]
+    found = precedents_of(*flood, a_word(ONE, HOW, "ada"), a_word(OTHER, HOW, "bob"))
+    assert found.content_variance == PRIOR.content_variance
+    assert found.question_variance == pytest.approx(PRIOR.question_variance)

@@ -130,6 +130,14 @@ def test_ones_own_word_holds_for_oneself(against: int) -> None:
     assert rank_of(FIRST, ask(praised, a_word(FIRST, QUESTION_ASKED, STRANGER, good=False))) > 3
 
 
+def test_what_one_called_wrong_does_not_return_to_stand_for_others_words() -> None:
+    """LRN-18, RET-18: three call it right, the asker wrong: a page of three does not show it."""
+    said = by_many(PEOPLE[:3], FIRST, QUESTION_ASKED), a_word(FIRST, QUESTION_ASKED, STRANGER, good=False)
+    answer = asking(*said).search(a_query(QUESTION_ASKED, k=3, principal=STRANGER))
+    assert len(answer.results) == 3
+    assert FIRST not in {each.content_hash for each in answer.results}
+
+
 def test_ones_own_word_is_nobody_elses() -> None:
     """LRN-18: nor is there one of who has no name."""
     mine = a_word(LAST, QUESTION_ASKED, "ada")
