@@ -181,7 +181,7 @@ def movement(before: Mapping[Signal, WeightBelief], after: Mapping[Signal, Weigh
     Examples:
         >>> belief = lambda mean: WeightBelief(mean, mean, mean, 0.0, "prior")
         >>> half, most = belief(0.5), belief(0.75)
-        >>> movement({Signal.VECTOR: half, Signal.USAGE: half}, {Signal.VECTOR: most, Signal.USAGE: belief(0.25)})
+        >>> movement({Signal.VECTOR: half, Signal.GRAPH: half}, {Signal.VECTOR: most, Signal.GRAPH: belief(0.25)})
         0.25
     """
     return math.fsum(abs(after[signal].mean - before[signal].mean) for signal in after) / 2.0

@@ -14,7 +14,7 @@ import pytest
 
 from jobs import update
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query, Signal
+from pipelines.domain.ranking import Query
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import CatalogSource
@@ -36,7 +36,7 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_search_ranks_by_what_was_just_said(settings: Settings, tmp_path: Path) -> None:
-    """FBK-7: each verdict moves the usage of its content in a search; told beside the goal, p95 <= 2 s."""
+    """FBK-7: each verdict moves its content in a search; told beside the goal, p95 <= 2 s."""
     texts = [f"locks are released at once, case {number}" for number in range(WORDS)]
     catalog = published_store(tmp_path, [a_document("a.md", *texts)])
     source = CatalogSource(catalog, settings.priors, clock=system_clock)
@@ -72,14 +72,13 @@ def effect_of_a_word(searcher: Searcher, settings: Settings, number: int) -> flo
     query = Query(text=f"case {number}", query_id=QueryId(f"q-{number}"), k=10)
     answer = searcher.search(query)
     best = answer.results[0]
-    before = best.signals.get(Signal.PRECEDENT)
     started = time.monotonic()
     producer.impression(answer)
     producer.explicit(answer.query, 1.0, content_hash=best.content_hash)
     producer.flush()
     while True:
         for result in searcher.search(query).results:
-            if result.content_hash == best.content_hash and result.signals.get(Signal.PRECEDENT) != before:
+            if result.content_hash == best.content_hash and result.past is not None:
                 producer.close()
                 return time.monotonic() - started
         time.sleep(0.02)

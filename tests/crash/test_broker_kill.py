@@ -159,7 +159,7 @@ def settings_at(place: Place, replication: int) -> Settings:
 def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheKafka, store: Path) -> None:
     """FBK-5: ten deaths of the broker and twenty of the updater; the last one reads to the end of the log."""
     rng, place = random.Random(9), Place(broker.bootstrap)
-    records = traffic(rng, EVENTS, start_ms=begun_ms(), duplicates=0.02, garbage=0.01)
+    records = traffic(rng, EVENTS, until_ms=begun_ms(), duplicates=0.02, garbage=0.01)
     settings = settings_at(place, replication=1)
     with LiveProducer(settings, records) as producer:
         for death in range(20):
@@ -186,7 +186,7 @@ def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheK
 def test_what_was_acknowledged_counts_once_whichever_leader_dies(three: ApacheKafka, store: Path) -> None:
     """FBK-5: of three brokers, the leader of each partition is killed in turn; every other time the updater, too."""
     place, admin = Place(three.bootstrap), three.admin()
-    records = traffic(random.Random(9), EVENTS, start_ms=begun_ms(), duplicates=0.02, garbage=0.01)
+    records = traffic(random.Random(9), EVENTS, until_ms=begun_ms(), duplicates=0.02, garbage=0.01)
     settings = settings_at(place, replication=3)
     updater = start(store, place)
     with LiveProducer(settings, records, per_second=40) as producer:

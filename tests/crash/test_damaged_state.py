@@ -26,7 +26,7 @@ from tests.support.folded_evidence import digest_of_stores
 SIZE = 240
 RECORDS = [
     Record(0, offset, NOON + offset, key, value)
-    for offset, (key, value) in enumerate(traffic(random.Random(8), SIZE, start_ms=NOON, duplicates=0.1, garbage=0.1))
+    for offset, (key, value) in enumerate(traffic(random.Random(8), SIZE, until_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
 EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
 SETTINGS = rules(poll_records=20)

@@ -71,7 +71,7 @@ class Loop:
     @classmethod
     def at(cls, place: Place, store: Path, lives: int) -> Self:
         rng = random.Random(seed())
-        records = traffic(rng, EVENTS, start_ms=begun_ms(), duplicates=0.05, garbage=0.01)
+        records = traffic(rng, EVENTS, until_ms=begun_ms(), duplicates=0.05, garbage=0.01)
         settings = load_settings([], place.assignments, environment={})
         create_topic(settings.kafka, place.topic, partitions=PARTITIONS, replication=1)
         return cls(store, lives, rng, settings, place, records)

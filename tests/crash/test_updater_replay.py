@@ -22,7 +22,7 @@ from tests.support.folded_evidence import digest_of_stores
 
 RECORDS = [
     Record(0, offset, NOON + offset, key, value)
-    for offset, (key, value) in enumerate(traffic(random.Random(5), 60, start_ms=NOON, duplicates=0.1, garbage=0.1))
+    for offset, (key, value) in enumerate(traffic(random.Random(5), 60, until_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
 EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
 SETTINGS = rules(poll_records=7)

@@ -112,11 +112,11 @@ def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsy
     """EVA-9: one table, effects with intervals, found from the settings."""
     summary, printed = evaluated(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
     effects = {row["feature"]: row for row in summary["features"]}
-    weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE, Signal.FRESHNESS)
+    weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.FRESHNESS)
     assert {f"signal {signal.value}" for signal in weighed} | {"channel dense", "mpab_factor"} <= effects.keys()
     assert "channel dense_3" not in effects  # no such encoder: nothing of it took part
-    # Nothing was used and nothing is dated here, so these tell nothing apart.
-    assert effects["signal usage"]["verdict"] == "no effect"
+    # Nothing is dated here, so that this tells nothing apart.
+    assert effects["signal freshness"]["verdict"] == "no effect"
     assert all(row["interval"][0] <= row["change"] <= row["interval"][1] for row in effects.values())
     assert "with everything on" in printed
     assert "learned weights (priors alone)" not in effects

@@ -23,6 +23,7 @@ from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES, impression
+from tests.support.words_spoken import side_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = "127.0.0.1:9092"
@@ -75,7 +76,7 @@ def test_every_client_is_understood(
     ran(example("python", "FeedbackProducer"), broker, searcher=SimpleNamespace(search=an_answer), query=query)
     counts, evidence = learned(settings)
     assert counts == {"applied": 5, "dead_lettered": 0, "late": 0, "duplicate": 0}
-    used = {key.bin for key in evidence.usage if key.content_hash == HASHES[1]}
+    used = {side_of(key.bin) for key in evidence.usage if key.content_hash == HASHES[1]}
     assert used == {"positive", "inclusion", "reference"}
     assert "decay" in parameters(evidence)
 
@@ -86,12 +87,12 @@ def test_every_client_is_understood(
     ran(example("python", "from kafka import"), broker)
     counts, evidence = learned(settings)
     assert counts["applied"] == 7
-    assert {key.bin for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative"}
+    assert {side_of(key.bin) for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative"}
 
     ran(example("python", "from confluent_kafka import"), broker)
     counts, evidence = learned(settings)
     assert counts["applied"] == 8
-    assert {key.bin for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative", "positive"}
+    assert {side_of(key.bin) for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative", "positive"}
 
     for line in bare_lines():
         key, _, value = line.partition("|")
@@ -114,7 +115,7 @@ def test_the_producer_of_the_readme_meets_its_impression(broker: EmbeddedBroker,
     ran(code, broker)
     _, evidence = learned(settings)
     asked = question_fingerprint(shown.query_hash or "")
-    assert {key.bin for key in evidence.usage if key.question == asked} == {"positive"}
+    assert {side_of(key.bin) for key in evidence.usage if key.question == asked} == {"positive"}
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ class Loop:
 
     def send(self, count: int) -> None:
         publisher = KafkaPublisher(self.settings.kafka, self.rules.topic)
-        start_ms = round(time.time() * 1000) - 3_600_000
-        for key, value in traffic(self._rng, count, start_ms=start_ms, duplicates=0.05, garbage=0.02):
+        until_ms = round(time.time() * 1000) - 3_600_000
+        for key, value in traffic(self._rng, count, until_ms=until_ms, duplicates=0.05, garbage=0.02):
             publisher.send(key, value)
             self.sent.append(value)
         publisher.flush()

@@ -14,6 +14,7 @@ import pytest
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.tables import dead_letters_in, evidence_in
+from pipelines.learning.observe.verdicts import is_good
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, NOON, explicit, impression, one_of_each, rules
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -96,7 +97,7 @@ def test_ten_thousand_hostile_messages_cost_nothing(tmp_path: Path) -> None:
     assert {letter.offset for letter in letters} == set(reasons)
     for letter in letters:
         assert letter.reason in reasons[letter.offset], (letter.reason, letter.original[:200])
-    assert sum(mass for key, mass in evidence.usage.items() if key.bin == "positive") == honest * 1_000_000
+    assert sum(mass for key, mass in evidence.usage.items() if is_good(key.bin)) == honest * 1_000_000
 
 
 @pytest.mark.parametrize("time", TIMES)

@@ -17,6 +17,7 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Channel, Scope, Signal
 from pipelines.indexes.builder import GenerationBuilder
+from pipelines.retrieval.ranking.effects import CONTENT
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
@@ -96,7 +97,7 @@ def test_a_new_generation_is_served_without_reopening(tmp_path: Path) -> None:
 
 
 def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:
-    """FBK-7: an updater's snapshot moves the weights of the next search, and the usage of what was praised."""
+    """FBK-7: an updater's snapshot moves the weights of the next search, and what was praised."""
     catalog = published(tmp_path, DOCUMENTS)
     praised = content_hash("locks are released at once")
     with searching(catalog) as searcher:
@@ -110,7 +111,7 @@ def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:
         pq.write_table(evidence.to_table(), folder / "evidence.parquet", write_page_checksum=True)
         while True:
             answer = searcher.search(a_query("locks released"))
-            if answer.results[0].signals[Signal.USAGE] > 0.9:
+            if CONTENT in {part.name for part in answer.results[0].contributions}:
                 break
         weights = {part.name: part.weight for part in answer.results[0].contributions}
         assert weights["lexical"] > before
@@ -146,22 +147,21 @@ def test_a_session_searches_its_fork_and_what_it_alone_learned(tmp_path: Path) -
 
     with searching(catalog, clock=lambda: now[0]) as searcher:
 
-        def usage_for(session_id: str | None) -> float:
+        def effect_for(session_id: str | None) -> float:
             answer = searcher.search(a_query("locks released", session_id=session_id))
-            return answer.results[0].signals[Signal.USAGE]
+            parts = {part.name: part.value for part in answer.results[0].contributions}
+            return parts.get(CONTENT, 0.0)
 
         def heard(events: list[AnyEvent]) -> None:
             updater.feed(events)
             updater.publish()
             now[0] += SETTINGS.retrieval.refresh_s
 
-        unused = usage_for(None)
         heard([phase("start", "mine"), *praise("mine", 1.0, "q1")])
-        mine = usage_for("mine")
-        assert usage_for("other") == usage_for(None) == unused < mine
+        mine = effect_for("mine")
+        assert effect_for("other") == effect_for(None) == 0.0 < mine
         heard([phase("start", "merging"), *praise("merging", -1.0, "q2"), phase("complete", "merging")])
-        assert usage_for("mine") == mine
-        assert usage_for("other") == usage_for(None) < unused
+        assert effect_for("mine") == mine
+        assert effect_for("other") == effect_for(None) < 0.0
         heard([phase("complete", "mine")])
-        # One for and one against, of what was unused at the prior mean.
-        assert usage_for("mine") == usage_for(None) == pytest.approx(unused)
+        assert 0.0 < effect_for("mine") == effect_for(None) < mine

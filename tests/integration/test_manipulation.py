@@ -12,11 +12,13 @@ from msgspec import structs
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
+from pipelines.domain.ids import content_hash, principal_fingerprint, question_fingerprint
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.fold.names import OVERFLOW, principal_fingerprint
+from pipelines.feedback.fold.names import OVERFLOW
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import PRODUCT
+from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords, effects_of
 from pipelines.settings import load_settings
 from tests.support.feedback_events import (
     HASHES,
@@ -38,7 +40,7 @@ from tests.support.session_store import phase
 PRIORS = load_settings(environment={}).priors
 BAD, GOOD = HASHES[1], HASHES[2]
 SCOPE = Scope(Domain.CODE)
-SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE)
+SIGNALS = (Signal.VECTOR, Signal.LEXICAL)
 
 
 def praise(
@@ -72,10 +74,10 @@ def believed(evidence: Evidence) -> Beliefs:
 @pytest.mark.parametrize("alone", [False, True], ids=["heard at once", "each merged"])
 def test_a_thousand_sessions_of_one_principal_are_less_than_three_votes(tmp_path: Path, alone: bool) -> None:
     """FBK-11: ten thousand praises of a bad document move it less than three honest ones do."""
-    before = believed(Evidence()).usage([BAD])[0]
+    before = believed(Evidence()).content_signals([BAD]).usage[0]
     flood = learned(tmp_path / "flood", praise("mallory", 1_000, 10_000, alone=alone))
     honest = learned(tmp_path / "honest", (e for name in ("ada", "bob", "cyd") for e in praise(name, 1, 1)))
-    flooded, voted = (believed(evidence).usage([BAD])[0] - before for evidence in (flood, honest))
+    flooded, voted = (believed(evidence).content_signals([BAD]).usage[0] - before for evidence in (flood, honest))
     assert sum(mass for key, mass in flood.usage.items() if key.content_hash == BAD) == 10_000 * 1_000_000
     assert 0 < flooded < voted
     # A cap of one observation: Beta(2 + 1, 2) against Beta(2 + 3, 2).
@@ -85,8 +87,8 @@ def test_a_thousand_sessions_of_one_principal_are_less_than_three_votes(tmp_path
 def test_the_cap_holds_across_partitions_and_days(tmp_path: Path) -> None:
     """LRN-3, ARC-1: evidence of two partitions is added before it is capped."""
     parts = [learned(tmp_path / str(part), praise("mallory", 3, 30)) for part in range(2)]
-    whole = believed(Evidence.sum(parts)).usage([BAD])[0]
-    assert whole == believed(parts[0]).usage([BAD])[0]
+    whole = believed(Evidence.sum(parts)).content_signals([BAD]).usage[0]
+    assert whole == believed(parts[0]).content_signals([BAD]).usage[0]
 
 
 def test_what_goes_beyond_a_days_allowance_is_kept_beside(tmp_path: Path) -> None:
@@ -192,12 +194,21 @@ def test_a_flood_in_merged_sessions_is_the_same_flood(tmp_path: Path) -> None:
 
 
 def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[str]]]) -> float:
-    """Mean nDCG@10 of ranking every query's documents by the weights and usage that are believed."""
+    """Mean nDCG@10 of ranking every query's documents for a stranger by weights and effects that are believed."""
     weights = beliefs.weights(SCOPE, SIGNALS)
     by_signal = np.array([weights[signal].mean for signal in SIGNALS])
-    found = []
-    for signals, relevant, hashes in collection:
-        scores = np.column_stack([signals, beliefs.usage(hashes)]) @ by_signal
+    precedents, found = beliefs.precedents, []
+    number = {name: at for at, name in enumerate(precedents.contents)}
+    for query, (signals, relevant, hashes) in enumerate(collection):
+        rows = np.arange(len(hashes))
+        numbers = {row: (number[name],) for row, name in enumerate(hashes) if name in number}
+        placed = {at: (row,) for row, (at,) in numbers.items()}
+        near = {question_fingerprint(content_hash(f"q{query}")): 1.0}
+        past = PastOutcomes(precedents, QuestionWords.of(precedents, near, placed, ""), near, numbers)
+        scores = signals @ by_signal
+        effects = effects_of(past, rows, scores)
+        moved = np.nan_to_num(effects.content) + np.nan_to_num(effects.question)
+        scores += moved / precedents.prior.curve.slope
         gains = relevant[np.argsort(-scores, kind="stable")][:10]
         discounts = 1.0 / np.log2(np.arange(2, 12))
         ideal = np.sort(relevant)[::-1][:10] @ discounts

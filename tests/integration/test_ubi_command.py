@@ -15,6 +15,7 @@ from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
+from tests.support.words_spoken import side_of
 from weft.cli import main
 
 
@@ -54,7 +55,7 @@ def test_documents_are_sent_and_learned_from_once(tmp_path: Path, capsys: pytest
         reports = [each.report for each in run(settings, local=True, until_caught_up=True)]
     assert (sum(each.applied for each in reports), sum(each.duplicate for each in reports)) == (2, 2)
     usage = Catalog(tmp_path).live_evidence().usage
-    assert {(key.content_hash, key.bin) for key in usage} == {(HASHES[2], "positive"), (HASHES[1], "negative")}
+    assert {(key.content_hash, side_of(key.bin)) for key in usage} == {(HASHES[2], "positive"), (HASHES[1], "negative")}
 
 
 def test_what_nobody_asked_is_no_precedent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +83,7 @@ def test_what_nobody_asked_is_no_precedent(tmp_path: Path, capsys: pytest.Captur
         assert main(["ubi", str(path), "--bootstrap", broker.bootstrap]) == 0
         run(settings, local=True, until_caught_up=True)
     usage = Catalog(tmp_path).live_evidence().usage
-    assert {(key.content_hash, key.bin, key.question) for key in usage} == {(HASHES[2], "positive", "")}
+    assert {(key.content_hash, side_of(key.bin), key.question) for key in usage} == {(HASHES[2], "positive", "")}
 
 
 def test_times_in_other_units_are_understood_in_the_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def test_actors_share_the_partitions_and_consume_everything(place: Place, tmp_pa
     """FBK-4, FBK-5: two actors on Ray, four partitions, one result: that of an independent reading."""
     settings = settings_for(place, tmp_path)
     now = int(time.time() * 1000) - 60_000
-    log = fill(settings, traffic(random.Random(3), 400, start_ms=now, duplicates=0.05, garbage=0.01))
+    log = fill(settings, traffic(random.Random(3), 400, until_ms=now, duplicates=0.05, garbage=0.01))
     expected = fold_log(log, bins=settings.learning.relevance_bins, weights=WEIGHTS)
     run = ran(place, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
     assert run.returncode == 0, run.stderr

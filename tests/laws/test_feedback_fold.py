@@ -27,7 +27,7 @@ seeds = st.integers(0, 2**32)
 
 
 def records_of(seed: int, size: int, **who: int) -> list[Record]:
-    made = traffic(random.Random(seed), size, start_ms=NOON, duplicates=0.2, garbage=0.1, foreign=0.2, **who)
+    made = traffic(random.Random(seed), size, until_ms=NOON, duplicates=0.2, garbage=0.1, foreign=0.2, **who)
     return [Record(0, offset, NOON + offset, key, value) for offset, (key, value) in enumerate(made)]
 
 

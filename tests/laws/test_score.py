@@ -45,7 +45,7 @@ def test_contributions_sum_to_a_score_in_zero_to_one(told: dict, domain: Domain,
 
 def test_a_signal_that_is_not_told_adds_nothing() -> None:
     """RET-18: neither to the score nor to the explanation."""
-    belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.USAGE])
+    belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.GRAPH])
     weights = {signal: SignalWeight(0.5, one) for signal, one in belief.items()}
     table = a_table(a_hit("one", {})).with_signals({Signal.TRUST: np.array([0.4])})
     (one,) = explain_candidates(weighed(table, [lambda _: weights], of=list(Signal)), [lambda _: weights])

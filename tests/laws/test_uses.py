@@ -21,11 +21,12 @@ from pipelines.settings import load_settings
 
 TODAY, PRIOR = 20, load_settings(environment={}).priors.usage
 CONTENTS, QUESTIONS = ["a", "b", "ß"], ["", "what", "who"]
+GOOD, BAD = ("positive", "verdict:good:00000007:50"), ("negative", "verdict:bad:00000009:-")
 keys = st.builds(
     UsageKey,
     st.integers(TODAY - 9, TODAY),
     st.sampled_from(CONTENTS),
-    st.sampled_from(["positive", "negative", "retrieval", "[learned:]pie"]),
+    st.sampled_from([*GOOD, *BAD, "retrieval", "[learned:]pie"]),
     st.sampled_from(["", "ada", "bob"]),
     st.sampled_from(QUESTIONS),
 )
@@ -71,14 +72,12 @@ def test_masses_near_the_bound_are_added_exactly() -> None:
 def counting(some: Mapping[UsageKey, int], half_life: float) -> Counter[UsageKey]:
     """Outcomes as they count today."""
     discount = Discount(TODAY, half_life)
-    return Counter(
-        {key: discount(micro, key.day) for key, micro in some.items() if key.bin in ("positive", "negative")}
-    )
+    return Counter({key: discount(micro, key.day) for key, micro in some.items() if key.bin in GOOD + BAD})
 
 
 @given(masses)
 def test_usage_is_what_counting_by_hand_tells(some: Mapping[UsageKey, int]) -> None:
-    """FBK-6, LRN-3: outcomes of one principal and content count as far as the cap; less a question, and it alone."""
+    """FBK-6, LRN-3: outcomes of one principal and content count as far as the cap, whatever was asked."""
     counted = counting(some, PRIOR.half_life_days)
     said: Counter[tuple[str, str]] = Counter()
     for key, micro in counted.items():
@@ -86,27 +85,21 @@ def test_usage_is_what_counting_by_hand_tells(some: Mapping[UsageKey, int]) -> N
     shares = {
         of: min(1.0, PRIOR.principal_cap * MICRO / micro) if of[1] and micro else 1.0 for of, micro in said.items()
     }
-    usage = read_usage(PRIOR, Evidence(usage=some), TODAY)
-    hashes = [ContentHash(each) for each in CONTENTS]
 
-    def mean(content: str, *, under: bool, question: str) -> float:
+    def mean(content: str) -> float:
         good, bad = (
             sum(
                 micro * shares[key.content_hash, key.principal]
                 for key, micro in counted.items()
-                if key.content_hash == content and key.bin == bin_ and (key.question == question) is under
+                if key.content_hash == content and key.bin in bins
             )
             / MICRO
-            for bin_ in ("positive", "negative")
+            for bins in (GOOD, BAD)
         )
         return (PRIOR.positive + good) / (PRIOR.positive + PRIOR.negative + good + bad)
 
-    for question in QUESTIONS[1:]:
-        others = [mean(each, under=False, question=question) for each in CONTENTS]
-        alone = [mean(each, under=True, question=question) for each in CONTENTS]
-        assert usage.means(hashes, question).tolist() == pytest.approx(others, abs=1e-5)
-        assert usage.precedents(hashes, question).tolist() == pytest.approx(alone, abs=1e-5)
-        assert usage.knows(question) == any(key.question == question for key in counted)
+    usage = read_usage(PRIOR, Evidence(usage=some), TODAY).signals([ContentHash(each) for each in CONTENTS]).usage
+    assert usage.tolist() == pytest.approx([mean(each) for each in CONTENTS], abs=1e-5)
 
 
 @given(masses, st.floats(0.0, 1.0))
@@ -134,6 +127,4 @@ def test_beliefs_have_the_same_bits_however_masses_are_held(some: Mapping[UsageK
     known = read_usage(PRIOR, Evidence(usage=some), TODAY)
     for held in (turned, columns, columns + turned - columns):
         found = read_usage(PRIOR, held, TODAY)
-        for question in QUESTIONS:
-            assert np.array_equal(found.means(hashes, question), known.means(hashes, question))
-            assert np.array_equal(found.precedents(hashes, question), known.precedents(hashes, question))
+        assert np.array_equal(found.signals(hashes).usage, known.signals(hashes).usage)

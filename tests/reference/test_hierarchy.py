@@ -137,12 +137,12 @@ def _agreement(scope: Scope, signal: Signal, *, rate: float, mass: float) -> Evi
 def test_an_unseen_agent_reads_its_domains_belief_and_a_seen_one_its_own() -> None:
     """LRN-5."""
     evidence = Evidence.sum(
-        _agreement(Scope(Domain.CODE, "m", agent), Signal.USAGE, rate=rate, mass=300.0)
+        _agreement(Scope(Domain.CODE, "m", agent), Signal.GRAPH, rate=rate, mass=300.0)
         for agent, rate in {"one": 0.9, "two": 0.7, "three": 0.55}.items()
     )
     beliefs = read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
-    usage = {
-        scope: beliefs.weights(scope, list(Signal))[Signal.USAGE]
+    graph = {
+        scope: beliefs.weights(scope, list(Signal))[Signal.GRAPH]
         for scope in (
             Scope(Domain.CODE),
             Scope(Domain.CODE, "unseen", "unseen"),
@@ -152,7 +152,7 @@ def test_an_unseen_agent_reads_its_domains_belief_and_a_seen_one_its_own() -> No
             Scope(Domain.CODE, "m", "three"),
         )
     }
-    domain, unseen, model, new, one, three = usage.values()
+    domain, unseen, model, new, one, three = graph.values()
     assert unseen == domain
     assert new == model
     assert three.mean < domain.mean < one.mean
@@ -190,7 +190,7 @@ def _leaves(signals: list[str], agents: int) -> Evidence:
 @pytest.mark.parametrize(
     "signals",
     [
-        pytest.param(["usage.good", "trust.bad"], id="many agents of two signals"),
+        pytest.param(["graph.good", "trust.bad"], id="many agents of two signals"),
         pytest.param([f"{signal.value}.good" for signal in Signal], id="every signal"),
     ],
 )
@@ -199,4 +199,4 @@ def test_a_million_leaves_are_read(signals: list[str]) -> None:
     evidence = _leaves(signals, math.ceil(1_000_000 / len(Domain) / len(signals)))
     assert len(evidence.counts) >= 2_000_000
     beliefs = read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
-    assert beliefs.weights(Scope(Domain.CODE, "m1", "a1"), list(Signal))[Signal.USAGE].n_effective > 0.0
+    assert beliefs.weights(Scope(Domain.CODE, "m1", "a1"), list(Signal))[Signal.GRAPH].n_effective > 0.0

@@ -91,7 +91,7 @@ def test_a_sessions_intervals_hold_the_truth_as_often_as_they_say(observed: int,
     assert 0.85 <= np.mean(held) <= 0.95
 
 
-def _said(hits: float, misses: float, *, agent: str = "a", signal: Signal = Signal.USAGE) -> Evidence:
+def _said(hits: float, misses: float, *, agent: str = "a", signal: Signal = Signal.GRAPH) -> Evidence:
     masses = {"for": round(hits * MICRO), "against": round(misses * MICRO)}
     parameter = f"signal.{signal.value}.good"
     return Evidence({EvidenceKey(DAY, "code", "m", agent, "*", parameter, bin_): each for bin_, each in masses.items()})
@@ -102,13 +102,13 @@ def test_a_session_stands_below_its_agent_as_an_agent_below_its_model() -> None:
     base = Evidence.sum(_said(10.0 * rate, 10.0 * (1.0 - rate), agent=name) for name, rate in (("a", 0.8), ("b", 0.4)))
     overlay = _said(2.0, 6.0)
     moments = moments_among(observed_by(_said(*each)) for each in ((9.0, 1.0), (2.0, 8.0), (5.0, 5.0), (7.0, 3.0)))
-    scope, column = Scope(Domain.CODE, "m", "a"), COLUMNS["signal.usage.good"]
+    scope, column = Scope(Domain.CODE, "m", "a"), COLUMNS["signal.graph.good"]
     agreement = read_agreement(PRIORS, base + overlay, DAY, SessionEvidence(overlay, moments))
     shared = read_agreement(PRIORS, base + overlay, DAY)
     ours = agreement.posterior(agreement.node(scope))
     agent = shared.posterior(shared.node(scope))
-    place = SIGNALS.index(Signal.USAGE)
-    believed = _kappas(shared._tree.levels[4].strength, column, moments, shared._tree.columns)
+    place = SIGNALS.index(Signal.GRAPH)
+    believed = _kappas(shared._tree.levels[3].strength, column, moments, shared._tree.columns)
     prior = agent.a[place, 0] / (agent.a[place, 0] + agent.b[place, 0])
     expected = sum(weight * (kappa * prior + 2.0) / (kappa + 8.0) for kappa, weight in believed.items())
     assert math.isclose(ours.a[place, 0] / (ours.a[place, 0] + ours.b[place, 0]), expected, rel_tol=1e-9)
@@ -141,7 +141,7 @@ def test_how_much_sessions_differ_is_found_from_those_that_completed() -> None:
     sessions = [observed_by(_said(h, 25 - h, agent=name)) for name, many in hits.items() for h in many.tolist()]
     halves = moments_among(sessions[::2]), moments_among(sessions[1::2])
     found = (halves[0] + halves[1]).correlation()
-    column = COLUMNS["signal.usage.good"]
+    column = COLUMNS["signal.graph.good"]
     assert found.freedom[column] == 2 * (2 * 300 - 2)
     assert math.isclose(found.rho[column], 1.0 / 13.0, rel_tol=0.15)
     assert from_plain(to_plain(halves[0])).correlation().rho.tolist() == halves[0].correlation().rho.tolist()

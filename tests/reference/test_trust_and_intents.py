@@ -100,7 +100,7 @@ def agreed(intent: str, *, rate: float, n: float, kind: str) -> Evidence:
     sides = {"for": rate * n, "against": (1.0 - rate) * n}
     return Evidence(
         {
-            EvidenceKey(DAY, "code", "*", "*", intent, f"signal.usage.{kind}", bin_): round(each * MICRO)
+            EvidenceKey(DAY, "code", "*", "*", intent, f"signal.graph.{kind}", bin_): round(each * MICRO)
             for bin_, each in sides.items()
         }
     )
@@ -115,7 +115,7 @@ def test_an_intents_factor_is_the_ratio_of_odds() -> None:
         )
     )
     assert beliefs.intents() == [(Domain.CODE, intent) for intent in sorted(told)]
-    factors = {intent: beliefs.intent_factor(Domain.CODE, intent, Signal.USAGE) for intent in told}
+    factors = {intent: beliefs.intent_factor(Domain.CODE, intent, Signal.GRAPH) for intent in told}
     overall = (0.8 * 400 + 0.6 * 400 + 0.95 * 2) / 802
     for intent in ("debug", "browse"):
         rate, factor = told[intent][0], factors[intent]
@@ -130,7 +130,7 @@ def test_an_intents_factor_is_the_ratio_of_odds() -> None:
     assert rare is not None
     assert 1.0 < rare.mean < 0.5 * (0.95 / 0.05) / (overall / (1.0 - overall))
     assert beliefs.intent_factor(Domain.CODE, "debug", Signal.TRUST) is None
-    assert beliefs.intent_factor(Domain.HISTORY, "debug", Signal.USAGE) is None
+    assert beliefs.intent_factor(Domain.HISTORY, "debug", Signal.GRAPH) is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import (
     Accuracy,
     AnyEvent,
+    Correction,
     Explicit,
     Impression,
     Inclusion,
@@ -89,6 +90,12 @@ def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, *
     return Selection(**facts, query_id=query_id, content_hash=HASHES[rank], rank=rank)
 
 
+def correction(content: str | None = HASHES[1], *, event_id: str = "correction", **changes: Any) -> Correction:
+    own = {name: changes.pop(name) for name in ("question", "uri", "right") if name in changes}
+    query_id = changes.pop("query_id", None if "question" in own else "q1")
+    return Correction(**stamp(event_id, **changes), query_id=query_id, content_hash=content, **own)
+
+
 def retrieval(*ranks: int, query_id: str = "q1", **changes: Any) -> Retrieval:
     facts = {"content_hashes": tuple(HASHES[rank] for rank in ranks), **stamp("retrieval"), **changes}
     return Retrieval(**facts, query_id=query_id)
@@ -144,6 +151,7 @@ def one_of_each() -> list[AnyEvent]:
         success(response="because"),
         explicit(-0.5, None),
         selection(2),
+        correction(question="how?"),
         review(0.72, good=True),
         accuracy(48.0, accurate=False, content_hash=HASHES[1]),
         model_quality(7, 0.5),

@@ -1,9 +1,9 @@
 """An independent reading of a feedback log, from the specification alone: none of weft's code, only `json` and dicts.
 
-Without `times` it serves logs whose times are plausible and lie within a few hours, so that windows and clocks never
-come into play. With them it reads record timestamps, too, and keeps a partition's clock: the largest plausible record
-time, moved by at most a step per record. An event counts at its own time, but never after the clock; what lies more
-than a window before it is late.
+Without `times` it serves logs whose times are plausible, lie within a few hours and before their records', so that
+windows and clocks never come into play. With them it reads record timestamps, too, and keeps a partition's clock: the
+largest plausible record time, moved by at most a step per record. An event counts at its own time, but never after the
+clock; what lies more than a window before it is late.
 
 Evidence of one credited result, of weight w, shown with signal values v in [0, 1] and a score (LRN-4), where s is v for
 one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1], for one among several:
@@ -12,14 +12,20 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
     product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
         a signal with itself, and one alone: "for" += round(w · s · t · 10⁶), "against" += the rest of the mass
     where several were shown and precedent, a number p in [0, 1], was told of one or more of them, its order was left
-        open by the least of their 2·min(p, 1 − p), a half telling nothing. Short of 1, that multiplies w in all lines
-        above, before anything is rounded, but for precedent, which keeps w; and of the pairs, precedent enters those
-        with itself and alone. In the lines below, w stays as it is
+        open by the least of their 2·min(p, 1 − p), a half telling nothing. That multiplies w in all lines above, before
+        anything is rounded. In the lines below, w stays as it is
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
-    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who says so and the first 16 digits of the
-        question's hash: "positive" or "negative" += mass
+    relevance: "<bin>/<bins>.<good|bad>" += mass
+Usage of a content is kept under who says something, and the first 16 digits of the question's hash (LRN-18):
+    of a verdict on this very result "verdict:<good|bad>:<ms>:<percent>" += mass, with the day and the millisecond since
+        when that is the speaker's word: a new one begins where the sign changes, or on a later day, at its own time or
+        a millisecond after the word before; the score in percent
+    of every other outcome "positive" or "negative" += mass
+    of a correction "verdict:<good|bad>:<ms>:-" += 10⁶ under the hash, or else the URI, that it names; nothing else
+    where the question's text is known, for each such event "question:<text>" += 10⁶, of no content and nobody; on the
+        day of the word, where it is one
 A principal's day has an allowance of evidence about weights, and one of each type of report, of each source and each
 lesson by itself; what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
 event, and what comes after it was used up is surplus. A session that started has one of its own, beyond which what it
@@ -38,7 +44,6 @@ turn each.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import defaultdict
@@ -46,13 +51,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.support.feedback_clock import Clock, Timeless
+from tests.support.feedback_words import ask, fingerprint, hash_of, is_verdict, last_word, spoken
 from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
 MERGED = {"complete", "expired"}
-SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "precedent", "trust")
+SIGNALS = ("vector", "lexical", "graph", "cross_validation", "freshness", "trust")
 
 
 def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -158,12 +164,18 @@ class _Reader:
         if event["type"] in REPORTS:
             self.report(event)
             return "applied"
+        if event["query_id"] is None:
+            self.correct(event, hash_of(event["question"]), event["question"])
+            return "applied"
+        return self.answer(event)
+
+    def answer(self, event: dict[str, Any]) -> str:
         query = (event["session_id"], event["query_id"])
         shown = self.shown.get(query)
         if event["type"] == "impression":
             if shown and shown["at"] >= self.clock.horizon():
                 return "dead_lettered"
-            self.shown[query] = {**event, "chosen": []}
+            self.shown[query] = {**event, "chosen": [], "words": {}}
             for result in event["results"]:
                 self.examine(event, result)
             for one in self.early.pop(query, []):
@@ -226,6 +238,9 @@ class _Reader:
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> str:
         self.meet(event["principal"], event["at"])
+        if event["type"] == "correction":
+            self.correct(event, impression["query_hash"], impression.get("question", ""))
+            return "applied"
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
@@ -279,6 +294,11 @@ class _Reader:
         earlier = sum(each < day for each in days)
         self.since[principal] = day + (days.count(day) >= max(self.newcomers, earlier))
 
+    def correct(self, event: dict[str, Any], hash_: str, text: str) -> None:
+        verdict = "verdict:" + ("good" if event.get("right", True) else "bad")
+        content = event.get("content_hash") or event["uri"]
+        spoken(self.place(event["session_id"]), event, (verdict, content, event["at"], "-"), MICRO, (hash_, text))
+
     def report(self, event: dict[str, Any]) -> None:
         self.meet(event["principal"], event["at"])
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
@@ -328,9 +348,16 @@ class _Reader:
         said = sum(round(weight * MICRO) for _, _, weight in found)
         of = event["principal"], event["at"] // DAY_MS, ""
         places = self.draw(event["session_id"], of, said) if found else []
+        asked = impression["query_hash"], impression.get("question", "")
+        word = last_word(event, impression, *found[0][:2]) if places and is_verdict(event) else 0
         for place, beside in places:
-            for each in found:
-                self.add(event, impression, each, place, beside)
+            for result, good, weight in found:
+                self.add(event, impression, (result, good, weight), place, beside)
+                if is_verdict(event):
+                    said = f"verdict:{'good' if good else 'bad'}", result["content_hash"], word
+                    spoken(place, event, (*said, str(round(result["score"] * 100))), round(weight * MICRO), asked)
+            if not is_verdict(event):
+                ask(place, event["at"] // DAY_MS, asked)
         return places
 
     def draw(self, session: str, of: tuple[str, int, str], micro: int) -> list[tuple[Overlay, str]]:
@@ -371,26 +398,22 @@ class _Reader:
         mass, counts = round(weight * MICRO), place.counts
         values = {name: against_page(name, value, impression) for name, value in result["signals"].items()}
         left = left_open(impression)
+        by = weight * left
         for name, value in values.items():
-            by = weight if name == "precedent" else weight * left
             agreed = round(by * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"{beside}signal.{name}.{kind}", "for"] += agreed
             counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += round(by * MICRO) - agreed
         domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in values]
         for at, name in enumerate(told):
             for other in (*told[at:], ""):
-                sides = {name, other or name}
-                if left < 1.0 and "precedent" in sides and len(sides) == 2:
-                    continue
-                by = weight if "precedent" in sides else weight * left
                 of_pair = values[name] * values.get(other, 1.0)
                 parameter = f"{beside}product.{name}{other and '.'}{other}.{kind}"
                 counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
                 counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
         counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        who = fingerprint(event["principal"])
-        asked = impression["query_hash"][:16]
-        place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
+        if not is_verdict(event):
+            who, asked = fingerprint(event["principal"]), impression["query_hash"][:16]
+            place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
 
 
 def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
@@ -403,12 +426,8 @@ def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
 
 def left_open(impression: dict[str, Any]) -> float:
     """How far what came of the same question before left the order of a page open; 1 where nothing did."""
-    told = [each["signals"]["precedent"] for each in impression["results"] if "precedent" in each["signals"]]
+    told = [each["precedent"] for each in impression["results"] if "precedent" in each]
     return min([1.0, *(2.0 * min(each, 1.0 - each) for each in told)]) if len(impression["results"]) > 1 else 1.0
-
-
-def fingerprint(principal: str) -> str:
-    return hashlib.blake2b(principal.encode(), digest_size=8).hexdigest()
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:

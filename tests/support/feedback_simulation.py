@@ -353,7 +353,7 @@ def log_of(rng: random.Random, events: int) -> tuple[list[list[Record]], list[se
     partitions: list[list[Record]] = [[] for _ in range(PARTITIONS)]
     control: list[set[int]] = [set() for _ in range(PARTITIONS)]
     offsets, time = [0] * PARTITIONS, NOON
-    for key, value in traffic(rng, events, start_ms=NOON, duplicates=0.1, garbage=0.05, foreign=0.1):
+    for key, value in traffic(rng, events, until_ms=NOON, duplicates=0.1, garbage=0.05, foreign=0.1):
         time += rng.choice((0, 40, 40, 40, 60_000))
         if rng.random() < 0.02:
             time += rng.choice((-30 * HOUR_MS, -HOUR_MS, 2 * HOUR_MS, 30 * HOUR_MS))

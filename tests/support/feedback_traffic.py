@@ -7,11 +7,11 @@ import random
 from collections import deque
 from typing import Any
 
-from pipelines.domain.ids import content_hash
+from pipelines.domain.ids import content_hash, question_hash
 
 DOMAINS = ("code", "academic", "history", "general")
 OUTCOMES = ("success", "failure", "confirmation", "contradiction")
-SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust")
 
 PHASES = ("start", "start", "start", "suspend", "resume", "complete", "complete", "abandon", "unlearn")
 
@@ -20,7 +20,7 @@ def traffic(
     rng: random.Random,
     size: int,
     *,
-    start_ms: int,
+    until_ms: int,
     duplicates: float,
     garbage: float,
     foreign: float = 0.0,
@@ -29,10 +29,11 @@ def traffic(
 ) -> list[tuple[bytes, bytes]]:
     """Keys and values of `size` records, that share of them repeated event ids, that share no events at all.
 
+    They happened within 40 ms of each other, the last one before `until_ms`: no record is sent before what it tells of.
     Phases of sessions are their owner's, but for the share `foreign`; what is said in them is anybody's.
     """
     repeated, wrong = round(size * duplicates), round(size * garbage)
-    events = _events(rng, size - repeated - wrong, start_ms, foreign, (sessions, users))
+    events = _events(rng, size - repeated - wrong, until_ms, foreign, (sessions, users))
     placed = [(index + rng.random(), record) for index, record in enumerate(events)]
     # A producer's retry comes after the original, soon or much later.
     again = rng.sample(range(len(events)), repeated)
@@ -42,14 +43,14 @@ def traffic(
 
 
 def _events(
-    rng: random.Random, size: int, start_ms: int, foreign: float, names: tuple[int, int]
+    rng: random.Random, size: int, until_ms: int, foreign: float, names: tuple[int, int]
 ) -> list[tuple[bytes, bytes]]:
     sessions, users = names
     made: list[dict[str, Any]] = []
     held: deque[dict[str, Any]] = deque()
     while len(made) < size:
         number = rng.randrange(sessions)
-        answers = _answered_query(rng, f"session-{number}", start_ms + 40 * len(made), users)
+        answers = _answered_query(rng, f"session-{number}", until_ms - 40 * (size + 1 - len(made)), users)
         for event in answers:
             if event["type"] == "session" and rng.random() >= foreign:
                 event["principal"] = f"user-{number % users}"
@@ -67,9 +68,10 @@ def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> li
     scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
     results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
     _tell_precedent(rng, results)
-    events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]
+    events = [{"type": "impression", "results": results, **_question(rng, query), **scope}]
     for _ in range(rng.randrange(4)):
-        result = rng.choice(results)
+        result = rng.choice((results[0], rng.choice(results)))  # often the first one: minds change, and people differ
+        by = {"principal": f"user-{rng.randrange(users)}"} if rng.random() < 0.3 else {}
         named = [one["content_hash"] for one in rng.choices(results, k=rng.randint(1, 3))]
         events.append(
             rng.choice(
@@ -78,8 +80,17 @@ def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> li
                         "type": "explicit",
                         "signal": round(rng.uniform(-1, 1), 2),
                         "content_hash": result["content_hash"],
+                        **by,
                     },
-                    {"type": "explicit", "signal": rng.choice((-1.0, 0.0, 1.0))},
+                    {"type": "explicit", "signal": rng.choice((-1.0, 0.0, 1.0)), **by},
+                    {"type": "correction", "right": rng.random() < 0.5, **_place(rng, result), **by},
+                    {
+                        "type": "correction",
+                        "query_id": None,
+                        "question": _asked(rng),
+                        "right": rng.random() < 0.5,
+                        **_place(rng, result),
+                    },
                     {"type": "selection", "content_hash": result["content_hash"], "rank": result["rank"]},
                     {"type": "session", "phase": rng.choice(PHASES)},
                     {"type": "inclusion", "content_hashes": named},
@@ -91,8 +102,25 @@ def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> li
             )
         )
     return [
-        {**event, **facts, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for event in events
+        {**facts, **event, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for event in events
     ]
+
+
+def _asked(rng: random.Random) -> str:
+    """One of the questions that everybody asks."""
+    return f"How to make  dish {rng.randrange(9)}?"
+
+
+def _question(rng: random.Random, query: str) -> dict[str, Any]:
+    """What was asked: in words that many use, known or private; or by nobody else, and private."""
+    text = _asked(rng)
+    known = {"query_hash": question_hash(text), "question": text}
+    return rng.choice((known, {"query_hash": question_hash(text)}, {"query_hash": content_hash(query)}))
+
+
+def _place(rng: random.Random, result: dict[str, Any]) -> dict[str, Any]:
+    """What a correction names."""
+    return rng.choice(({"content_hash": result["content_hash"]}, {"uri": f"file:///page.md#part-{rng.randrange(9)}"}))
 
 
 def _report(rng: random.Random) -> dict[str, Any]:
@@ -126,7 +154,7 @@ def _tell_precedent(rng: random.Random, results: list[dict[str, Any]]) -> None:
     values = rng.choice(((), (0.5,), (0.0, 0.5, 1.0), (0.5, rng.random(), rng.random())))
     for result in results:
         if values and rng.random() < 0.7:
-            result["signals"]["precedent"] = rng.choice(values)
+            result["precedent"] = rng.choice(values)
 
 
 def _garbage(rng: random.Random) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import Impression, ShownResult
-from pipelines.domain.ids import content_hash
+from pipelines.domain.ids import content_hash, question_hash
 from pipelines.domain.matching import MatchFeatures
 from pipelines.feedback.events.codec import encode
 from tests.support.feedback_events import NOON
@@ -19,9 +19,11 @@ SESSIONS = 1_000
 PER_QUERY = 20
 """Events of one query: what was shown, and verdicts."""
 PAGE = 4
+MINDS_CHANGE = 0.02
+"""Share of verdicts that say the contrary."""
 CONTENTS = 5_000
 """Of which answers show some, the first ones most often."""
-SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust")
 
 
 def events_of(
@@ -49,7 +51,8 @@ def events_of(
             value = encode(_impression(rng, query, shown[session], facts, again=again))
         else:
             hash_ = shown[session][turn % len(shown[session])]
-            verdict = {"type": "explicit", "query_id": query, "signal": 0.5, "content_hash": hash_}
+            signal = -0.5 if rng.random() < MINDS_CHANGE else 0.5
+            verdict = {"type": "explicit", "query_id": query, "signal": signal, "content_hash": hash_}
             value = json.dumps({**facts, **verdict}, separators=(",", ":")).encode()
         yield name.encode(), value
 
@@ -57,21 +60,22 @@ def events_of(
 def _impression(
     rng: random.Random, query: str, hashes: list[str], facts: Mapping[str, Any], *, again: bool
 ) -> Impression:
-    told = (*SIGNALS, "precedent") if again else SIGNALS
     results = [
         ShownResult(
             content_hash=each,
             rank=rank,
             domain=Domain.CODE,
             score=0.9 / rank,
-            signals={name: round(rng.random(), 3) for name in told},
+            signals={name: round(rng.random(), 3) for name in SIGNALS},
             match=MatchFeatures(dense=round(rng.random(), 3), lexical=round(rng.random(), 3)),
+            precedent=round(rng.random(), 3) if again else None,
         )
         for rank, each in enumerate(hashes, start=1)
     ]
     return Impression(
         query_id=query,
-        query_hash=content_hash(query),
+        query_hash=question_hash(query),
+        question=query,
         results=results,
         **facts,
     )

@@ -27,6 +27,7 @@ class _Result(Struct, frozen=True, gc=False):
     rank: int = 1
     match: MatchFeatures | None = None
     asked: float = 0.0
+    precedent: float | None = None
 
 
 def observe_outcome(

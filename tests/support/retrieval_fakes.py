@@ -19,7 +19,6 @@ from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
-from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -27,6 +26,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import load_settings
+from tests.support.words_spoken import PRIORS, precedents_of
 
 NOW = 1_699_999_200.0  # a whole hour: ages are counted in such steps
 
@@ -202,6 +202,10 @@ class MemoryChunks:
     def row_of(self, content_hash: ContentHash) -> int | None:
         return next((item.row for item in self._held if item.content_hash == content_hash), None)
 
+    def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
+        rows = {str(item.content_hash): item.row for item in self._held}
+        return np.array([rows.get(each, -1) for each in hashes], dtype=np.int64)
+
     def chunks_of_document(self, uri: str) -> list[Chunk]:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
@@ -306,14 +310,24 @@ class MemoryGeneration:
         return WordTokens(self.encoder, [item.text for item in self.held]) if self.keeps_tokens else None
 
 
+_NOTHING_SAID = precedents_of()
+
+
 class EvenBeliefs:
-    """Every active signal weighs the same; draws are uniform shares."""
+    """Every active signal weighs the same; draws are uniform shares.
+
+    Args:
+        said: What people called contents before.
+    """
 
     triggers = LearnedTriggers([])
     checks = read_checks(Evidence(), 0, 30.0)
 
     def checked(self, believed: np.ndarray, checks: Checks) -> np.ndarray:
         return believed
+
+    def __init__(self, *said: Evidence) -> None:
+        self.precedents = precedents_of(*said) if said else _NOTHING_SAID
 
     def trust_multiplier(self, source: str, model: str) -> float:
         return 1.0
@@ -331,11 +345,8 @@ class EvenBeliefs:
         drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
         return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
-    @property
-    def precedents(self) -> Precedents:
-        return read_precedents(load_settings(environment={}).priors.outcomes, Evidence(), 0, half_life_days=30.0)
-
-    interval = 0.9
+    near = PRIORS.near
+    interval = PRIORS.interval.level
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))
@@ -369,6 +380,12 @@ class MemorySource:
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
     filters = RowFilter(generation.chunks)
     return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
+
+
+def having_said(searcher: Searcher, *said: Evidence) -> Searcher:
+    """The same, once people have called contents right or wrong."""
+    object.__setattr__(searcher.snapshot, "beliefs", EvenBeliefs(*said))
+    return searcher
 
 
 def settings(**changes: object) -> RetrievalSettings:

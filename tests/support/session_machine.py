@@ -23,6 +23,7 @@ from pipelines.feedback.settings import milliseconds
 from pipelines.feedback.store.overlays import PENDING, SETTLED, overlay_in, sessions_in
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import SURPLUS
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, HASHES, NOON, explicit, impression, rules, session, shown
@@ -48,7 +49,7 @@ def masses(evidence: Evidence) -> Masses:
     """Evidence of use by content and kind, all days together; what the model speaks about."""
     found: Masses = Counter()
     for key, micro in evidence.usage.items():
-        found[key.content_hash, key.bin] += micro
+        found[key.content_hash, "positive" if is_good(key.bin) else "negative"] += micro
     assert sum(drawn(evidence).values()) == sum(found.values())  # what was learned of scores is of the same outcomes
     return found
 

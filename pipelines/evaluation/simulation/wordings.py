@@ -1,7 +1,7 @@
-"""A question in other words, and one that looks alike and asks for something else: made by rule (LRN-19).
+"""A question in other words, and a near miss that asks for something else: made by rule (LRN-19).
 
 Nobody has judged them. A paraphrase keeps every content word, up to synonyms of the priors' own list, so that it asks
-the same by construction, and is nearer than what people make up. A look-alike puts a content word of another question
+the same by construction, and is nearer than what people make up. A near miss puts a content word of another question
 in the place of one of its own, or exchanges a number: most ask for something else, a few for nothing sensible.
 """
 
@@ -30,7 +30,7 @@ def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
     return frame.format(plain.rstrip("?.!"))
 
 
-def look_alike(text: str, others: Sequence[str], prior: NearPrior, rng: random.Random) -> str | None:
+def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Random) -> str | None:
     """A question that differs in what it asks for; None of a text without a word to exchange.
 
     Args:
@@ -43,7 +43,7 @@ def look_alike(text: str, others: Sequence[str], prior: NearPrior, rng: random.R
     foreign = [word for word in strange if _is_content(word, lexicon)]
     if numbered := [at for at, word in enumerate(words) if _NUMBER.search(word)]:
         at = rng.choice(numbered)
-        words[at] = _NUMBER.sub(lambda found: str(int(found[0]) + 1), words[at], count=1)
+        words[at] = _NUMBER.sub(lambda number: str(int(number[0]) + 1), words[at], count=1)
     elif places and foreign:
         words[rng.choice(places)] = rng.choice(foreign)
     else:

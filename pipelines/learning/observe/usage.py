@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.verdicts import VERDICT, VerdictBin
+from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
@@ -104,9 +104,8 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
 
 def _place(name: str) -> int:
     """The column that a bin counts in."""
-    if name.startswith(VERDICT):
-        return _BINS[POSITIVE if VerdictBin.of(name).good else NEGATIVE]
-    return _BINS.get(name, _OTHER)
+    good = is_good(name)
+    return _BINS.get(name, _OTHER) if good is None else _BINS[POSITIVE if good else NEGATIVE]
 
 
 class _Speakers(NamedTuple):

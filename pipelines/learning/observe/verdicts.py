@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipelines.learning.parameters import BAD, GOOD
+from pipelines.learning.parameters import BAD, GOOD, NEGATIVE, POSITIVE
 
 VERDICT = "verdict:"
 QUESTION = "question:"
@@ -62,3 +62,13 @@ def question_bin(text: str) -> str:
         'question:how to retry?'
     """
     return QUESTION + text
+
+
+def is_good(name: str) -> bool | None:
+    """Whether a bin of use speaks for its content; None where it is no outcome.
+
+    Examples:
+        >>> [is_good(name) for name in ("positive", "verdict:bad:00000735:63", "retrieval")]
+        [True, False, None]
+    """
+    return VerdictBin.of(name).good if name.startswith(VERDICT) else {POSITIVE: True, NEGATIVE: False}.get(name)

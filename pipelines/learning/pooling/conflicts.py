@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.parameters import AGAINST, FOR, NEGATIVE, POSITIVE, PRODUCT
+from pipelines.learning.observe.verdicts import is_good
+from pipelines.learning.parameters import AGAINST, FOR, PRODUCT
 
-_SIDES: Mapping[str, int] = {FOR: 0, AGAINST: 1, POSITIVE: 0, NEGATIVE: 1}
+_SIDES: Mapping[str, int] = {FOR: 0, AGAINST: 1}
 
 _NONE = (0, 0)
 
@@ -47,8 +48,8 @@ def sides_of(evidence: Evidence) -> Sides:
             place = (key.domain, key.model, key.agent, key.intent, key.parameter)
             sides.setdefault(place, [0, 0])[side] += micro
     for used, micro in evidence.usage.items():
-        if (side := _SIDES.get(used.bin)) is not None:
-            sides.setdefault(("usage", used.content_hash), [0, 0])[side] += micro
+        if (good := is_good(used.bin)) is not None:
+            sides.setdefault(("usage", used.content_hash), [0, 0])[0 if good else 1] += micro
     return sides
 
 

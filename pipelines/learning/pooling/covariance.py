@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.parameters import FOR, NEGATIVE, PAIRS, POSITIVE, product_parameter
+from pipelines.learning.observe.verdicts import is_good
+from pipelines.learning.parameters import FOR, PAIRS, product_parameter
 from pipelines.learning.pooling.daily import DailyMasses
 from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.learning.priors import SpreadPrior
@@ -90,12 +91,13 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
     Examples:
         >>> from pipelines.learning.uses import UsageKey
         >>> n = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
-        >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): each * MICRO for key, each in n.items()}
+        >>> usage = {UsageKey(0, *key[:1], "positive", *key[1:]): each * MICRO for key, each in n.items()}
         >>> _outcomes_per_question(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()
         [2.0, 4.0]
     """
     uses = Uses.of(evidence.usage).columns()
-    outcomes = uses.bin.holds(POSITIVE, NEGATIVE) & ~uses.question.holds("")
+    bins = [name for name in uses.bin.words if is_good(name) is not None]
+    outcomes = uses.bin.holds(*bins) & ~uses.question.holds("")
     question, content, principal = (
         (each.codes[outcomes], len(each.words)) for each in (uses.question, uses.content, uses.principal)
     )

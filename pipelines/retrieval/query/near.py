@@ -68,7 +68,8 @@ class Lexicon:
     def opposite(self, one: str, other: str) -> bool:
         """Whether one stem excludes the other, by the list or by a prefix that denies."""
         short, long = sorted((one, other), key=len)
-        return (one, other) in self._opposites or any(long == prefix + short for prefix in _PREFIXES)
+        denies = len(short) >= _STEM and any(long == prefix + short for prefix in _PREFIXES)
+        return denies or (one, other) in self._opposites
 
 
 class Wording:
@@ -131,12 +132,13 @@ class Wording:
 
     def contradicts(self, other: Wording) -> bool:
         """Whether the two ask for something else, however near they lie."""
-        ours, theirs = other.lacks(self), self.lacks(other)
+        ours, theirs = set(self.stems) - set(other.stems), set(other.stems) - set(self.stems)
+        there, back = self.directions - other.directions, other.directions - self.directions
         return (
             self.denies != other.denies
             or bool(self.numbers and other.numbers and self.numbers != other.numbers)
             or bool(self.asks and other.asks and self.asks != other.asks)
-            or any((right, left) in other.directions for left, right in self.directions)
+            or any((right, left) in back for left, right in there)
             or any(self._lexicon.opposite(one, another) for one in ours for another in theirs)
             or self._exchanges(other)
         )
@@ -211,15 +213,15 @@ def learned_factors(asked: Sequence[Asked], precedents: Precedents, prior: NearP
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
     A bin's factor is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the cosine.
     """
-    factors, held = Factors.of(prior), [_held(precedents, each.fingerprint) for each in asked]
+    factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
     sums, counts = np.zeros_like(before), np.zeros_like(before)
-    for one, other in _pairs(held):
+    for one, other in _pairs(verdicts):
         cosine = float(asked[one].vector @ asked[other].vector)
         at = factors.bin(asked[one].wording, asked[other].wording, cosine)
         if at is not None:
-            both = held[one].keys() & held[other].keys()
-            sums[at] += sum(held[one][content] * held[other][content] for content in both)
+            both = verdicts[one].keys() & verdicts[other].keys()
+            sums[at] += sum(verdicts[one][content] * verdicts[other][content] for content in both)
             counts[at] += len(both)
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
     *by_cosine, same = np.maximum.accumulate(learned).tolist()
@@ -229,7 +231,7 @@ def learned_factors(asked: Sequence[Asked], precedents: Precedents, prior: NearP
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
 
 
-def _held(precedents: Precedents, fingerprint: str) -> dict[int, float]:
+def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, float]:
     """What people hold of contents under a question, from −1 to 1."""
     words = precedents.words.take(precedents.under(fingerprint))
     sums: defaultdict[int, list[float]] = defaultdict(list)
@@ -238,10 +240,10 @@ def _held(precedents: Precedents, fingerprint: str) -> dict[int, float]:
     return {content: fmean(values) for content, values in sums.items()}
 
 
-def _pairs(held: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+def _pairs(verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
     """Pairs of questions under which people spoke of the same content, each once."""
     by_content: defaultdict[int, list[int]] = defaultdict(list)
-    for at, contents in enumerate(held):
+    for at, contents in enumerate(verdicts):
         for content in contents:
             by_content[content].append(at)
     pairs = ((one, other) for some in by_content.values() for one, other in combinations(some, 2))
@@ -316,12 +318,12 @@ class QuestionIndex:
 
     def _index(self, precedents: Precedents, lexicon: Lexicon) -> _Indexed:
         some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: lexicon.prior.held]
-        texts, known = [precedents.texts[each] for each in some], self._by_text
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+        texts, by_text = [precedents.texts[each] for each in some], self._by_text
+        if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
             wordings = [Wording(text, lexicon) for text in new]
-            known = known | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
-        self._by_text = {text: known[text] for text in texts}
-        asked = [Asked(each, *known[text]) for each, text in zip(some, texts, strict=True)]
+            by_text = by_text | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
+        self._by_text = {text: by_text[text] for text in texts}
+        asked = [Asked(each, *by_text[text]) for each, text in zip(some, texts, strict=True)]
         vectors = np.array([each.vector for each in asked], dtype=np.float32)
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):

@@ -126,26 +126,26 @@ class Effects(NamedTuple):
     question_observations: Floats
 
 
-def effects_of(known: PastOutcomes, rows: Ints, share: Floats) -> Effects:
+def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effects:
     """The effects of contents by row (LRN-18).
 
     Args:
         share: Of the best score for the query, in [0, 1], (n,).
     """
-    log_odds = known.precedents.expected(share)
-    content, content_deviation, elsewhere = _over_all_questions(known, rows)
-    content = content * known.share
-    question, deviation, here = _under_this_question(known, rows, log_odds + np.nan_to_num(content))
+    log_odds = past_outcomes.precedents.expected(share)
+    content, content_deviation, elsewhere = _over_all_questions(past_outcomes, rows)
+    content = content * past_outcomes.share
+    question, deviation, here = _under_this_question(past_outcomes, rows, log_odds + np.nan_to_num(content))
     return Effects(content, question, content_deviation, deviation, elsewhere, here)
 
 
-def _over_all_questions(known: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
+def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
     """The effect of each content by what came of it under questions that say nothing of this one."""
-    precedents, near = known.precedents, set(known.near)
+    precedents, near = past_outcomes.precedents, set(past_outcomes.near)
     pairs = [
         (line, word)
         for line, row in enumerate(rows.tolist())
-        for number in known.numbers.get(row, ())
+        for number in past_outcomes.numbers.get(row, ())
         for word in precedents.of_content(number).tolist()
         if precedents.questions[int(precedents.words.question[word])] not in near
     ]
@@ -161,13 +161,13 @@ def _over_all_questions(known: PastOutcomes, rows: Ints) -> tuple[Floats, Floats
     return np.asarray(np.where(nothing, np.nan, mode)), deviation, observations
 
 
-def _under_this_question(known: PastOutcomes, rows: Ints, log_odds: Floats) -> tuple[Floats, Floats, Floats]:
+def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floats) -> tuple[Floats, Floats, Floats]:
     """The effect of each content under this question.
 
     What came of it under near questions is a belief about it that is `factor` of theirs, with so much more variance;
     what came of it under this very question is then told as ever.
     """
-    words, count, variance = known.words, len(rows), known.precedents.question_variance
+    words, count, variance = past_outcomes.words, len(rows), past_outcomes.precedents.question_variance
     order = np.argsort(rows, kind="stable")
     at = np.minimum(np.searchsorted(rows[order], words.row), max(0, count - 1))
     here = np.flatnonzero(rows[order][at] == words.row) if count else _NONE
@@ -209,18 +209,18 @@ def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Fl
     """
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
-        known = outcomes[query]
-        if known is not None and len(known.words.row):
-            effects, unit = _effects_in(candidates.take(lines), known)
+        past_outcomes = outcomes[query]
+        if past_outcomes is not None and len(past_outcomes.words.row):
+            effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted
 
 
-def _effects_in(candidates: Candidates, known: PastOutcomes) -> tuple[Effects, float]:
+def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
     """Effects of the candidates of one query, and what one log-odd of them is in its scores."""
     best = max(float(candidates.total.max(initial=0.0)), np.finfo(np.float64).tiny)
-    effects = effects_of(known, candidates.rows, candidates.total / best)
-    return effects, best / known.precedents.prior.curve.slope
+    effects = effects_of(past_outcomes, candidates.rows, candidates.total / best)
+    return effects, best / past_outcomes.precedents.prior.curve.slope
 
 
 def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
@@ -234,10 +234,10 @@ def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]
     values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
     beliefs: dict[int, dict[str, WeightBelief]] = {}
     for query, lines in candidates.queries:
-        known = outcomes[query]
-        if known is None:
+        past_outcomes = outcomes[query]
+        if past_outcomes is None:
             continue
-        effects, units[lines] = _effects_in(candidates.take(lines), known)
+        effects, units[lines] = _effects_in(candidates.take(lines), past_outcomes)
         values[lines] = np.stack([effects.content, effects.question], axis=1)
         beliefs |= _beliefs(candidates.number[lines], effects, level)
     if np.isnan(values).all():
@@ -272,14 +272,14 @@ def with_own_words(candidates: Candidates, outcomes: Sequence[PastOutcomes | Non
     """
     values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:
-        known = outcomes[query]
-        own = {} if known is None else known.own
-        if known is None or not own:
+        past_outcomes = outcomes[query]
+        own = {} if past_outcomes is None else past_outcomes.own
+        if past_outcomes is None or not own:
             continue
         right, wrong = (
             np.array([own.get(row) is side for row in candidates.rows[lines].tolist()]) for side in (True, False)
         )
-        prior, scores = known.precedents.prior, candidates.total[lines]
+        prior, scores = past_outcomes.precedents.prior, candidates.total[lines]
         units[lines] = unit = max(float(scores.max()), np.finfo(np.float64).tiny) / prior.curve.slope
         values[lines] = _own_effects(prior, scores / unit, right, wrong)
     if np.isnan(values).all():
@@ -319,15 +319,15 @@ def past_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None
     """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        known = outcomes[query]
-        if known is None:
+        past_outcomes = outcomes[query]
+        if past_outcomes is None:
             continue
         before = _ranks_before(candidates.take(lines))
         for place, row in enumerate(candidates.rows[lines].tolist()):
-            some = np.flatnonzero(known.words.row == row)
+            some = np.flatnonzero(past_outcomes.words.row == row)
             if len(some):
                 rank = before[place]
-                past[int(candidates.number[lines][place])] = _counted(known, some, rank)
+                past[int(candidates.number[lines][place])] = _counted(past_outcomes, some, rank)
     return past
 
 
@@ -341,12 +341,12 @@ def _ranks_before(candidates: Candidates) -> list[int | None]:
         np.delete(candidates.merged.ranks[numbers], CHANNEL_AT[Channel.ANSWERED], axis=1), axis=1
     )
     ranks = 1 + (plain[None, :] > plain[:, None]).sum(axis=1)
-    return [int(rank) if found else None for rank, found in zip(ranks.tolist(), ranked.tolist(), strict=True)]
+    return [int(rank) if is_ranked else None for rank, is_ranked in zip(ranks.tolist(), ranked.tolist(), strict=True)]
 
 
-def _counted(known: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
+def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
     """The words on one content, counted by who said them."""
-    words, good = known.words, known.words.good[some] > 0.5
+    words, good = past_outcomes.words, past_outcomes.words.good[some] > 0.5
     same = words.factor[some] == 1.0
     people = {
         (is_same, is_good): len(set(words.by[some][(same == is_same) & (good == is_good)].tolist()))
@@ -357,7 +357,7 @@ def _counted(known: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
     nearest = ""
     if not same.all():
         at = some[~same][int(np.argmax(words.factor[some][~same]))]
-        precedents = known.precedents
+        precedents = past_outcomes.precedents
         nearest = precedents.texts.get(precedents.questions[int(words.question[at])], "")
     return PastVerdicts(
         right=people[True, True],

@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
 from pipelines.retrieval.ranking.table import CHANNELS, Candidates, Flags, Floats, Ints, best_first
-from pipelines.retrieval.settings import DiversitySettings, FusionMode, RetrievalSettings
+from pipelines.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
 
 MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
@@ -49,7 +49,9 @@ def diverse(
     chosen = marginal(candidates, vectors, tuned) if learned else candidates
     if not tuned.represent:
         return chosen.head(ks)
-    counted = [learned or settings.channel_weights.get(channel, 0.0) > 0.0 for channel in CHANNELS]
+    # What was called right stands where its effects put it: who called it wrong since is not shown it again.
+    weighed = {channel for channel in SEARCHING if learned or settings.channel_weights[channel] > 0.0}
+    counted = [channel in weighed for channel in CHANNELS]
     return represented(chosen, ks, tuned, passes, np.array(counted))
 
 

@@ -98,7 +98,7 @@ def anchor_of(heading: str) -> str:
         >>> anchor_of("Where is the cache? (Linux)")
         'where-is-the-cache-linux'
     """
-    return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().casefold()).replace(" ", "-")
+    return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")
 
 
 def place_of(name: str, uris: Sequence[str], places: Places) -> str:

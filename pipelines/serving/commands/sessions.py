@@ -144,4 +144,4 @@ def _require_in_force(catalog: Catalog, partition: int, life: Life) -> None:
 
 def _observations(evidence: Evidence) -> float:
     """Mass of use of all contents, in observations: each verdict or choice once."""
-    return sum(evidence.usage.values()) / MICRO
+    return sum(micro for key, micro in evidence.usage.items() if key.content_hash) / MICRO

@@ -20,7 +20,7 @@ from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.simulation.study import headline
 from pipelines.evaluation.simulation.users import PAGE
-from pipelines.evaluation.simulation.wordings import look_alike, paraphrase
+from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
@@ -147,7 +147,7 @@ def _praised(world: _Class, queries: Sequence[JudgedQuery], rng: random.Random) 
     chosen = [rng.choice(answer.results[1:]).content_hash if len(answer.results) > 1 else None for answer in before]
     prior, texts = world.settings.priors.near, [query.text for query in queries]
     reworded = [paraphrase(text, prior, rng) for text in texts]
-    alike = [look_alike(text, rng.sample(texts, min(20, len(texts))), prior, rng) or text for text in texts]
+    alike = [near_miss(text, rng.sample(texts, min(20, len(texts))), prior, rng) or text for text in texts]
     plain = _places(world.ask(queries, _STRANGER, texts=alike), chosen)
     outcomes = []
     for number, who in enumerate(_PEOPLE, start=1):

@@ -88,7 +88,7 @@ def test_comparing_no_queries_is_refused() -> None:
 )
 def test_without_queries_the_weights_themselves_are_judged(moved: float, decision: Decision) -> None:
     """EVA-7: the share of the score that changed hands decides."""
-    verdict = judge_movement(weights(vector=0.5, usage=0.5), weights(vector=0.5 + moved, usage=0.5 - moved), MOVEMENT)
+    verdict = judge_movement(weights(vector=0.5, graph=0.5), weights(vector=0.5 + moved, graph=0.5 - moved), MOVEMENT)
     assert verdict.figures["movement"] == pytest.approx(moved)
     assert verdict.decision is decision
 

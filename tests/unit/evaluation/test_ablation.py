@@ -25,7 +25,7 @@ def test_everything_that_is_on_can_be_switched_off() -> None:
     features = {feature.name: feature.without(base) for feature in features_of(base)}
     assert {f"channel {channel.value}" for channel in base.channels} <= features.keys()
     assert {f"signal {signal.value}" for signal in Signal} <= features.keys()
-    assert {"mpab_factor", "complete_scores", "learned fusion (instead rrf)"} <= features.keys()
+    assert {"effects", "mpab_factor", "complete_scores", "learned fusion (instead rrf)"} <= features.keys()
     assert all(off != base for off in features.values())
     assert features["mpab_factor"].mpab_factor == 0.0
     assert features["diversity.duplicate_cosine"].diversity.duplicate_cosine > 1.0  # no cosine reaches it
@@ -38,7 +38,7 @@ def test_what_is_off_already_is_no_feature() -> None:
     bare = settings(channels=["dense"], fusion="rrf", complete_scores=False, mpab_factor=0.0)
     names = {feature.name for feature in features_of(bare)}
     assert not {"channel dense", "complete_scores", "mpab_factor", "signal vector"} & names
-    assert "signal usage" not in {feature.name for feature in features_of(settings(without_signals=["usage"]))}
+    assert "signal trust" not in {feature.name for feature in features_of(settings(without_signals=["trust"]))}
 
 
 def runs() -> dict[str, dict[str, dict[str, float]]]:

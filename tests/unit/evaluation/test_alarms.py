@@ -33,8 +33,8 @@ def unseen_word(number: int) -> LoggedQuery:
     return a_logged(number, [a_result(f"x{number}")], heads={"lexical": [("named", 9.0), ("other", 1.0)]})
 
 
-def kept_first_by_usage(number: int) -> LoggedQuery:
-    used = a_result(f"used {number}", 0.6, parts={"vector": 0.2, "usage": 0.4})
+def first_by_what_came_of_it(number: int) -> LoggedQuery:
+    used = a_result(f"used {number}", 0.6, parts={"vector": 0.2, "content": 0.4})
     return a_logged(number, [used, a_result(f"x{number}", 0.5, rank=2)])
 
 
@@ -64,7 +64,7 @@ def by_trigger_alone(number: int) -> LoggedQuery:
 
 FAILURES: dict[str, Callable[[int], LoggedQuery]] = {
     "keyword_blindness": unseen_word,
-    "popularity_loop": kept_first_by_usage,
+    "popularity_loop": first_by_what_came_of_it,
     "cold_start": new_is_left_out,
     "context_drift": another_kind,
     "channel_collapse": one_channel,

@@ -68,6 +68,12 @@ WRONG = {
     "a reference to nothing": (value(type="reference"), "invalid"),
     "a retrieval of nothing": (value(type="retrieval", content_hashes=[]), "invalid"),
     "an inclusion of what is no content": (value(type="inclusion", content_hashes=["a.md"]), "invalid"),
+    "a correction of no question": (value(type="correction", uri="a.md", query_id=None), "invalid"),
+    "a correction of two questions": (value(type="correction", uri="a.md", question="how?"), "invalid"),
+    "a correction of no content": (value(type="correction"), "invalid"),
+    "a correction of two contents": (value(type="correction", uri="a.md", content_hash=HASHES[0]), "invalid"),
+    "a correction of nowhere": (value(type="correction", uri=""), "invalid"),
+    "a correction in words": (value(type="correction", uri="a.md", right="yes"), "invalid"),
     "a review of no domain": (value(type="review", confidence=0.5, good=True), "invalid"),
     "a confidence in percent": (value(type="review", domain="code", confidence=72, good=True), "invalid"),
     "an age below zero": (value(type="accuracy", domain="code", age_hours=-1.0, accurate=True), "invalid"),
@@ -112,8 +118,8 @@ def test_the_producer_side_refuses_what_the_updater_would() -> None:
 
 def test_every_event_type_has_its_name() -> None:
     """FBK-1: the names on the topic are those of the specification."""
-    asked = """impression retrieval inclusion reference success explicit selection review accuracy model_quality trust
-        session lesson_outcome"""
+    asked = """impression retrieval inclusion reference success explicit selection correction review accuracy
+        model_quality trust session lesson_outcome"""
     assert set(EVENT_TYPES) == set(asked.split()) == {json.loads(encode(event))["type"] for event in EVENTS}
 
 
@@ -132,9 +138,21 @@ def test_events_of_the_first_schema_are_read_as_ever() -> None:
     ]
 
 
+def test_events_of_the_second_schema_are_read_as_ever() -> None:
+    """FBK-2: one of every type as weft wrote it under schema 2; no question is known of it, and no precedent."""
+    recorded = (RECORDED / "events_schema_2.jsonl").read_bytes().splitlines()
+    for line in recorded:
+        said, read = json.loads(line), json.loads(encode(decode(line, max_bytes=LIMIT)))
+        assert said["schema"] == 2
+        assert {key: read[key] for key in said if key != "results"} == {k: v for k, v in said.items() if k != "results"}
+    shown = next(event for event in (decode(line, max_bytes=LIMIT) for line in recorded) if type(event) is Impression)
+    assert shown.question is None
+    assert {result.precedent for result in shown.results} == {None}
+
+
 def test_an_event_that_names_no_schema_is_of_the_newest() -> None:
     """FBK-2: and one that was written for the first may be of a type that came later."""
-    assert decode(value(), max_bytes=LIMIT).schema == 2
+    assert decode(value(), max_bytes=LIMIT).schema == 3
     assert decode(value(type="success", schema=1), max_bytes=LIMIT).schema == 1
 
 

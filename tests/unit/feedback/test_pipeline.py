@@ -34,6 +34,7 @@ from tests.support.feedback_events import (
     success,
 )
 from tests.support.feedback_source import FakeLog, FakeSource
+from tests.support.words_spoken import side_of
 
 DAY = NOON // 86_400_000
 WINDOW = round(RULES.time.window_s * 1000)
@@ -70,12 +71,15 @@ def masses(evidence: Evidence, parameter: str) -> dict[str, int]:
 
 
 def test_feedback_meets_its_impression(tmp_path: Path) -> None:
-    """FBK-4: s = 0.5 and a good outcome of weight 1 is half a unit for and half against, on the event's day."""
+    """FBK-4, LRN-18: s = 0.5 and a good outcome of weight 1 is half a unit for and half against, on the event's day.
+
+    It is a word on the content, too, since noon, of a result that was shown with a score of a half.
+    """
     report, evidence = after(tmp_path, [impression(), explicit(1.0, 1)])
     assert fates(report) == (2, 0, 0, 0)
     assert masses(evidence, "signal.vector.good") == {"for": 500_000, "against": 500_000}
     assert {(key.day, key.content_hash, key.bin): n for key, n in evidence.usage.items()} == {
-        (DAY, HASHES[1], "positive"): 1_000_000
+        (DAY, HASHES[1], "verdict:good:43200000:50"): 1_000_000
     }
 
 
@@ -120,8 +124,8 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
         *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson", "speaker")
     }
-    uses = {"positive", "negative", "retrieval", "inclusion", "reference", "inaccurate"}
-    assert {key.bin for key in evidence.usage} == uses
+    uses = {"retrieval", "inclusion", "reference", "inaccurate"}
+    assert {side_of(key.bin) for key in evidence.usage} == {"positive", "negative", *uses, "question:how?"}
 
 
 def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from pipelines.domain.events import Attribution, Explicit, Impression, Selection
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from pipelines.feedback.events.codec import EVENT_TYPES
-from pipelines.feedback.events.producer import FeedbackProducer
-from tests.support.feedback_events import HASHES, NOON, RULES
+from pipelines.feedback.events.producer import FeedbackProducer, impression_of
+from tests.support.feedback_events import HASHES, NOON, RULES, stamp
 from tests.support.feedback_publisher import MemoryPublisher
 
 
@@ -86,6 +86,14 @@ def test_an_answer_becomes_its_impression() -> None:
     assert [one.signals for one in sent.results] == [{"vector": 1.0, "trust": 0.5}, {"vector": 0.25, "trust": 0.5}]
 
 
+@pytest.mark.parametrize(("characters", "text"), [(0, None), (3, "how"), (2, "ho")])
+def test_a_questions_text_goes_along_as_far_as_it_may(characters: int, text: str | None) -> None:
+    """LRN-19: near questions are told by it; 0 keeps it private, and its hash alone goes."""
+    sent = impression_of(an_answer(a_query()), question_characters=characters, **stamp("e"))
+    assert sent.question == text
+    assert sent.query_hash == hashlib.sha256(b"how").hexdigest()
+
+
 def test_feedback_carries_what_joins_it_to_its_impression() -> None:
     """FBK-1: session and query id."""
     publisher, query = MemoryPublisher(), a_query()
@@ -115,6 +123,7 @@ def test_there_is_a_method_for_every_type() -> None:
         producer.success(query, response="so"),
         producer.explicit(query, 1.0),
         producer.selection(query, HASHES[1], 1),
+        producer.correction(query, right=False, uri="a.md#how"),
         producer.review("s1", code, confidence=0.5, good=True, principal="ada", agent="coder"),
         producer.accuracy("s1", code, age_hours=48.0, accurate=False, principal="ada", content_hash=HASHES[1]),
         producer.model_quality("s1", "small", turn=7, quality=0.5, principal="ada"),
@@ -126,12 +135,15 @@ def test_there_is_a_method_for_every_type() -> None:
     assert [event.event_id for event in events] == sent
     assert {type(event) for event in events} == set(EVENT_TYPES.values())
     assert set(publisher.keys) == {b"s1"}
-    assert {(event.session_id, event.principal, event.ts) for event in events} == {("s1", "ada", NOON)}
+    assert {(event.session_id, event.principal) for event in events} == {("s1", "ada")}
+    assert [event.ts - NOON for event in events] == list(range(len(events)))  # no two words at one time
     told = {type(event).__name__: event for event in events}
     assert told["Retrieval"].content_hashes == (HASHES[2],)
     assert told["Inclusion"].content_hashes == (HASHES[1],)
     assert (told["Reference"].content_hashes, told["Reference"].match) == ((HASHES[1],), 0.5)
     assert told["Success"].response == "so"
+    correction = told["Correction"]
+    assert (correction.question, correction.uri, correction.right) == (query.text, "a.md#how", False)
     assert (told["Review"].domain, told["Review"].agent, told["Review"].confidence) == (code, "coder", 0.5)
     assert (told["Accuracy"].age_hours, told["Accuracy"].accurate) == (48.0, False)
     assert (told["ModelQuality"].model, told["ModelQuality"].turn, told["ModelQuality"].quality) == ("small", 7, 0.5)

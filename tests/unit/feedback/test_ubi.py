@@ -144,7 +144,7 @@ def test_a_query_without_a_text_is_of_no_question(asked: str | None, tmp_path: P
     if asked == "absent":
         del shown["user_query"]
     usage = learned(tmp_path, shown, event("purchase", rank=2))
-    assert {(key.content_hash, key.bin, key.question) for key in usage} == {(HASHES[2], "positive", "")}
+    assert {(key.content_hash, key.bin, key.question) for key in usage} == {(HASHES[2], "verdict:good:43200000:-", "")}
     asked_for = learned(tmp_path / "asked", query(), event("purchase", rank=2))
     assert {key.question for key in asked_for} == {question_of("how to retry")}
     assert list(usage.values()) == list(asked_for.values())

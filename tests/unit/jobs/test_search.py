@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 from jobs import search
 from pipelines.domain.errors import SourceError
@@ -15,6 +16,7 @@ from pipelines.domain.events import MOST_SHOWN, Impression
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
 from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.retrieval.answer.reasons import difference, sentence_of
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
@@ -98,3 +100,24 @@ def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out
     assert printed.count("[/b] :key:") >= 3
     assert not {"\x1b", "\x07"} & set(printed)
+
+
+def test_two_results_are_set_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-18: the greatest difference first, a sentence each, and last by how much their scores differ."""
+    answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
+    search.show(answer, explain=False, why=(1, 2))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    one, other = answer.results
+    apart = difference(one, other)
+    name, amount = apart[0]
+    heading = lines.index(["1", "over", "2", "because"])
+    assert lines[heading + 1] == [*name.split("_"), f"{amount:+.4f}", "1:", *sentence_of(name).split()]
+    assert lines[heading + 1 + len(apart)] == ["score", f"{one.score - other.score:+.4f}"]
+
+
+@pytest.mark.parametrize("ranks", [(1, 3), (0, 1)])
+def test_ranks_that_are_not_shown_are_named(ranks: tuple[int, int]) -> None:
+    """RET-18."""
+    answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
+    with pytest.raises(typer.BadParameter, match=r"expected ranks from 1 to 2, found [03]"):
+        search.show(answer, explain=False, why=ranks)

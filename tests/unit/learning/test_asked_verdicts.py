@@ -123,7 +123,7 @@ def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> N
 def test_what_was_known_of_a_question_says_nothing_about_matches() -> None:
     """RET-15: where the same was asked before, results stand there for that."""
     tally, match = Tally(), MatchFeatures(dense=0.62, lexical=0.33)
-    known = shown(3, match=match, asked=0.02, signals={"vector": 0.5, "precedent": 0.5})
+    known = shown(3, match=match, asked=0.02, signals={"vector": 0.5}, precedent=0.5)
     for judged in (ASKED_FOR, VOLUNTEERED):
         tally.note(known, UNDER, day=DAY, good=True, weight=1.0, judged=judged)
     assert not {key.parameter for key in tally.freeze().counts} & {MATCH, ASKED}

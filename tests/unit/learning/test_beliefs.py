@@ -76,9 +76,9 @@ def test_a_constant_signal_is_believed_to_say_nothing_however_rare_good_outcomes
 
 def test_where_no_signal_agrees_the_priors_rank() -> None:
     """LRN-4: agreement below one half is floored at weight 0; all at 0 falls back to the stated weights."""
-    evidence = _outcome(good=True, vector=0.1, usage=0.1, weight=500.0)
-    evidence += _outcome(good=False, vector=0.9, usage=0.9, weight=500.0)
-    weights = read_beliefs(PRIORS, evidence, now=0.0).weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.USAGE])
+    evidence = _outcome(good=True, vector=0.1, graph=0.1, weight=500.0)
+    evidence += _outcome(good=False, vector=0.9, graph=0.9, weight=500.0)
+    weights = read_beliefs(PRIORS, evidence, now=0.0).weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.GRAPH])
     assert weights[Signal.VECTOR].mean == pytest.approx(0.35 / (0.35 + 0.15))
 
 
@@ -97,7 +97,7 @@ def test_intervals_narrow_with_evidence() -> None:
 def test_the_interval_holds_nine_of_ten_sampled_weights() -> None:
     """LRN-4, LRN-11: intervals and Thompson samples come from one posterior."""
     beliefs = read_beliefs(PRIORS, _outcome(good=True, vector=0.8, lexical=0.4, weight=20.0), now=0.0)
-    scope, active = Scope(Domain.CODE), [Signal.VECTOR, Signal.LEXICAL, Signal.USAGE]
+    scope, active = Scope(Domain.CODE), [Signal.VECTOR, Signal.LEXICAL, Signal.GRAPH]
     rng = np.random.default_rng(1)
     drawn = [beliefs.sampled_weights(scope, active, rng)[Signal.VECTOR] for _ in range(2000)]
     belief = beliefs.weights(scope, active)[Signal.VECTOR]
@@ -154,12 +154,15 @@ def test_no_active_signal_is_refused() -> None:
 def test_usage_follows_outcomes_and_forgets_within_weeks() -> None:
     """FBK-6: Beta(2 + good, 2 + bad), a week halves what was counted."""
     good = _outcome(weight=4.0)
-    assert read_beliefs(PRIORS, Evidence(), now=0.0).usage([ONE, OTHER]).tolist() == [0.5, 0.5]
-    assert read_beliefs(PRIORS, good, now=0.0).usage([OTHER, ONE]).tolist() == [0.5, (2 + 4) / (4 + 4)]
-    assert read_beliefs(PRIORS, good, now=7 * DAY).usage([ONE]).tolist() == [(2 + 2) / (4 + 2)]
-    mixed = good + _outcome(good=False, weight=8.0)
-    assert read_beliefs(PRIORS, mixed, now=0.0).usage([ONE]).tolist() == [(2 + 4) / (4 + 12)]
-    assert read_beliefs(PRIORS, mixed, now=0.0).usage([]).shape == (0,)
+
+    def usage(evidence: Evidence, *hashes: ContentHash, now: float = 0.0) -> list[float]:
+        return read_beliefs(PRIORS, evidence, now=now).content_signals(hashes).usage.tolist()
+
+    assert usage(Evidence(), ONE, OTHER) == [0.5, 0.5]
+    assert usage(good, OTHER, ONE) == [0.5, (2 + 4) / (4 + 4)]
+    assert usage(good, ONE, now=7 * DAY) == [(2 + 2) / (4 + 2)]
+    assert usage(good + _outcome(good=False, weight=8.0), ONE) == [(2 + 4) / (4 + 12)]
+    assert usage(good) == []
 
 
 def test_freshness_is_the_mean_of_the_decay_and_not_the_decay_of_the_mean() -> None:

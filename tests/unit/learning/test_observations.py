@@ -109,6 +109,7 @@ class Seen(NamedTuple):
     made: MadeBy | None = None
     rank: int = 1
     match: MatchFeatures | None = None
+    precedent: float | None = None
 
 
 def noted(result: Seen, page: Sequence[Seen], *, good: bool = True) -> dict[str, float]:
@@ -144,16 +145,15 @@ def test_what_a_whole_page_has_in_common_moves_no_signal_for_or_against() -> Non
         assert noted(page[0], page, good=good)[f"signal.vector.{kind}"] == 0.5
 
 
-@pytest.mark.parametrize(("precedents", "left"), [((0.5, 0.5), 1.0), ((0.75, 0.5), 0.5), ((0.625, 0.125), 0.25)])
-def test_what_precedent_put_in_order_tells_less_of_other_signals(precedents: tuple[float, float], left: float) -> None:
-    """LRN-4: as far as the page was left open; precedent itself counts in full."""
+@pytest.mark.parametrize(("precedents", "left"), [((0.5, None), 1.0), ((0.75, 0.5), 0.5), ((0.625, 0.125), 0.25)])
+def test_what_precedent_put_in_order_tells_less_of_signals(precedents: tuple[float, float], left: float) -> None:
+    """LRN-4: as far as the page was left open; what came of the content itself counts in full."""
     page = [
-        Seen({"vector": value, "usage": 0.5, "precedent": told})
+        Seen({"vector": value, "graph": 0.5}, precedent=told)
         for value, told in zip((0.75, 0.25), precedents, strict=True)
     ]
     found = noted(page[0], page)
     assert found["signal.vector.good"] == pytest.approx(0.75 * left, abs=1e-6)
     assert found["product.vector.vector.good"] == pytest.approx(0.75**2 * left, abs=1e-6)
-    assert found["signal.usage.good"] == pytest.approx(0.5 * left, abs=1e-6)
-    assert found["signal.precedent.good"] == pytest.approx(0.5 + precedents[0] - sum(precedents) / 2, abs=1e-6)
+    assert found["signal.graph.good"] == pytest.approx(0.5 * left, abs=1e-6)
     assert noted(page[0], ())["signal.vector.good"] == 0.75  # not compared: as it is

@@ -26,14 +26,14 @@ NOW = DAY * 86_400.0
 ALL = frozenset(Signal)
 
 
-def usage(
+def linked(
     value: float, weight: float, *, day: int = DAY, agent: str = "*", intent: str = "*", good: bool = True
 ) -> Evidence:
     return outcome_evidence(
         day=day,
         scope=Scope(Domain.CODE, agent=agent),
         intent=intent,
-        signals={"usage": value},
+        signals={"graph": value},
         score=0.5,
         content_hash=ContentHash("a" * 64),
         good=good,
@@ -53,20 +53,22 @@ def test_a_day_counts_up_to_its_cap() -> None:
     """LRN-3: a thousand identical events of one source count as the cap."""
     shares = trusted_shares(daily((5 * BOUNDS.daily_cap, 0.0), (20.0, 0.0)), BOUNDS, daily_cap=BOUNDS.daily_cap)
     assert shares.tolist() == [0.2, 1.0]
-    cap, flood = (read_beliefs(PRIORS, usage(1.0, times * BOUNDS.daily_cap, agent="one"), now=NOW) for times in (1, 50))
+    cap, flood = (
+        read_beliefs(PRIORS, linked(1.0, times * BOUNDS.daily_cap, agent="one"), now=NOW) for times in (1, 50)
+    )
     scope = Scope(Domain.CODE, agent="one")
-    assert flood.weights(scope, ALL)[Signal.USAGE].mean == pytest.approx(cap.weights(scope, ALL)[Signal.USAGE].mean)
+    assert flood.weights(scope, ALL)[Signal.GRAPH].mean == pytest.approx(cap.weights(scope, ALL)[Signal.GRAPH].mean)
 
 
 def test_a_flood_spread_over_days_counts_up_to_the_effective_cap() -> None:
     """LRN-3: drift protection: the surplus blends back to the prior."""
     shares = capped_share(np.array([0.0, 10.0, 8000.0]), 2000.0)
     assert shares.tolist() == [1.0, 1.0, 0.25]
-    days = Evidence.sum(usage(1.0, BOUNDS.daily_cap, day=day, agent="one") for day in range(DAY - 20, DAY + 1))
+    days = Evidence.sum(linked(1.0, BOUNDS.daily_cap, day=day, agent="one") for day in range(DAY - 20, DAY + 1))
     agreement = read_agreement(PRIORS, days, DAY)
     for scope in (Scope(Domain.CODE), Scope(Domain.CODE, agent="one")):
         posterior = agreement.posterior(agreement.node(scope))
-        place = SIGNALS.index(Signal.USAGE)
+        place = SIGNALS.index(Signal.GRAPH)
         strength = float(posterior.a[place, 0] + posterior.b[place, 0])
         assert strength <= BOUNDS.effective_cap + PRIORS.pooling.maximum
     assert float(posterior.n_effective[place]) >= BOUNDS.effective_cap
@@ -91,7 +93,7 @@ def test_nothing_is_out_of_character_before_there_is_any() -> None:
 
 def test_bounds_hold_on_read_alone() -> None:
     """LRN-3, ARC-1: merging floods is still addition; what counts is decided when it is read."""
-    flood = usage(1.0, 10 * BOUNDS.daily_cap)
+    flood = linked(1.0, 10 * BOUNDS.daily_cap)
     (found, _), discount = gathered(flood + flood, BOUNDS), Discount(DAY, 30.0)
     assert sum((flood + flood).usage.values()) == round(20 * BOUNDS.daily_cap) * MICRO
     counted = found.observed(np.zeros(len(found.paths), dtype=np.int64), 1, discount)
@@ -101,7 +103,7 @@ def test_bounds_hold_on_read_alone() -> None:
 def test_an_intent_multiplies_the_odds_of_agreement_in_its_domain() -> None:
     """LRN-5: a signal that speaks truer under an intent weighs more there, for every agent; elsewhere nothing moves."""
     evidence = Evidence.sum(
-        usage(value, 100.0, intent=intent, agent=agent, good=good)
+        linked(value, 100.0, intent=intent, agent=agent, good=good)
         for intent, rate in (("debug", 0.85), ("browse", 0.55))
         for agent in ("one", "two")
         for good, value in ((True, rate), (False, 1.0 - rate))
@@ -109,7 +111,7 @@ def test_an_intent_multiplies_the_odds_of_agreement_in_its_domain() -> None:
     beliefs = read_beliefs(PRIORS, evidence, now=NOW)
 
     def weight(intent: str, agent: str = "one", domain: Domain = Domain.CODE) -> float:
-        return beliefs.weights(Scope(domain, agent=agent, intent=intent), ALL)[Signal.USAGE].mean
+        return beliefs.weights(Scope(domain, agent=agent, intent=intent), ALL)[Signal.GRAPH].mean
 
     assert weight("browse") < weight("*") < weight("debug")
     assert weight("debug", "unseen") > weight("*", "unseen")
@@ -121,12 +123,12 @@ def test_an_intent_multiplies_the_odds_of_agreement_in_its_domain() -> None:
 
 def test_the_strength_of_a_belief_is_not_changed_by_an_intent() -> None:
     """LRN-5: a modifier moves the mean; a + b stays."""
-    evidence = usage(0.9, 50.0, intent="debug") + usage(0.5, 50.0, intent="browse")
+    evidence = linked(0.9, 50.0, intent="debug") + linked(0.5, 50.0, intent="browse")
     agreement = read_agreement(PRIORS, evidence, DAY)
     node = agreement.node(Scope(Domain.CODE))
     plain, debug = agreement.posterior(node), agreement.posterior(node, "debug")
     assert debug.a + debug.b == pytest.approx(plain.a + plain.b)
     odds = (debug.a / debug.b) / (plain.a / plain.b)
-    place = SIGNALS.index(Signal.USAGE)
+    place = SIGNALS.index(Signal.GRAPH)
     assert odds[place, 0] > 1.0
     assert np.delete(odds, place, axis=0) == pytest.approx(np.ones((len(SIGNALS) - 1, 2)))

@@ -11,7 +11,8 @@ from pipelines.domain.ids import ContentHash
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.families.beta import Beta
-from pipelines.learning.observe.usage import NEVER, ContentSignals, Usage, read_usage
+from pipelines.learning.observe.usage import NEVER, ContentSignals, read_usage
+from pipelines.learning.observe.verdicts import VerdictBin
 from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
@@ -97,53 +98,33 @@ def test_being_retrieved_lowers_the_score_and_nothing_raises_it() -> None:
     assert signals(used({"retrieval": 50.0, "negative": 5.0})).usage[0] < prior
 
 
-def test_searches_read_the_same_table() -> None:
-    """FBK-6: the usage signal is the table's score."""
+def test_verdicts_on_one_result_are_outcomes_like_others() -> None:
+    """FBK-6: right ones are good, wrong ones bad, each with the weight it was given."""
+    good, bad = VerdictBin(True, 5, 0.5).name, VerdictBin(False, 9, None).name
+    found = signals(used({good: 1.0, bad: 0.5, "positive": 2.0, "question:how?": 9.0}))
+    assert (found.positive[0], found.negative[0]) == (3.0, 0.5)
+
+
+def test_beliefs_read_the_same_table() -> None:
+    """FBK-6: a row per content, whoever reads."""
     evidence = used({"positive": 3.0}) + used({"negative": 1.0}, content=OTHER)
-    read = read_beliefs(PRIORS, evidence, now=TODAY * 86_400.0)
-    assert read.usage([ONE, NOBODY]).tolist() == read.content_signals([ONE, NOBODY]).usage.tolist()
-
-
-def test_what_came_of_a_question_is_told_apart_from_what_came_of_others() -> None:
-    """FBK-6, LRN-4: usage leaves out the question that is asked; precedents are that question's alone."""
-    evidence = Evidence.sum(
-        [
-            used({"positive": 3.0, "negative": 1.0}, question="how"),
-            used({"positive": 1.0, "negative": 2.0}, question="why"),
-            used({"negative": 2.0}, content=OTHER, question="why"),
-            used({"positive": 0.5, "inclusion": 9.0}),
-        ]
-    )
-    read = read_usage(PRIOR, evidence, TODAY)
-
-    def mean(good: float, bad: float) -> float:
-        return (PRIOR.positive + good) / (PRIOR.positive + PRIOR.negative + good + bad)
-
-    of = (ONE, OTHER, NOBODY)
-    assert read.means(of, "how") == pytest.approx([mean(1.5, 2.0), mean(0.0, 2.0), mean(0.0, 0.0)])
-    assert read.means(of, "why") == pytest.approx([mean(3.5, 1.0), mean(0.0, 0.0), mean(0.0, 0.0)])
-    assert read.means(of, "when").tolist() == read.means(of).tolist() == read.signals(of).usage.tolist()
-    assert read.precedents(of, "how") == pytest.approx([mean(3.0, 1.0), mean(0.0, 0.0), mean(0.0, 0.0)])
-    assert read.precedents(of, "why") == pytest.approx([mean(1.0, 2.0), mean(0.0, 2.0), mean(0.0, 0.0)])
-    assert read.precedents(of, "when").tolist() == read.precedents((), "how").tolist() + [mean(0.0, 0.0)] * 3
-    assert [read.knows(question) for question in ("how", "why", "when", "")] == [True, True, False, False]
+    read = read_beliefs(PRIORS, evidence, now=TODAY * 86_400.0).content_signals([ONE, NOBODY])
+    assert read.usage.tolist() == signals(evidence, of=(ONE, NOBODY)).usage.tolist()
 
 
 def test_one_principal_counts_once_whatever_it_asks() -> None:
-    """LRN-3, FBK-11: the cap holds over all of its questions together, and each bears its share of it."""
+    """LRN-3, FBK-11: the cap holds over all of its questions together."""
     evidence = Evidence.sum(used({"positive": 30.0}, question=each, principal="ada") for each in ("how", "why", "when"))
-    read, cap = read_usage(PRIOR, evidence, TODAY), PRIOR.principal_cap
-    assert read.signals((ONE,)).positive[0] == pytest.approx(cap)
-    a, b = PRIOR.positive, PRIOR.negative
-    assert read.precedents((ONE,), "how")[0] == pytest.approx((a + cap / 3) / (a + b + cap / 3))
-    assert read.means((ONE,), "how")[0] == pytest.approx((a + 2 * cap / 3) / (a + b + 2 * cap / 3))
+    assert signals(evidence).positive[0] == pytest.approx(PRIOR.principal_cap)
 
 
 keys = st.builds(
     UsageKey,
     st.integers(TODAY - 30, TODAY),
     st.sampled_from([ONE, OTHER]),
-    st.sampled_from(["positive", "negative", "retrieval", "inclusion", "reference", "of a later version"]),
+    st.sampled_from(
+        ["positive", "negative", "retrieval", "inclusion", "reference", "of a later version", "verdict:bad:00000007:-"]
+    ),
     st.sampled_from(["", "ada"]),
     st.sampled_from(["", "how", "why"]),
 )
@@ -157,8 +138,5 @@ def test_the_order_of_masses_changes_no_bit(masses: dict[UsageKey, int], rng: ob
     one, two = (read_usage(PRIOR, Evidence(usage=dict(each)), TODAY) for each in (masses.items(), shuffled))
     for name in ContentSignals.__slots__:
         assert np.array_equal(*(getattr(each.signals([ONE, OTHER, NOBODY]), name) for each in (one, two)))
-    for question in ("how", "why", "when", ""):
-        for read in (Usage.means, Usage.precedents):
-            said = [read(each, [ONE, OTHER, NOBODY], question) for each in (one, two)]
-            assert np.array_equal(*said)
-            assert ((said[0] > 0.0) & (said[0] < 1.0)).all()
+        said = one.signals([ONE, OTHER, NOBODY]).usage
+        assert ((said > 0.0) & (said < 1.0)).all()

@@ -12,7 +12,7 @@ from msgspec import structs
 from jobs.search import show
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Answer, Channel, Signal
+from pipelines.domain.ranking import Answer, Channel
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.producer import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
@@ -193,6 +193,6 @@ def test_nearness_decides_where_tokens_are_compared() -> None:
 def test_nobody_is_asked_where_the_same_was_asked_before() -> None:
     """RET-15: precedents brought the right results there, so that how well they match says less."""
     results = asked("red apple", ask=0.0).results
-    known = [structs.replace(one, signals={**one.signals, Signal.PRECEDENT: 0.5}) for one in results]
+    known = [structs.replace(one, precedent=0.5) for one in results]
     assert any(one.asked for one in asking(results, QueryId("q"), 1.0))
     assert not any(one.asked for one in asking(known, QueryId("q"), 1.0))

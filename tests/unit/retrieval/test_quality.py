@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import ContentHash, question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
@@ -133,28 +131,6 @@ def test_what_lies_near_the_sessions_questions_says_so() -> None:
     answer = searcher.search(a_query("red", memory=memory))  # type: ignore[attr-defined]
     near = {result.uris[0]: result.signals[Signal.SESSION] for result in answer.results}
     assert near["a"] > max(near["b"], near["c"])
-
-
-class Remembered(EvenBeliefs):
-    """Knows what came of one question."""
-
-    def asked_before(self, question: str) -> bool:
-        return question == question_of("red apple")
-
-    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
-        return np.linspace(0.2, 0.9, len(hashes))
-
-
-def test_what_came_of_the_same_question_speaks_for_it_and_for_no_other() -> None:
-    """RET-13: precedent is weighed where the same was asked before, in whatever case, and is silent elsewhere."""
-    searcher = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]}))
-    plain = searcher.search(a_query("red apple"))
-    object.__setattr__(searcher.snapshot, "beliefs", Remembered())
-    known, other = (searcher.search(a_query(text)) for text in ("Red  apple", "red apples"))
-    assert {result.signals[Signal.PRECEDENT] for result in known.results} == {0.2, 0.9}
-    assert all(Signal.PRECEDENT in {part.name for part in result.contributions} for result in known.results)
-    assert all(Signal.PRECEDENT not in result.signals for result in (*other.results, *plain.results))
-    assert len(known.results[0].contributions) == len(plain.results[0].contributions) + 1
 
 
 def test_results_given_before_can_be_left_out_or_lowered() -> None:

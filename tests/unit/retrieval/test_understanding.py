@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY, Channel, Signal
+from pipelines.domain.ranking import ANY, Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, QueryType, Shift
 from pipelines.indexes.graph.graph import EdgeKind
@@ -25,9 +25,18 @@ from pipelines.retrieval.query.understanding import (
     shift_of,
     usage_share,
 )
+from pipelines.retrieval.ranking.effects import CONTENT
 from pipelines.retrieval.ranking.final_score import ACROSS
 from pipelines.retrieval.snapshot.documents import GenerationFacts
-from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+from tests.support.retrieval_fakes import (
+    MemoryGeneration,
+    MemoryGraph,
+    a_query,
+    a_searcher,
+    having_said,
+    settings,
+)
+from tests.support.words_spoken import a_word
 
 TUNED = settings().understanding
 FRUIT = MemoryGeneration(
@@ -439,17 +448,11 @@ def test_the_memory_keeps_the_last_queries_alone() -> None:
     assert shift_of(unit(1, 0, 0), memory, TUNED.shift) is None
 
 
-def test_after_a_change_of_topic_usage_counts_less_and_the_search_widens() -> None:
+def test_after_a_change_of_topic_what_came_of_contents_counts_less_and_the_search_widens() -> None:
     """RET-6: through the whole search; the same query within its topic is as it was."""
-
-    class Used(type(a_searcher(FRUIT).snapshot.beliefs)):  # type: ignore[misc]
-        def usage(self, hashes: object, question: str) -> np.ndarray:
-            return np.full(len(hashes), 0.9)  # type: ignore[arg-type]
-
-    searcher = a_searcher(
-        FRUIT, depth=2, **understanding(shift={"distance": 0.5, "usage_share": 0.25, "widening": 2.0})
-    )
-    object.__setattr__(searcher.snapshot, "beliefs", Used())
+    tuned = understanding(shift={"distance": 0.5, "usage_share": 0.25, "widening": 2.0})
+    said = [a_word(each, "what else is there", "ada") for each in FRUIT.contents]
+    searcher = having_said(a_searcher(FRUIT, depth=2, **tuned), *said)
     memory = SessionMemory()
     for text in ("apple pie", "apple tart", "apple"):
         memory = searcher.search(a_query(text, memory=memory)).memory or memory
@@ -457,9 +460,12 @@ def test_after_a_change_of_topic_usage_counts_less_and_the_search_widens() -> No
     same, other = (searcher.search(a_query(text, memory=memory)) for text in ("red apple pie", "banana bread"))
     assert [answer.understanding.shift.happened for answer in (same, other)] == [False, True]  # type: ignore[union-attr]
     second = searcher.search(a_query("banana bread", memory=other.memory))
-    assert second.results[0].signals[Signal.USAGE] == pytest.approx(0.5 + 0.25 * (0.9 - 0.5))
-    assert same.results[0].signals[Signal.USAGE] == pytest.approx(0.9)
-    assert other.results[0].signals[Signal.USAGE] == pytest.approx(0.5 + 0.25 * (0.9 - 0.5))
+    before, after, still = (
+        [part.value for result in answer.results for part in result.contributions if part.name == CONTENT][:2]
+        for answer in (same, other, second)
+    )
+    assert after == still == pytest.approx([0.25 * value for value in before])
+    assert min(before) > 0.0
     assert len(other.results) > len(searcher.search(a_query("banana bread")).results)
 
 

@@ -1,0 +1,143 @@
+"""LRN-19: outcomes under one question count for another as far as it asks the same in other words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.domain.ids import question_of
+from pipelines.retrieval.query.near import Lexicon, QuestionIndex, Wording, near_factor
+from tests.support.retrieval_fakes import WordEncoder
+from tests.support.words_spoken import PRIORS, a_word, precedents_of
+
+PRIOR = PRIORS.near
+LEXICON = Lexicon(PRIOR)
+CLOSE = 0.9  # the cosine of all pairs here: by it alone none could be told from another
+PARAPHRASES = [
+    ("how do I remove a virtual environment", "delete a venv"),
+    ("what is the default timeout of a request", "default request timeout"),
+    ("how to install a package from a lockfile", "installing packages from a lock file"),
+    ("list all installed packages", "show every installed package"),
+    ("How can I turn off the cache?", "disabling the cache"),
+    ("which folder holds the logs", "the directory that holds the logs"),
+    ("what causes this error", "the reason of this failure"),
+    ("how is an environment variable set", "specify an env var"),
+    ("where do I find the settings of the server", "where are the server settings located"),
+    ("does smoking raise the risk of cancer", "smoking increases cancer risk"),
+    ("how do I sign in on the command line", "cli login"),
+    ("what happens when the broker is killed while it writes", "a broker dies in the middle of a write"),
+]
+LOOK_ALIKES = [
+    ("enable the cache", "disable the cache"),
+    ("how to install python 3.11", "how to install python 3.12"),
+    ("retry with a timeout", "retry without a timeout"),
+    ("convert csv to json", "convert json to csv"),
+    ("where is the cache stored", "when is the cache stored"),
+    ("how long is a token valid", "how often is a token valid"),
+    ("add a dependency", "remove a dependency"),
+    ("is the index locked", "is the index unlocked"),
+    ("set the proxy for git", "set the proxy for pip"),
+    ("encode a url", "decode a url"),
+    ("the highest score of a query", "the lowest score of a query"),
+    ("what is allowed in a name", "what isn't allowed in a name"),
+    ("steps before the merge", "steps after the merge"),
+    ("upload a file to the server", "download a file from the server"),
+    ("does vitamin d promote growth", "does vitamin d inhibit growth"),
+    ("sum of a column", "sum of a row"),
+]
+
+
+def factor(one: str, other: str, cosine: float = CLOSE) -> float:
+    return near_factor(Wording(one, LEXICON), Wording(other, LEXICON), cosine, PRIOR)
+
+
+@pytest.mark.parametrize(("one", "other"), PARAPHRASES)
+def test_other_words_for_the_same_count(one: str, other: str) -> None:
+    """LRN-19."""
+    assert factor(one, other) > 0.4
+
+
+@pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
+def test_what_looks_alike_and_asks_for_something_else_does_not(one: str, other: str) -> None:
+    """LRN-19: however near their vectors lie."""
+    assert factor(one, other, cosine=0.999) == 0.0
+
+
+@pytest.mark.parametrize(("one", "other"), PARAPHRASES + LOOK_ALIKES)
+def test_nearness_is_mutual(one: str, other: str) -> None:
+    """LRN-19: whichever was asked first."""
+    assert factor(one, other) == factor(other, one)
+
+
+words = st.lists(
+    st.sampled_from(["cache", "delete", "remove", "file", "to", "json", "csv", "not", "3.11", "when", "the", "index"]),
+    min_size=1,
+    max_size=7,
+).map(" ".join)
+
+
+@given(words, words, st.floats(-1.0, 1.0))
+def test_factors_are_shares_and_mutual(one: str, other: str, cosine: float) -> None:
+    """LRN-19: in [0, 1], for whatever is typed."""
+    found = factor(one, other, cosine)
+    assert 0.0 <= found <= 1.0
+    assert found == factor(other, one, cosine)
+
+
+@given(words)
+def test_a_question_does_not_contradict_itself(text: str) -> None:
+    """LRN-19."""
+    assert not Wording(text, LEXICON).contradicts(Wording(text.upper(), LEXICON))
+
+
+def test_far_questions_do_not_count() -> None:
+    """LRN-19: a steep prior: nothing below the least cosine, and more the nearer."""
+    one, other = "what happens when the broker is killed while it writes", "a broker dies in the middle of a write"
+    found = [factor(one, other, cosine) for cosine in (0.3, PRIOR.cosines[0], 0.75, 0.9, 1.0)]
+    assert found[:2] == [0.0, 0.0]
+    assert found[1:] == sorted(found[1:])
+    assert found[-1] == PRIOR.factors[-1]
+
+
+ENCODER = WordEncoder(["delete", "remove", "cache", "file", "big", "index"])
+
+
+def near(text: str, *asked: str, private: str = "", vector: bool = True) -> dict[str, float]:
+    said = [a_word("a" * 64, each, "ada", text=each != private) for each in asked]
+    (own,) = ENCODER.encode([text])
+    index = QuestionIndex(ENCODER.encode)
+    return index.near(text, own if vector else None, precedents_of(*said), PRIOR)
+
+
+def test_past_questions_are_found_by_meaning() -> None:
+    """LRN-19: the question itself in full, others as far as they ask the same, the rest not at all."""
+    found = near("delete big file", "delete big file", "remove big file", "big index cache")
+    assert found == {question_of("delete big file"): 1.0, question_of("remove big file"): PRIOR.same_words}
+    assert near("delete big file") == {}
+
+
+def test_private_questions_count_for_themselves_alone() -> None:
+    """LRN-19: without their text nobody knows what they are near to."""
+    assert near("delete big file", "remove big file", private="remove big file") == {}
+    own = question_of("remove big file")
+    assert near("Remove  big file", "remove big file", private="remove big file") == {own: 1.0}
+    assert near("remove big file", "remove big file", "delete big file", vector=False) == {own: 1.0}
+
+
+def test_each_text_is_encoded_once() -> None:
+    """LRN-19: what one more person says costs one more vector at most."""
+    encoded: list[str] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        encoded.extend(texts)
+        return ENCODER.encode(texts)
+
+    index = QuestionIndex(encode)  # type: ignore[arg-type]
+    (vector,) = ENCODER.encode(["big file"])
+    first = a_word("a" * 64, "big cache", "ada")
+    for said in ((first,), (first, a_word("a" * 64, "big index", "bob"))):
+        for precedents in [precedents_of(*said)] * 2:
+            index.near("big file", vector, precedents, PRIOR)
+    assert encoded == ["big cache", "big index"]

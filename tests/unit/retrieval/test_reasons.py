@@ -1,0 +1,88 @@
+"""RET-18, LRN-18: why a result stands where it does, in words."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from pipelines.domain.ranking import Channel, ChannelHit, PastVerdicts, RankedResult, Signal
+from pipelines.retrieval.answer.reasons import MOST, difference, reason, reasons, sentence_of
+from pipelines.retrieval.ranking.effects import OWN, QUESTION
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+
+PAGE = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["plum"]})).search(a_query("red apple"))
+BOTH = {Channel.DENSE: ChannelHit(1, 0.9), Channel.LEXICAL: ChannelHit(2, 4.0)}
+
+
+def result(past: PastVerdicts | None, channels: dict[Channel, ChannelHit] = BOTH) -> RankedResult:
+    return structs.replace(PAGE.results[0], past=past, channels=channels)
+
+
+@pytest.mark.parametrize(
+    ("past", "sentence"),
+    [
+        (
+            PastVerdicts(right=3, rank_before=4),
+            "three people called this right for this question; before that it was fourth, by meaning and by words",
+        ),
+        (
+            PastVerdicts(right=1, own=True, rank_before=2),
+            "you called this right; before that it was second, by meaning and by words",
+        ),
+        (
+            PastVerdicts(right=3, own=True, rank_before=30),
+            "you called this right; two people called this right too for this question; before that it was at place 30,"
+            " by meaning and by words",
+        ),
+        (
+            PastVerdicts(right=1, wrong=2, own=False, rank_before=1),
+            "you called this wrong; one person called this right for this question; one person called this wrong too"
+            " for this question; before that it was first, by meaning and by words",
+        ),
+        (
+            PastVerdicts(near_right=2, near_wrong=1, nearest="how to eat", rank_before=3),
+            "two people called this right for “how to eat”; one person called this wrong for “how to eat”; before that"
+            " it was third, by meaning and by words",
+        ),
+        (
+            PastVerdicts(near_right=12, rank_before=3),
+            "12 people called this right for a near question; before that it was third, by meaning and by words",
+        ),
+    ],
+)
+def test_a_result_says_whose_word_put_it_there(past: PastVerdicts, sentence: str) -> None:
+    """LRN-18: how many people, under which question, where it stood before, and what finds it."""
+    assert reason(result(past)) == sentence
+
+
+def test_what_nothing_else_finds_says_so() -> None:
+    """LRN-23."""
+    answered = {Channel.ANSWERED: ChannelHit(1, 3.0)}
+    assert reason(result(PastVerdicts(right=2), answered)).endswith("for this question; nothing else finds it")
+
+
+def test_without_a_word_the_signals_speak() -> None:
+    """RET-18: at most three, what adds most first."""
+    said = reasons(result(None))
+    assert 0 < len(said) <= MOST
+    assert reason(result(None)) == "; ".join(said)
+    best = max(PAGE.results[0].contributions, key=lambda part: part.amount)
+    assert said[0] == sentence_of(best.name)
+    assert reasons(result(PastVerdicts(right=1, rank_before=2)))[1:] == said[: MOST - 1]
+
+
+@pytest.mark.parametrize("name", [*Signal, QUESTION, OWN])
+def test_every_contribution_has_a_sentence(name: str) -> None:
+    """RET-18: none is told by its bare name."""
+    assert " " in sentence_of(name)
+    assert sentence_of(name) != name.replace("_", " ")
+
+
+def test_two_results_differ_by_their_contributions() -> None:
+    """RET-18: the greatest first, and all together by what sets their scores apart."""
+    one, other = PAGE.results[0], PAGE.results[-1]
+    apart = difference(one, other)
+    assert sum(amount for _, amount in apart) == pytest.approx(one.score - other.score)
+    sizes = [abs(amount) for _, amount in apart]
+    assert sizes == sorted(sizes, reverse=True)
+    assert difference(other, one) == [(name, -amount) for name, amount in apart]
