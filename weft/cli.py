@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Command] = {
     "learned": Command(f"{_SERVING}.learned:learned", "What was learned: versions, beliefs, and how they changed."),
     "feedback": Command(f"{_SERVING}.feedback_status:feedback", "What became of feedback."),
     "sessions": Command(f"{_SERVING}.sessions:sessions", "Sessions that learn alone until they complete."),
+    "triggers": Command(f"{_SERVING}.triggers:triggers", "Words that contents are found by since people picked them."),
     "queries": Command(f"{_SERVING}.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command(f"{_SERVING}.dlq:dlq", "Records that could not become events."),
     "ubi": Command(f"{_SERVING}.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),

@@ -26,6 +26,7 @@ from pipelines.domain.events import (
     SessionPhase,
     ShownResult,
     Success,
+    TriggerRemoval,
 )
 from pipelines.feedback.fold.batch import (
     EARLIEST_MS,
@@ -60,6 +61,7 @@ from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
 _FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
@@ -257,15 +259,24 @@ class _Batch:
         self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
-    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
+    def _apply(
+        self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment
+    ) -> None:
         if isinstance(event, SessionPhase):
             self._turn(event, moment)
+        elif isinstance(event, TriggerRemoval):
+            self._remove_trigger(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
             tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
             tally.note_report(report_evidence(event, day=day, bins=self._bins), surplus=not within)
+
+    def _remove_trigger(self, event: TriggerRemoval, moment: LogMoment) -> None:
+        # It takes an effect away and gives none: no allowance bounds it.
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        tally.note_use(moment.at_ms // DAY_MS, event.content_hash, REMOVED + event.term, 1.0, principal)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
