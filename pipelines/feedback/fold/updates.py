@@ -27,6 +27,7 @@ from pipelines.domain.events import (
     SessionPhase,
     ShownResult,
     Success,
+    TriggerRemoval,
 )
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.fold.batch import (
@@ -83,6 +84,7 @@ from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
 _FEEDBACK = (
@@ -312,11 +314,15 @@ class _Batch:
         word = corrected(event, at_ms, principal=by, question=asked)
         word.note(self._sessions.tally_of(event.session_id))
 
-    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
+    def _apply(
+        self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment
+    ) -> None:
         if unlearns(event):
             self._unlearn(event.principal, moment.offset)
         elif isinstance(event, SessionPhase):
             self._turn(event, moment)
+        elif isinstance(event, TriggerRemoval):
+            self._remove_trigger(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
         else:
@@ -326,6 +332,11 @@ class _Batch:
             evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
             tally.note_report(evidence, surplus=not within)
             tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
+
+    def _remove_trigger(self, event: TriggerRemoval, moment: LogMoment) -> None:
+        # It takes an effect away and gives none: no allowance bounds it.
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        tally.note_use(moment.at_ms // DAY_MS, event.content_hash, REMOVED + event.term, 1.0, principal)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(

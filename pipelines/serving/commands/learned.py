@@ -153,7 +153,7 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     nothing_live = catalog.pointer().generation is None
     with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
-        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
+        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
 
 
@@ -240,7 +240,7 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
 _HASH = 64  # digits of a content's
 
 
-def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
+def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash.
 
     What people named by a URI is called by it.
