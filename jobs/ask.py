@@ -7,6 +7,7 @@ A line is a question, or says something about the answer to the last one:
     +2   result 2 is good          !2   open result 2: its whole text
     -2   result 2 is not           ?2   what the score of result 2 is made of
     =    ask the same again, and say what has moved
+    + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
 
 With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
 (`python -m jobs.update`), `=` shows what they made of it a second later. An empty line says this again; Ctrl-D ends.
@@ -37,6 +38,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.places import Places, place_of
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import opened
@@ -46,11 +48,12 @@ if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
 HELP = (
-    "a question, or about the last answer: +2 good · -2 bad · !2 open · ?2 why this score · = ask again and compare · "
-    "Ctrl-D ends"
+    "a question, or about the last answer: +2 right · -2 wrong · + PATH#heading right, though not shown · !2 open · "
+    "?2 why this score · = ask again and compare · Ctrl-D ends"
 )
 REPEAT = "="
 _ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
+_POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a question has some
 _PROMPT = "› "
 _NAMED = 3  # changes told one by one: the first ones are what people look at
 
@@ -75,7 +78,10 @@ def ask(
         if bootstrap is not None:
             # Only who has a broker needs Kafka.
             from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
+            from pipelines.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
+            if settings.feedback.key is None:
+                stderr.print(f"[dim]{plain(WITHOUT_KEY)}[/]")
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
@@ -112,9 +118,11 @@ class Sitting:
 
     def hear(self, line: str) -> None:
         """Do what one line says."""
-        about = _ABOUT.fullmatch(line)
+        about, pointing = _ABOUT.fullmatch(line), _POINTING.fullmatch(line)
         if about is not None:
             self._about(about[1], int(about[2]))
+        elif pointing is not None:
+            self._point(pointing[2], right=pointing[1] == "+")
         elif line == REPEAT:
             self._repeat()
         elif line:
@@ -155,6 +163,18 @@ class Sitting:
         else:
             self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
 
+    def _point(self, name: str, *, right: bool) -> None:
+        """Say that a place is the right answer to the last question, or a wrong one."""
+        if self.last is None or self.producer is None:
+            wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
+            stdout.print(f"[yellow]expected {wanted}[/]")
+            return
+        chunks = self.searcher.snapshot.generation.chunks
+        uri = place_of(name, chunks.uris(), Places(chunks))
+        self.producer.correction(self.last.query, right=right, uri=uri)
+        self.producer.flush()
+        stdout.print(f"[dim]told: {plain(uri)} is {'right' if right else 'wrong'}[/]")
+
     def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
         """Say that a result was opened, or what is thought of it."""
         if self.producer is None:
@@ -166,7 +186,7 @@ class Sitting:
         else:
             self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
         self.producer.flush()
-        word = {1.0: "good", -1.0: "not good", None: "opened"}[verdict]
+        word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         stdout.print(f"[dim]told: {result.rank} {word}[/]")
 
 

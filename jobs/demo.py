@@ -36,6 +36,7 @@ from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.simulation.users import PAGE, react, refreshes, tell, with_replies
+from pipelines.evaluation.simulation.wordings import paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.evidence import Evidence
@@ -135,12 +136,44 @@ def _learn(
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         systems[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
-        before = report.weights_of(searcher)
+        before, again = report.weights_of(searcher), Again(searcher, lessons, settings)
+        again.ask("asked for the first time")
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
         progress = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
         report.weights(before, report.weights_of(searcher))
         systems[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
+        again.ask("asked again, by somebody else")
+        again.ask("asked again in other words, by somebody else", reworded=True)
+    report.again(again.right, again.count)
     return systems, report.fates(progress)
+
+
+class Again:
+    """Questions that users ask, asked by somebody else before and after."""
+
+    _SAMPLE = 120  # enough to see shares of tenths, within seconds
+
+    def __init__(self, searcher: Searcher, lessons: Sequence[SyntheticQuestion], settings: Settings) -> None:
+        self._searcher, self._prior = searcher, settings.priors.near
+        self._rng = random.Random(settings.evaluation.seed)  # noqa: S311  repeatable by its seed
+        self._questions = self._rng.sample(list(lessons), min(self._SAMPLE, len(lessons)))
+        self.right: dict[str, float] = {}
+
+    @property
+    def count(self) -> int:
+        """How many questions there are."""
+        return len(self._questions)
+
+    def ask(self, name: str, *, reworded: bool = False) -> None:
+        """Ask them all, and remember for how many the right answer is first."""
+        texts = [each.text for each in self._questions]
+        if reworded:
+            texts = [paraphrase(text, self._prior, self._rng) for text in texts]
+        queries = [Query(text=text, k=PAGE, agent="demo", principal="somebody else") for text in texts]
+        answers = self._searcher.search_many(queries)
+        first = [answer.results[0].content_hash if answer.results else None for answer in answers]
+        hits = [shown == question.content_hash for shown, question in zip(first, self._questions, strict=True)]
+        self.right[name] = fmean(hits)
 
 
 def teach(

@@ -7,8 +7,9 @@ A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JS
 thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
 the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
-session's id, whose own learning ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set
-query_log.sample=0`.
+session's id, whose own learning ranks it, too. The store remembers what a session asked and was given from one call to
+the next: a change of topic is noticed, and `--repeats` says what becomes of results given before. Answers are kept in
+the query log (`weft queries list`), unless `--set query_log.sample=0`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
@@ -31,7 +32,7 @@ from jobs import _job
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
-from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
+from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import (
@@ -40,6 +41,7 @@ from pipelines.retrieval.answer.trace import (
     context_lines,
     explained,
     gap_line,
+    hand_off_line,
     snippet,
     understanding_line,
 )
@@ -83,18 +85,21 @@ def search(
     principal: Annotated[
         str | None, typer.Option("--principal", help="Who asks; default the name you are logged in by.")
     ] = None,
+    repeats: Annotated[
+        Repeats, typer.Option("--repeats", help="What becomes of results that the session was given before.")
+    ] = Repeats.KEEP,
     explore: Annotated[
         bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
     ] = False,
     context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
+    turn: Annotated[
+        int | None, typer.Option("--turn", min=1, help="Of the conversation with --model: says when to hand it over.")
+    ] = None,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,
 ) -> None:
     """Search what is live in the store."""
-    if (query is None) == (queries is None):
-        raise typer.BadParameter("give either a QUERY or --queries FILE")
-    if query is not None and not query.strip():
-        raise typer.BadParameter("expected a query with words in it, found none")
+    _require_usable(query, queries, repeats, session)
     settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
@@ -112,13 +117,16 @@ def search(
             agent=agent,
             session_id=SessionId(session) if session else None,
             principal=principal or login() or ANONYMOUS,
+            repeats=repeats,
             explore=explore,
             context=context,
+            turn=turn,
         )
         for query_id, text in wanted
     ]
     with (
-        answering(settings, len(requests)) as searcher,
+        # A session's queries follow one another, each in the light of those before it: that is done here.
+        answering(settings, len(requests) if session is None else 1) as searcher,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         answers = searcher.search_many(requests)
@@ -139,6 +147,15 @@ def search(
         _publish(settings, answers)
 
 
+def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, session: str | None) -> None:
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
+    if repeats is not Repeats.KEEP and session is None:
+        raise typer.BadParameter("--repeats is about what a session was given: say which with --session ID")
+
+
 def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:
     """Print an answer for people.
 
@@ -157,6 +174,8 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
         stdout.print("[dim]nothing found[/]")
     if answer.gap is not None:
         stdout.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+    if answer.hand_off is not None:
+        stdout.print(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
     if answer.uncalibrated and explain:
         stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
@@ -173,7 +192,7 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
 def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
-    sure = "" if result.probability is None else _chance(result)
+    sure = _chance(result)
     stdout.print(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
@@ -201,8 +220,9 @@ def _compared(answer: Answer, one: int, other: int) -> RenderableType:
 
 
 def _chance(result: RankedResult) -> str:
-    style, note = ("yellow", ", matches no better than what has no answer") if result.doubtful else ("green", "")
-    return f"  [{style}]P(good) {result.probability:.2f}{note}[/]"
+    stated = [] if result.probability is None else [f"P(good) {result.probability:.2f}"]
+    note = ", ".join([*stated, "doubtful"] if result.doubtful else stated)
+    return f"  [{'yellow' if result.doubtful else 'green'}]{note}[/]" if note else ""
 
 
 def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:
@@ -225,7 +245,10 @@ def channel_names(text: str) -> list[str]:
 
 def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
     from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
+    from pipelines.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
+    if settings.feedback.key is None:
+        stderr.print(f"[yellow]{plain(WITHOUT_KEY)}[/]")
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         _tell(answers, producer)
         producer.flush()

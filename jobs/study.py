@@ -10,6 +10,12 @@ alone, reciprocal rank fusion, and the best fixed convex combination tuned on th
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
 Who asks what, and does what about it, is drawn: with `--deals` as often, each time from nothing, and means are told.
 A study takes minutes and stands for days, of a hundred each: what a day brings is capped for those.
+
+    python -m jobs.study --dataset DIR --split test --again 200 [--json]
+
+asks again what people said something about: a result of the first ten is called right by one, two and three people, the
+first one wrong, a right one that nobody is shown is pointed at; then a stranger asks the same, in the same words and in
+others, and new questions. Every line is a share of the questions, with its goal.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
@@ -17,6 +23,7 @@ from __future__ import annotations
 
 import random
 import sys
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +37,8 @@ from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import tell
-from pipelines.serving.study.report import calibrated, described, table
+from pipelines.serving.study.again import ask_again
+from pipelines.serving.study.report import calibrated, described, outcomes, table
 from pipelines.serving.study.run import run
 from pipelines.settings import Settings
 
@@ -64,6 +72,9 @@ def study(
             "--hold-out", min=0.0, max=1.0, help="Share of the queries to learn from that is measured as well, unasked."
         ),
     ] = 0.0,
+    again: Annotated[
+        int | None, typer.Option("--again", min=2, help="Questions of the split that are asked again, instead.")
+    ] = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
@@ -78,6 +89,11 @@ def study(
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
     settings = measuring(options.settings(MEASURED, *chosen))
+    if again is not None:
+        asked = ask_again(read_dataset(dataset, split), settings, questions=again, seed=settings.evaluation.seed)
+        tell(outcomes(f"{dataset.name} {split}, asked again", asked))
+        _job.emit({"again": [asdict(each) for each in asked]}, as_json=as_json)
+        return
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311

@@ -32,7 +32,7 @@ from pipelines.consolidation.settings import FOLLOW_EVERY_S
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.feedback.settings import MS
+from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
@@ -69,6 +69,8 @@ def update(
     follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=FOLLOW_EVERY_S, clock=system_clock)
     started, started_ms = time.monotonic(), round(system_clock() * MS)
     paces, connection = Paces(), ConnectionLog(settings)
+    if settings.feedback.key is None:
+        log.warning(WITHOUT_KEY)
 
     def show(progress: Sequence[PartitionProgress]) -> None:
         connection.tell(progress)

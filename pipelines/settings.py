@@ -244,6 +244,8 @@ def _explained(item: Mapping[str, Any]) -> str:
     if item["type"] == "missing":
         return f"missing setting {'.'.join(path)}: every value is stated in conf/base"
     if _is_secret(path):
+        if item["type"] == "value_error":
+            return f"{'.'.join(path)}: {item['ctx']['error']}"
         return f"{'.'.join(path)}: expected a text; put quotes around one that is a number or another thing in YAML"
     if item["type"] == "value_error" and isinstance(item["input"], dict):  # a section, which may hold secrets
         return f"{'.'.join(path)}: {item['ctx']['error']}"

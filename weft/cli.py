@@ -44,6 +44,9 @@ COMMANDS: Mapping[str, Command] = {
     "learned": Command(f"{_SERVING}.learned:learned", "What was learned: versions, beliefs, and how they changed."),
     "feedback": Command(f"{_SERVING}.feedback_status:feedback", "What became of feedback."),
     "sessions": Command(f"{_SERVING}.sessions:sessions", "Sessions that learn alone until they complete."),
+    "principals": Command(
+        f"{_SERVING}.principals:principals", "Who said what, what it moved, and taking it out again."
+    ),
     "queries": Command(f"{_SERVING}.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command(f"{_SERVING}.dlq:dlq", "Records that could not become events."),
     "ubi": Command(f"{_SERVING}.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.storage.files import read_manifest, sync_folder, sync_tree, write_atomically, write_manifest
 from pipelines.runtime.storage.locks import Patience, locked
+
+log = logging.getLogger(__name__)
 
 FOLDER = "sessions"
 _LOCK_FILE = ".lock"
@@ -163,14 +166,43 @@ def _name_of(learned: str | None, decided: str | None, snapshots: Sequence[Path]
 
 
 class MemoryStore:
-    """One file per session, named by a hash: session ids come from outside and never become part of a path."""
+    """One file per session, named by a hash: session ids come from outside and never become part of a path.
+
+    A file is replaced in one step, and whoever makes a new memory out of the last one holds a lock meanwhile, so that
+    several processes may search for one session. Of sessions that never end the newest `MOST` are remembered.
+    """
+
+    MOST = 4096  # a memory is some 50 kB: 200 MB at most
+    LOCKS = 16  # shared by all sessions: files of locks are never removed
+    PATIENCE = Patience(stopped_s=1.0, seconds=5.0)  # for another search of the same session, which takes milliseconds
 
     def __init__(self, root: Path) -> None:
         self._folder = root / FOLDER / "memories"
 
+    def update(self, session_id: SessionId, step: Callable[[SessionMemory], SessionMemory]) -> None:
+        """Replace a session's memory by what `step` makes of it; nobody else does so meanwhile.
+
+        A memory that cannot be read counts as none: what a session remembers is a help, and no reason to fail it.
+
+        Raises:
+            StoreError: Another process held it all the time; then `step` was not called.
+        """
+        path = self._path(session_id)
+        with locked(self._folder / f"{_LOCK_FILE}-{int(path.stem[:8], 16) % self.LOCKS}", self.PATIENCE):
+            try:
+                memory = self.read(session_id)
+            except CorruptionError as error:
+                log.warning("%s: %s", path, error)
+                memory = SessionMemory()
+            self.write(session_id, step(memory))
+
     def write(self, session_id: SessionId, memory: SessionMemory) -> None:
-        """Keep a session's memory, durably."""
-        write_atomically(self._path(session_id), memory.to_json().encode())
+        """Keep a session's memory, durably; where it is a new one, those not written for longest make room."""
+        path = self._path(session_id)
+        is_new = not path.exists()
+        write_atomically(path, memory.to_json().encode())
+        if is_new:
+            self._make_room()
 
     def read(self, session_id: SessionId) -> SessionMemory:
         """Exactly what was kept last; an empty memory where nothing was.
@@ -187,5 +219,13 @@ class MemoryStore:
         """Remove what a session that has ended left."""
         self._path(session_id).unlink(missing_ok=True)
 
+    def _make_room(self) -> None:
+        written = []
+        for path in self._folder.glob("[0-9a-f]*.json"):
+            with contextlib.suppress(FileNotFoundError):  # another process made room meanwhile
+                written.append((path.stat().st_mtime_ns, path.name))
+        for _, name in sorted(written, reverse=True)[self.MOST :]:
+            (self._folder / name).unlink(missing_ok=True)
+
     def _path(self, session_id: SessionId) -> Path:
-        return self._folder / f"{hashlib.sha256(session_id.encode()).hexdigest()}.json"
+        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()}.json"

@@ -94,18 +94,14 @@ def masked_corpus(
     remaining = [document for document, _ in pairs]
     questions = [question for _, asked in pairs for question in asked]
     times = Counter(question.text for question in questions)
-    verbatim = _verbatim(times, remaining)
-    return remaining, [each for each in questions if times[each.text] == 1 and each.text not in verbatim]
+    elsewhere = verbatim(times, (document.text for document in remaining))
+    return remaining, [each for each in questions if times[each.text] == 1 and each.text not in elsewhere]
 
 
 def _masks(document: Document) -> list[_Mask]:
     source = encoded(document.text)
     if document.content_type is ContentType.CODE:
-        grammar = GRAMMARS.get(document.language or "")
-        if grammar is None or not grammar.docstrings:
-            return []
-        tree = SyntaxTree(source, grammar)
-        return [mask for node in _docstrings(tree, tree.root.children) for mask in _docstring_mask(node, source)]
+        return list(_docstring_masks(source, document.language))
     if document.content_type is ContentType.MARKDOWN:
         blocks = markdown_outline(document.text, source).blocks
         headings = [(block, block.heading) for block in blocks if block.heading is not None]
@@ -115,6 +111,25 @@ def _masks(document: Document) -> list[_Mask]:
             if len(_WORD.findall(heading.title)) >= _HEADING_WORDS
         ]
     return []
+
+
+def without_docstring(text: str, language: str | None) -> tuple[str, str] | None:
+    r"""The first sentence of a source's first docstring, and the source without it; None where there is none.
+
+    Examples:
+        >>> without_docstring("def f():\n    'Counts the books that stand on a shelf. Slowly.'", "python")
+        ('Counts the books that stand on a shelf.', "def f():\n    ' Slowly.'")
+    """
+    mask = next(_docstring_masks(encoded(text), language), None)
+    return None if mask is None else (mask.question, _without(text, [mask])[0])
+
+
+def _docstring_masks(source: bytes, language: str | None) -> Iterator[_Mask]:
+    grammar = GRAMMARS.get(language or "")
+    if grammar is not None and grammar.docstrings:
+        tree = SyntaxTree(source, grammar)
+        for node in _docstrings(tree, tree.root.children):
+            yield from _docstring_mask(node, source)
 
 
 def _docstrings(tree: SyntaxTree, nodes: Sequence[Node]) -> Iterator[Node]:
@@ -174,16 +189,16 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _verbatim(questions: Iterable[str], documents: Iterable[Document]) -> set[str]:
-    """Questions that stand word for word in some document."""
+def verbatim(questions: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """Questions, of three words or more, that stand word for word in some text."""
     by_start: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
     for question in questions:
         by_start[tuple(_WORD.findall(question)[:_HEADING_WORDS])].append(question)
-    verbatim: set[str] = set()
-    for document in documents:
-        words = _WORD.findall(document.text)
+    met: set[str] = set()
+    for text in texts:
+        words = _WORD.findall(text)
         starts = set(zip(words, words[1:], words[2:], strict=False)) & by_start.keys()
         if starts:
-            flat = _flat(document.text)
-            verbatim.update(question for start in starts for question in by_start[start] if question in flat)
-    return verbatim
+            flat = _flat(text)
+            met.update(question for start in starts for question in by_start[start] if question in flat)
+    return met

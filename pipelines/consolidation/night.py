@@ -18,6 +18,7 @@ from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking
@@ -97,11 +98,14 @@ class Night:
 
     def outcomes(self, evidence: Evidence) -> ScoreBins:
         """Outcomes by score, of all domains."""
-        return score_bins(evidence, self.priors.recency, now=self.now)
+        return score_bins(self._in_force(evidence), self.priors.recency, now=self.now)
 
     def verdicts(self, evidence: Evidence) -> MatchBins:
         """Verdicts by how well their results matched, of all domains."""
-        return match_bins(evidence, self.priors, now=self.now)
+        return match_bins(self._in_force(evidence), self.priors, now=self.now)
+
+    def _in_force(self, evidence: Evidence) -> Evidence:
+        return in_force(evidence, alone=self.priors.robustness.alone)
 
     def measured(self, candidate: Proposal) -> tuple[Metrics, Metrics] | None:
         """Retrieval under the live version and the candidate, where something measures it."""

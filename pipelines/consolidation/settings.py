@@ -52,6 +52,8 @@ class CalibrationSettings(BaseModel):
         answering_confidence: Probability that it is kept, over the draw of the probes.
         probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
         scrambled: More are made of the store's own words; none where there are no probes.
+        answerable_bound: How often at most a question of a store's own may count as unanswered, before the first night.
+        own_questions: How many of them are asked when a generation is built.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,6 +65,8 @@ class CalibrationSettings(BaseModel):
     answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     probes: str
     scrambled: Annotated[int, Field(ge=0)]
+    answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
+    own_questions: Annotated[int, Field(ge=0)]
 
 
 class ConsolidationSettings(BaseModel):

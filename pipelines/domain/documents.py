@@ -18,6 +18,10 @@ class Domain(StrEnum):
     GENERAL = "general"
 
 
+COMMITTED_AT = "committed_at"
+"""Fact of a document taken from a file that a later commit touched: its time, as ISO 8601 writes it (LRN-6)."""
+
+
 class ContentType(StrEnum):
     """How a document is cut into chunks."""
 
@@ -40,8 +44,8 @@ class Document:
         text: The whole content, decoded, line ends as found.
         modified_at: Seconds since the epoch, or None where the source does not say.
         trust_level: 0 to 100 by kind of source (ING-2).
-        metadata: Declared facts as strings; nothing here is interpreted by ranking. "folder" is the path of folders
-            above a file.
+        metadata: Declared facts as strings. "folder" is the path of folders above a file; `COMMITTED_AT` names a later
+            commit; "source_type" is what trust is learned by.
         summary: At most 200 tokens on what it says: declared, or extracted (ING-18).
         authors: Who wrote it, persons or agents.
         intent: Why it was stored, as declared.

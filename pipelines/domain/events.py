@@ -26,6 +26,7 @@ MOST_SHOWN = 200
 """Results that one impression tells of."""
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
+Code = Annotated[str, Meta(min_length=1, max_length=64)]  # of signatures and tokens: hex digits
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Text = Annotated[str, Meta(min_length=1, max_length=65_536)]
 HEXADECIMAL = "^[0-9a-f]{64}$"  # `$` alone lets a line end through: lengths are checked beside it
@@ -47,7 +48,8 @@ class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", renam
 
     Attributes:
         ts: When it happened, milliseconds since the epoch, by the producer's clock.
-        principal: Who stands behind the session, user or service: caps count per principal.
+        principal: Who says so, user or service: caps count per principal.
+        token: By which the principal proves itself, where updaters have a key: as the answer gave it out (FBK-13).
     """
 
     schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
@@ -59,6 +61,7 @@ class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", renam
     model: Name = ANY
     agent: Name = ANY
     tenant: Name | None = None
+    token: Code | None = None
 
 
 class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
@@ -113,6 +116,7 @@ class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
         query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart. None
             where nothing was asked, as on a page of recommendations: outcomes are of no question.
         question: What was asked, perhaps cut: near questions are told by it (LRN-19). None keeps it private.
+        signature: By the search service, over all that stands before it (FBK-13): the last field, whatever joins.
     """
 
     query_id: Identifier
@@ -120,6 +124,7 @@ class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
     question: Question | None = None
     intent: Name = ANY
     results: Annotated[list[ShownResult], Meta(max_length=MOST_SHOWN)]
+    signature: Code | None = None
 
 
 class Retrieval(Event, kw_only=True, frozen=True, gc=False, tag="retrieval"):
@@ -141,7 +146,7 @@ class Reference(Event, kw_only=True, frozen=True, gc=False, tag="reference"):
 
     Attributes:
         match: How sure it is that they were used.
-        response: The answer's text; without an attribution it speaks for all that was included, equally.
+        response: The answer's text; without an attribution, what it rests on is told by the updater.
     """
 
     query_id: Identifier
@@ -160,7 +165,7 @@ class Success(Event, kw_only=True, frozen=True, gc=False, tag="success"):
 
     Attributes:
         response: The answer's text.
-        attribution: How the success is shared among results; without one, equally.
+        attribution: How the success is shared among results; without one, as the response says, or equally.
     """
 
     query_id: Identifier
@@ -268,9 +273,9 @@ class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outc
 
 
 class SessionPhase(Event, kw_only=True, frozen=True, gc=False, tag="session"):
-    """The session's lifecycle moved on."""
+    """The session's lifecycle moved on; or all that its principal said in this partition is unlearned (LRN-17a)."""
 
-    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn", "unlearn_principal"]
 
 
 Feedback = (

@@ -37,15 +37,15 @@ class EvidenceGap:
 
     Attributes:
         match: Of the best result: how near it is; its cosine where tokens are not compared, or its share of words where
-            the dense channel is silent.
+            the dense channel is silent. Of one that reviews tell of, the confidence in it.
         threshold: What that would have had to exceed.
         bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
-            store is about, and yet not in it, more do (docs/measurements.md).
+            store is about, and yet not in it, more do (docs/measurements.md). None of what reviews tell.
     """
 
     match: float
     threshold: float
-    bound: float
+    bound: float | None
 
 
 def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:

@@ -42,6 +42,10 @@ class Channel(StrEnum):
     TRIGGERS = "triggers"
 
 
+RANKING_ONLY = frozenset({Channel.DEGREE})
+"""Channels that find nothing: they rank what others found."""
+
+
 class Signal(StrEnum):
     """A number in [0, 1] about a candidate that may speak for it; each has a learned weight."""
 
@@ -106,6 +110,7 @@ class Query:
         memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
         repeats: What becomes of results that the memory holds as given already (RET-19).
         context: Results shall come with what surrounds them (RET-16).
+        turn: Of its conversation with the model, from 1; the answer then says when to hand over to another (LRN-8).
 
     Raises:
         ValueError: A field is of another type or out of its range; the message names it.
@@ -132,6 +137,7 @@ class Query:
     memory: SessionMemory | None = None
     repeats: Repeats = Repeats.KEEP
     context: bool = False
+    turn: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("text", "query_id", "model", "agent", "intent", "principal"):
@@ -140,6 +146,8 @@ class Query:
         self._require("session_id", self.session_id is None or isinstance(self.session_id, str), "a text or None")
         whole = isinstance(self.k, int) and not isinstance(self.k, bool)
         self._require("k", whole and 1 <= self.k <= MOST_RESULTS, f"a number from 1 to {MOST_RESULTS}")
+        counted = isinstance(self.turn, int) and not isinstance(self.turn, bool)
+        self._require("turn", self.turn is None or (counted and self.turn >= 1), "a number from 1, or None")
         domains = [domain.value for domain in Domain]
         self._require("domain", self.domain is None or self.domain in domains, f"None or one of {', '.join(domains)}")
         if self.domain is not None:
@@ -256,7 +264,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         match: How well it matches the query's own words; None where no channel of the kind answered.
         precedent: How good it was by what came of it before, 1 / (1 + e^−u) of its effects; None where nothing had.
         past: What people called it before, where anybody did.
-        doubtful: Whether it matches no better than results of queries that have no answer.
+        doubtful: Whether it matches no better than results of queries that have no answer, or confidence in it is below
+            what reviews of its domain ask for (LRN-7).
         context: It and what surrounds it, where the query asked for that.
     """
 
@@ -289,12 +298,45 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     context: Context | None = None
 
     @property
+    def confidence(self) -> float:
+        """That it is good, in [0, 1]: its probability, or its relevance where that is not known."""
+        return self.relevance if self.probability is None else self.probability
+
+    @property
     def score(self) -> float:
         """Sum of the contributions; there is no other definition of the score (RET-18).
 
         Of learned weights and signals it is at most 1; what further chunks of the document add comes on top (RET-11).
         """
         return math.fsum(contribution.amount for contribution in self.contributions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOff:
+    """When a conversation should go on with another model, by how that model's quality was judged (LRN-8).
+
+    Attributes:
+        turn: The one that it is at.
+        quality, low, high: Expected at that turn, in [0, 1], and its credible interval.
+        threshold: Quality below which starting over is worth the trouble.
+        at: First turn at which quality is expected to be below it; None where it is not within sight.
+        earliest, latest: The same for the lower and the upper bound of the interval.
+    """
+
+    model: str
+    turn: int
+    quality: float
+    low: float
+    high: float
+    threshold: float
+    at: int | None
+    earliest: int | None
+    latest: int | None
+
+    @property
+    def due(self) -> bool:
+        """Whether that turn has come."""
+        return self.at is not None and self.turn >= self.at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +352,9 @@ class Answer:
         memory: What its session remembers after it; None where the query brought no memory along.
         gap: Set where no result is likely enough to be an answer.
         uncalibrated: Why results carry no probability; empty where they do.
+        hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
+        token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
+        session_token: Lets the same one lead its session, and report in it.
     """
 
     query: Query
@@ -325,3 +370,6 @@ class Answer:
     memory: SessionMemory | None = None
     gap: EvidenceGap | None = None
     uncalibrated: str = ""
+    hand_off: HandOff | None = None
+    token: str = ""
+    session_token: str = ""

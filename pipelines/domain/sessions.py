@@ -16,12 +16,13 @@ class SessionMemory:
 
     Attributes:
         draws: How many times weights were drawn for it; the next draw is seeded by this (Thompson).
-        shift: How far each recent query lay from those before it, oldest first: a leap is a change of topic.
-        queries: Embeddings of the recent queries, oldest first.
+        shift: How far each recent query lay from those of its topic before it, oldest first; a leap is none of them.
+        queries: Embeddings of the topic's recent queries, oldest first.
         shown: Content hashes of the results it was given, those given last at the end, each once.
+        changed: The topic has changed, and the new one has no history of its own yet.
 
     Examples:
-        >>> memory = SessionMemory().asked((0.6, 0.8), shift=0.0, window=2).asked((1.0, 0.0), shift=0.4, window=2)
+        >>> memory = SessionMemory().asked((0.6, 0.8), shift=None, window=2).asked((1.0, 0.0), shift=0.4, window=2)
         >>> SessionMemory.from_json(memory.to_json()) == memory
         True
     """
@@ -30,12 +31,32 @@ class SessionMemory:
     shift: tuple[float, ...] = ()
     queries: tuple[tuple[float, ...], ...] = ()
     shown: tuple[str, ...] = ()
+    changed: bool = False
 
-    def asked(self, embedding: tuple[float, ...], *, shift: float, window: int) -> SessionMemory:
-        """After one more query; the newest `window` >= 1 are kept."""
+    def asked(self, embedding: tuple[float, ...], *, shift: float | None, window: int) -> SessionMemory:
+        """After one more query of the same topic; the newest `window` >= 1 are kept.
+
+        Args:
+            shift: How far it lies from those before it; None where there are none.
+        """
         if window < 1:
             raise ValueError(f"expected a window of at least 1 query, got {window}")
-        return replace(self, shift=(*self.shift, shift)[-window:], queries=(*self.queries, embedding)[-window:])
+        distances = self.shift if shift is None else (*self.shift, shift)
+        return replace(self, shift=distances[-window:], queries=(*self.queries, embedding)[-window:])
+
+    def leapt(self, embedding: tuple[float, ...]) -> SessionMemory:
+        """After a first query of another topic: those of the former one are no measure for it.
+
+        Examples:
+            >>> memory = SessionMemory().asked((1.0, 0.0), shift=None, window=2).leapt((0.0, 1.0))
+            >>> memory.queries, memory.shift, memory.changed
+            (((0.0, 1.0),), (), True)
+        """
+        return replace(self, queries=(embedding,), changed=True)
+
+    def settled(self) -> SessionMemory:
+        """After the topic has a history of its own."""
+        return replace(self, changed=False)
 
     def given(self, content_hashes: Iterable[str], *, limit: int) -> SessionMemory:
         """After results were given; the newest `limit` >= 0 of all are remembered.
@@ -70,6 +91,7 @@ class SessionMemory:
                 shift=tuple(float(value) for value in stored["shift"]),
                 queries=tuple(tuple(float(value) for value in query) for query in stored["queries"]),
                 shown=tuple(str(value) for value in stored.get("shown", ())),  # memories of older sessions hold none
+                changed=bool(stored.get("changed", False)),  # nor this
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptionError(f"expected a session's memory, found: {error}; start the session anew") from error

@@ -58,15 +58,22 @@ class Shift:
     Attributes:
         distance: 1 − cosine to the centroid of the recent queries, in [0, 2].
         threshold: Above it the topic has changed.
+        recent: The topic changed some queries ago, and the new one has no history of its own yet.
     """
 
     distance: float
     threshold: float
+    recent: bool = False
 
     @property
     def happened(self) -> bool:
         """Whether the topic has changed."""
         return self.distance > self.threshold
+
+    @property
+    def dampens(self) -> bool:
+        """Whether what was learned before is about another topic."""
+        return self.happened or self.recent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ class MemorySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    importance: Mapping[str, Weight]
     intent_weights: Mapping[str, Weight]
 
 

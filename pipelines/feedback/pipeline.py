@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.fold.batch import arrived
+from pipelines.feedback.events.authenticity import Authenticity
+from pipelines.feedback.fold.batch import Arrivals, arrived, divided
+from pipelines.feedback.fold.credit import RESPONSES, Attribute, unattributed
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import LogFacts, Record
+from pipelines.runtime.kafka.writer import partition_of
 
 POLL_TIMEOUT_S = 0.2
 """How long a poll waits for the first record."""
+_RESPONSES = (
+    50  # in one transaction: each takes the encoder some hundredths of a second, and none is seen before the end
+)
 
 
 def advance(
@@ -23,6 +30,8 @@ def advance(
     positions: Positions,
     rules: FeedbackSettings,
     bins: Bins,
+    *,
+    attribute: Attribute | None = None,
 ) -> int:
     """Consume what the log holds next, at most one poll of it.
 
@@ -35,6 +44,7 @@ def advance(
         positions: Where each of them is read on from.
         rules: Sizes, times and weights.
         bins: How finely evidence is kept.
+        attribute: Says what responses rest on, where somebody can.
 
     Returns:
         How many records the log delivered.
@@ -54,7 +64,8 @@ def advance(
     for partition, (records, read_again, skipped) in continued.items():
         if records:
             end = source.highwater(partition)
-            consume(records, facts, states[partition], rules, bins, skipped=skipped, log_end=end)
+            state = states[partition]
+            consume(records, facts, state, rules, bins, skipped=skipped, log_end=end, attribute=attribute)
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
@@ -73,15 +84,42 @@ def consume(
     *,
     skipped: int = 0,
     log_end: int | None = None,
+    attribute: Attribute | None = None,
 ) -> None:
-    """Apply one batch of one partition: all of it, or, when anything fails, nothing.
+    """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns.
+
+    One with many responses to attribute is applied as several batches.
 
     Args:
         skipped: Offsets before and between the records that will never come; of all others a hole is counted.
+        attribute: Says what responses rest on, where somebody can.
     """
-    arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
-    with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
-        batch.commit(fold(batch.stored, arrivals, rules, bins, skipped=skipped))
+    asked = _asked(rules, facts, state.partition)
+    arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)
+    for part in (portion for some in divided(arrivals) for portion in _portions(some, attribute)):
+        offsets = part.records.offsets
+        with state.batch(facts, offsets[0], part, log_end=log_end) as batch:
+            passed = min(skipped, offsets[-1] + 1 - batch.stored.next_offset - len(offsets))
+            batch.commit(fold(batch.stored, part, rules, bins, skipped=passed, attribute=attribute))
+        skipped -= passed
+
+
+def _asked(rules: FeedbackSettings, facts: LogFacts, partition: int) -> Authenticity | None:
+    """What a key asks of events; without one nothing is (FBK-13)."""
+    if rules.key is None:
+        return None
+    return Authenticity(rules.key, lambda session: partition_of(session, facts.partitions) == partition)
+
+
+def _portions(arrivals: Arrivals, attribute: Attribute | None) -> Iterator[Arrivals]:
+    """A batch, cut before every so many responses where these are attributed."""
+    if attribute is None:
+        yield arrivals
+        return
+    places = [place for place, event in enumerate(arrivals.events) if type(event) in RESPONSES and unattributed(event)]
+    edges = [0, *places[_RESPONSES::_RESPONSES], len(arrivals.events)]
+    for begin, end in pairwise(edges):
+        yield arrivals.between(begin, end)
 
 
 def _passed(source: FeedbackSource, states: Iterable[int], positions: Positions) -> dict[int, int]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from pipelines.domain.events import Report
+from pipelines.domain.signatures import SigningKey
 from pipelines.runtime.storage.locks import Patience
 
 MS = 1_000
 DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
+WEIGHTS = ""
+"""The allowance of observations that move weights; each reported one is named by its type of event (LRN-20)."""
+_REPORTS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Report))
 _STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its partition helps nobody
 
 
@@ -83,7 +88,7 @@ class AttributionSettings(BaseModel):
     """How an outcome is shared among the contents a response was made from (FBK-9).
 
     Attributes:
-        encoder: Whether producers load the encoder to compare responses with contents.
+        encoder: Whether responses are compared with contents, by producers that see them and by updaters.
         mixes: Weights of the counterfactual, the attention and the semantic view, by method; they sum to 1.
         confidence: How far to rely on a method; on equal shares, too, which compare nothing.
     """
@@ -126,8 +131,11 @@ class LimitSettings(BaseModel):
     """What bounds memory and disk, and what one principal may say, per partition.
 
     Attributes:
-        principal_daily: Observations of one principal that move parameters per day.
-        session_part: Observations of a session, about so many, that count together where it has been merged, or not.
+        principal_daily: Observations of one principal per day that move weights.
+        reports_daily: The same of what is reported outright, by type of event; of each source and lesson by itself.
+        newcomers: Principals that need no history, the first ones; and so many have one after a day, at least (FBK-13).
+        session_part: Observations of a session, about so many, that count together where it has been merged, or not; of
+            reports as much larger as their allowance is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,7 +150,17 @@ class LimitSettings(BaseModel):
     principals: int = Field(gt=0)
     names: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    newcomers: int = Field(ge=1)
+    reports_daily: Mapping[str, Annotated[float, Field(gt=0.0)]]
     session_part: float = Field(gt=0.0)
+
+    @model_validator(mode="after")
+    def _covers_every_report(self) -> Self:
+        if self.reports_daily.keys() != _REPORTS:
+            raise ValueError(
+                f"expected an allowance for each of {sorted(_REPORTS)}, found {sorted(self.reports_daily)}"
+            )
+        return self
 
     @cached_property
     def daily_micro(self) -> int:
@@ -153,6 +171,16 @@ class LimitSettings(BaseModel):
     def part_micro(self) -> int:
         """`session_part` in micro-units."""
         return round(self.session_part * 1_000_000)
+
+    def daily_of(self, allowance: str) -> int:
+        """How much an allowance grants a day, in micro-units."""
+        if allowance == WEIGHTS:
+            return self.daily_micro
+        return round(self.reports_daily[allowance.partition(".")[0]] * 1_000_000)
+
+    def part_of(self, allowance: str) -> int:
+        """How large the parts are that draw on it, in micro-units."""
+        return self.part_micro * self.daily_of(allowance) // self.daily_micro
 
 
 class UbiSettings(BaseModel):
@@ -179,11 +207,22 @@ class SessionMergeSettings(BaseModel):
     variance_sessions: int = Field(gt=0)
 
 
+WITHOUT_KEY = (
+    "without a key, anybody who can write to the topic can teach: set WEFT__FEEDBACK__SIGNING_KEY (docs/kafka.md)"
+)
+_KEY_CHARACTERS = 32  # of a key: whoever holds a token can try keys at leisure
+
+
 class FeedbackSettings(BaseModel):
-    """The topic, the updaters, and the rules events are judged by."""
+    """The topic, the updaters, and the rules events are judged by.
+
+    Attributes:
+        signing_key: Shared by services and updaters; None lets anybody teach who can write to the topic (FBK-13).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    signing_key: SecretStr | None
     topic: str = Field(min_length=1)
     dead_letter_topic: str = Field(min_length=1)
     partitions: int = Field(gt=0)
@@ -204,6 +243,18 @@ class FeedbackSettings(BaseModel):
     limits: LimitSettings
     ubi: UbiSettings
     merge: SessionMergeSettings
+
+    @field_validator("signing_key")
+    @classmethod
+    def _is_long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < _KEY_CHARACTERS:
+            raise ValueError(f"expected at least {_KEY_CHARACTERS} characters, such as `openssl rand -hex 32` prints")
+        return key
+
+    @property
+    def key(self) -> SigningKey | None:
+        """What impressions are signed with and tokens are made by; None where anybody may teach."""
+        return None if self.signing_key is None else SigningKey(self.signing_key.get_secret_value())
 
     @property
     def patience(self) -> Patience:

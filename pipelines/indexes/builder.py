@@ -71,14 +71,15 @@ class GenerationBuilder:
         """
         return self.index(self.merge(parts), parts, facts)
 
-    def merge(self, parts: Sequence[Path], *, base: Path | None = None) -> MergedTables:
+    def merge(self, parts: Sequence[Path], *, base: Path | None = None, earlier: Path | None = None) -> MergedTables:
         """Write the tables.
 
         Args:
             base: The verified generation from which documents are taken that the parts name as kept.
+            earlier: The generation whose documents are not new; `base`, unless everything is made anew.
         """
         self._work.mkdir(exist_ok=True)
-        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge)
+        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, earlier or base)
         return self._one(merge_tables, task)
 
     def index(

@@ -25,7 +25,11 @@ from pipelines.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What is known of one document."""
+    """What is known of one document.
+
+    Attributes:
+        indexed_at: When the first generation that held it was made; None where this is the one.
+    """
 
     uri: str
     title: str | None
@@ -39,6 +43,7 @@ class StoredDocument:
     tier: str | None
     validation: str | None
     citations: int | None
+    indexed_at: float | None = None
 
 
 class Occurrence:
@@ -219,7 +224,7 @@ class ChunkStore:
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
         declared = self.table("documents").select(["uri", "tier"])
-        some = declared.filter(pc.is_in(declared["tier"], pa.array(list(tiers), pa.string())))
+        some = declared.filter(pc.is_in(pc.utf8_lower(declared["tier"]), pa.array(list(tiers), pa.string())))
         return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
 
     def mask(self, holds: Callable[[StoredDocument], bool]) -> np.ndarray:
@@ -336,4 +341,5 @@ def _facts(row: Mapping[str, Any]) -> StoredDocument:
         row["tier"],
         row["validation"],
         row["citations"],
+        row.get("indexed_at"),
     )

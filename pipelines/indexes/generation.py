@@ -52,6 +52,11 @@ class Generation:
         return self.chunks.hashes
 
     @property
+    def created_at(self) -> float:
+        """When it was made, seconds since the epoch."""
+        return self.manifest.created_at
+
+    @property
     def encoders(self) -> list[str]:
         """Names of the encoders whose vectors it holds, sorted."""
         return sorted(self._dense)

@@ -39,9 +39,12 @@ SOURCES = "sources"
 INSTRUCTIONS = "instructions"
 """The fact that names the vector instructions of every processor that vectors were computed on."""
 
+ANSWERING = "answering"
+"""The fact that says from when on a match counts as an answer (RET-15)."""
+
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
-_UNHASHED = frozenset({"modified_at", "made_from"})
+_UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
 
 
 def encoder_folder(encoder: str) -> str:
@@ -157,6 +160,14 @@ def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], pa
 def seal(folder: Path, manifest: Manifest) -> Manifest:
     """Write a manifest, last of all files, with the hash of each of the others; the manifest as written."""
     complete = manifest.model_copy(update={"files": file_hashes(folder)})
+    write_manifest(folder, complete.model_dump(mode="json"))
+    return complete
+
+
+def seal_with(folder: Path, facts: Mapping[str, object]) -> Manifest:
+    """Add facts to the manifest of a staged generation; what it means is what it was."""
+    manifest = read_generation_manifest(folder)
+    complete = manifest.model_copy(update={"facts": {**manifest.facts, **facts}})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete
 

@@ -42,10 +42,13 @@ _UNCHANGED = (
     "select uri, kept.modified_at as seen_at, kept.made_from as found_by from kept join placed using (uri, part)"
 )
 _DOCUMENTS = """
-select documents.* from documents join placed using (uri, part)
+select documents.* replace (earlier.since as indexed_at)
+from documents join placed using (uri, part) left join earlier using (uri)
 union all by name
-select base_documents.* replace (unchanged.seen_at as modified_at, unchanged.found_by as made_from)
-from base_documents join unchanged using (uri)
+select base_documents.* replace (
+    unchanged.seen_at as modified_at, unchanged.found_by as made_from, earlier.since as indexed_at
+)
+from base_documents join unchanged using (uri) left join earlier using (uri)
 """
 _TEXTS = """
 select texts.* from texts join placed using (uri, part)
@@ -93,6 +96,7 @@ class Merge:
         base: The generation that unchanged documents are taken from; its files have been verified.
         out: Folder of the generation to be.
         work: Folder for what is needed until the generation is complete.
+        earlier: The generation that says since when documents are indexed; its documents have been verified.
     """
 
     parts: tuple[Path, ...]
@@ -100,6 +104,7 @@ class Merge:
     out: Path
     work: Path
     settings: MergeSettings
+    earlier: Path | None = None
 
 
 class Encoding(NamedTuple):
@@ -177,9 +182,17 @@ def _define(queries: TableQueries, task: Merge) -> None:
     for name in ("documents", "texts", "chunks", "mentions"):
         files = [] if task.base is None else [task.base / CHUNKS_FOLDER / f"{name}.parquet"]
         queries.define(f"base_{name}", files, schemas.TABLES[name])
+    queries.define("earlier_documents", _documents_in(task.earlier), schemas.DOCUMENTS)
+    made_at = 0.0 if task.earlier is None else read_generation_manifest(task.earlier).created_at
+    since = f"select uri, coalesce(indexed_at, {made_at!r}) as since from earlier_documents"  # noqa: S608  # a number
+    queries.keep("earlier", since)
     queries.keep("placed", _PLACED)
     queries.keep("unchanged", _UNCHANGED)
     queries.keep("mentioned", _MENTIONED)
+
+
+def _documents_in(folder: Path | None) -> list[Path]:
+    return [] if folder is None else [folder / CHUNKS_FOLDER / "documents.parquet"]
 
 
 def _files(parts: Sequence[Path], name: str) -> list[Path]:

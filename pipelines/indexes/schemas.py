@@ -68,9 +68,13 @@ DOCUMENTS = pa.schema(
         _required("links", _LINKS),
         _required("document_hash", pa.string()),
         _required("made_from", pa.string()),
+        _optional("indexed_at", pa.float64()),
     ]
 )
-"""One row per document; `made_from` is the key of everything that decided its chunks, mentions and vectors."""
+"""One row per document; `made_from` is the key of everything that decided its chunks, mentions and vectors.
+
+`indexed_at` is when the first generation that held it was made, in seconds since the epoch; null where this is the one.
+"""
 
 TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
@@ -113,6 +117,16 @@ CHUNKS = pa.schema(
     ]
 )
 """One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
+
+QUESTIONS = pa.schema(
+    [
+        _required("text", pa.string()),
+        _required("content_hash", pa.string()),
+        _required("kind", pa.string()),
+        _required("rest", pa.large_string()),
+    ]
+)
+"""Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
 
 MENTIONS = pa.schema(
     [
@@ -220,6 +234,7 @@ def documents_to_table(documents: Sequence[Document], made_from: Sequence[str] |
     }
     columns["document_hash"] = [document_hash(document) for document in documents]
     columns["made_from"] = [""] * len(documents) if made_from is None else list(made_from)
+    columns["indexed_at"] = [None] * len(documents)
     return _table(DOCUMENTS, columns)
 
 

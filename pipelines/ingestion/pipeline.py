@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.indexes.builder import GenerationBuilder
+from pipelines.indexes.manifest import seal_with
 from pipelines.ingestion.plan import (
     IndexPlan,
     facts_of,
@@ -21,6 +22,7 @@ from pipelines.ingestion.plan import (
     units_of,
     with_stored,
 )
+from pipelines.ingestion.questions import write_questions
 from pipelines.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.stages.reuse import Base
@@ -83,7 +85,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         reporter.enter("merging tables")
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         written = written_parts(parts, units)
-        merged = builder.merge(written, base=base.folder)
+        merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         instructions = base.instructions_with(reporter.progress.encoded_with)
         facts = facts_of(plan, models, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
@@ -91,7 +93,12 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         published = generation is None or content_hash != base.content_hash
         if generation is None or published:
             reporter.enter("building indexes")
+            list(executor.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder)
+            if plan.describe is not None:
+                reporter.enter("telling answers from gaps")
+                (described,) = executor.tasks(plan.describe, [staged])
+                seal_with(staged, described)
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
         elif reporter.progress.counts.get("documents", 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,6 +42,10 @@ _THREADS = 1  # of each extractor and encoder: more actors scale better than mor
 _CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
 
 
+Describe = Callable[[Path], Mapping[str, object]]
+"""What is said of a staged generation beside what it was made of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPlan:
     """One run.
@@ -54,6 +58,7 @@ class IndexPlan:
         full: Make everything anew: forget what is cached, and publish even content that is live already.
         fingerprint: Of all settings, for the manifest.
         encoder, extractor: What makes the models, as "module:name".
+        describe: Gives further facts of a staged generation for its manifest; called once, where it was built.
     """
 
     sources: Sequence[Path]
@@ -70,6 +75,7 @@ class IndexPlan:
     encoder: str = ENCODER
     extractor: str = EXTRACTOR
     declared: Sequence[SourceSettings] = ()
+    describe: Describe | None = None
 
     @property
     def places(self) -> list[Path]:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
+from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
@@ -21,13 +23,16 @@ from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import SEED, believed_weights, sampled_shares, share_draws
+from pipelines.learning.pooling.weights import SEED, SharePosterior
 from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
+
+HORIZON = 200
+"""Turns ahead of which it is told when to hand off: few conversations are longer."""
 
 
 class Beliefs:
@@ -39,6 +44,7 @@ class Beliefs:
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
         precedents: What came of contents under questions (LRN-18).
+        checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -59,6 +65,7 @@ class Beliefs:
         sizing: SizingBeliefs,
         triggers: LearnedTriggers,
         precedents: Precedents,
+        checks: CheckedContents,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -68,6 +75,9 @@ class Beliefs:
         self.sizing = sizing
         self.triggers = triggers
         self.precedents = precedents
+        self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
+        self.checks = checks
+        self._acting: dict[tuple[Domain, str], float | None] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -106,31 +116,42 @@ class Beliefs:
         Raises:
             ValueError: No signal is active.
         """
-        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active))
+        key = self._key(scope, active)
         beliefs = self._weights.get(key)
         if beliefs is None:
-            posterior = self._agreement.posterior(*key[:2])
-            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval.level))
+            beliefs = MappingProxyType(self._shares(key).believed(self._priors.interval.level))
             self._weights[key] = beliefs
         return beliefs
 
     def sampled_weights(
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
     ) -> Mapping[Signal, float]:
-        """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
-        posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
-        return sampled_shares(posterior, frozenset(active), rng)
+        """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1.
+
+        Draws are unbiased: on average over many, every signal takes what `weights` says, and one of weight 0 nothing.
+        """
+        return self._shares(self._key(scope, active)).sample(rng)
 
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
-        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
+        key = (*self._key(scope, active), n)
         draws = self._drawn.get(key)
         if draws is None:
-            posterior = self._agreement.posterior(*key[:2])
             seed = [SEED, list(Domain).index(scope.domain)]  # domains are drawn independently
-            draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
+            draws = MappingProxyType(self._shares(key[:3]).draws(np.random.default_rng(seed), n))
             self._drawn[key] = draws
         return draws
+
+    def _key(self, scope: Scope, active: Collection[Signal]) -> tuple[Node, str, frozenset[Signal]]:
+        return self._agreement.node(scope), self._agreement.intent(scope), frozenset(active)
+
+    def _shares(self, key: tuple[Node, str, frozenset[Signal]]) -> SharePosterior:
+        """What weights and draws of them follow from; the same one each time that it is asked for."""
+        shares = self._posteriors.get(key)
+        if shares is None:
+            node, intent, active = key
+            shares = self._posteriors[key] = SharePosterior(self._agreement.posterior(node, intent), active)
+        return shares
 
     def examined(self, domain: Domain, rank: int) -> float:
         """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
@@ -138,10 +159,40 @@ class Beliefs:
 
     def threshold_moved(self, domain: Domain, agent: str = ANY) -> float:
         """By how much the learned threshold of decisions stands above its prior's mean, in (-1, 1); 0 unreviewed."""
-        if not self.reported.threshold(domain).observations:
+        if not self.reported.reviewed:
             return 0.0
         prior = self._priors.thresholds
         return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)
+
+    def acting_threshold(self, domain: Domain, agent: str = ANY) -> float | None:
+        """Confidence from which on to act on a result of that domain (LRN-7); None while no decision was reviewed."""
+        if (domain, agent) not in self._acting:
+            reviewed = any(self.reported.threshold(each).observations for each in Domain)
+            acting = self.reported.acting_threshold(Scope(domain, agent=agent)) if reviewed else None
+            self._acting[domain, agent] = acting
+        return self._acting[domain, agent]
+
+    def hand_off(self, model: str, agent: str, turn: int) -> HandOff | None:
+        """When a conversation with a model should go on with another (LRN-8); None where nobody judged that model."""
+        if (model, ANY) not in self.reported.judged_models():
+            return None
+        prior, level = self._priors.quality, self._priors.interval.level
+        turns = np.arange(1.0, max(HORIZON, turn) + 1.0)
+        belief = self.reported.quality(model, agent)
+        curves = (belief.predict(turns)[0], *belief.interval(turns, level))
+        at, earliest, latest = (_first_below(curve, prior.hand_off) for curve in curves)
+        quality, low, high = (float(np.clip(curve[turn - 1], 0.0, 1.0)) for curve in curves)
+        return HandOff(
+            model=model,
+            turn=turn,
+            quality=quality,
+            low=low,
+            high=high,
+            threshold=prior.hand_off,
+            at=at,
+            earliest=earliest,
+            latest=latest,
+        )
 
     def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """Everything that is known of contents by what became of them, a row each (FBK-6)."""
@@ -158,6 +209,20 @@ class Beliefs:
         believed = self.reported.decay(domain).freshness_of_ages(ages_hours)
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, believed)
 
+    def checked(self, believed: Floats, checks: Checks) -> Floats:
+        """Freshness (n,) of contents after what those who looked at them said.
+
+        (s · f + a) / (s + a + i), with a and i who called them accurate and not, and s what age says, in such words.
+        """
+        strength = self._priors.decay.check_strength
+        held, against = checks.accurate, checks.inaccurate
+        return np.asarray((strength * believed + held) / (strength + held + against))
+
+
+def _first_below(curve: Floats, threshold: float) -> int | None:
+    below = np.flatnonzero(curve < threshold)
+    return int(below[0]) + 1 if len(below) else None
+
 
 def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
@@ -170,6 +235,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
+    evidence = in_force(evidence, alone=priors.robustness.alone)
     return Beliefs(
         priors,
         read_agreement(priors, evidence, today, session),
@@ -183,4 +249,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         precedents=read_precedents(
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
+        checks=read_checks(evidence, today, priors.recency.project_half_life_days),
     )

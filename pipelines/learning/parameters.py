@@ -10,6 +10,7 @@
 | `quality`                | `7/64.n`, `.sum`, `.squares`       | a turn of that bin; its quality; squared (LRN-8) |
 | `trust.<source>`         | `verified`, `refuted`              | a verification of a source of that type (LRN-10) |
 | `lesson.<id>`            | `success`, `failure`, …            | an outcome of that lesson (LRN-4)                |
+| `speaker`                | fingerprint of a principal         | something that it reported (LRN-20)              |
 
 Bins name the width they were made with, so that a later change of it leaves older evidence readable.
 """
@@ -37,7 +38,9 @@ RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 PRODUCT = "product."
 """What comes before the parameter of how two signals occur together: mass per pair, by domain alone (LRN-4)."""
 SURPLUS = "surplus."
-"""What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
+"""What comes before the parameter of evidence beyond its principal's allowance: see `allowances.in_force` (LRN-20)."""
+SPEAKER = "speaker"
+"""The parameter of who reported: those who judge contents are known from their uses."""
 
 SIGNALS = tuple(Signal)
 ALONE = len(SIGNALS)

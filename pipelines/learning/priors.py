@@ -76,10 +76,16 @@ class GammaPrior(_Section):
 
 
 class DecayPrior(_Section):
-    """How fast knowledge of each domain goes stale (LRN-6); `unknown_age` is the freshness of undated items."""
+    """How fast knowledge of each domain goes stale (LRN-6).
+
+    Attributes:
+        unknown_age: Freshness where a whole generation dates nothing.
+        check_strength: What age says of a content, in words of people who looked at it.
+    """
 
     domains: dict[Domain, GammaPrior]
     unknown_age: Share
+    check_strength: Positive
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
@@ -97,7 +103,7 @@ class UsagePrior(_Section):
 
 
 class OutcomeCurve(_Section):
-    """logit P(good) = intercept + slope · score: what a score lets expect before there were verdicts (LRN-18)."""
+    """logit P(good) = intercept + slope · share of the best score for the question (LRN-18)."""
 
     intercept: float
     slope: Positive
@@ -109,7 +115,7 @@ class OutcomePrior(_Section):
     Attributes:
         content_variance, question_variance: Of the effects of a content, and of a content under a question.
         own_variance: Of the effect of a principal's own word on its own searches.
-        strength: Pairs of words that these variances are worth.
+        variance_spread: How far both variances may be off, a standard deviation in natural logarithms.
         implied: What outcomes that nobody said outright count, of their weight.
         daily_words: Of one principal and day, as many count in full.
         crowd: Principals from which on that bound holds.
@@ -119,7 +125,7 @@ class OutcomePrior(_Section):
     content_variance: Positive
     question_variance: Positive
     own_variance: Positive
-    strength: Positive
+    variance_spread: Positive
     implied: Annotated[float, Field(ge=0.0, le=1.0)]
     daily_words: Positive
     crowd: Annotated[int, Field(ge=1)]
@@ -129,9 +135,10 @@ class NearPrior(_Section):
     """How far outcomes under one question count for another that asks the same in other words (LRN-19).
 
     Attributes:
-        cosines: Of two questions, ascending; the first is where anything begins to count.
-        factors: In [0, 1], how far they count at each; straight between.
+        cosines: Of two questions, ascending: where each bin begins; below the first nothing counts.
+        factors: In [0, 1], how far they count in each bin.
         same_words: How far where content words are the same, whatever stands between them.
+        strength: Pairs of verdicts under near questions that each of these is worth.
         held: Past questions that are compared.
         synonyms: Groups of words of one meaning.
         opposites: Pairs of words of which one excludes the other.
@@ -143,12 +150,13 @@ class NearPrior(_Section):
     cosines: tuple[float, ...]
     factors: tuple[float, ...]
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
+    strength: Positive
     held: Annotated[int, Field(ge=0)]
     synonyms: tuple[tuple[str, ...], ...]
     opposites: tuple[tuple[str, str], ...]
-    negations: frozenset[str]
-    question_words: frozenset[str]
-    idle_words: frozenset[str]
+    negations: tuple[str, ...]
+    question_words: tuple[str, ...]
+    idle_words: tuple[str, ...]
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -180,6 +188,7 @@ class PoolingPrior(_Section):
     minimum: Positive
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
+    agents_over_models: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     weakest: Positive
 
     @model_validator(mode="after")
@@ -231,9 +240,15 @@ class SizingPrior(_Section):
 
 
 class RobustnessPrior(_Section):
-    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
+    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
 
+    Attributes:
+        alone: So many principals have nobody beside them whom allowances would protect (LRN-20).
+    """
+
+    alone: Annotated[int, Field(ge=0)]
     daily_cap: Positive
+    reported_daily_cap: Positive
     effective_cap: Positive
     outlier_z: Positive
     outlier_evidence: Positive

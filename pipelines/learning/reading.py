@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.domain.sizing import Overflow
-from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.beliefs import HORIZON, Beliefs
 from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.priors import Priors
 
 DOMAIN = "domain"
 REPORTED_TURNS = (1, 10, 50)  # the first of a conversation, a short one, a long one
+_TINY = float(np.finfo(np.float64).tiny)
 _HORIZON = 200  # turns ahead that a hand-off is looked for: longer conversations are cut anyway
 
 
@@ -134,7 +136,7 @@ class _Reader:
             means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
             for turn, mean, low, high in zip(REPORTED_TURNS, means, lows, highs, strict=True):
                 yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *behind)
-            leave = belief.hand_off(prior.hand_off, horizon=_HORIZON)
+            leave = belief.hand_off(prior.hand_off, horizon=HORIZON)
             yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *behind)
 
     def trust(self) -> Iterator[Reading]:
@@ -180,10 +182,15 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class BeliefChange:
-    """One belief in two states of evidence; either is None where the parameter is unknown there."""
+    """One belief in two states of evidence; either is None where the parameter is unknown there.
+
+    Attributes:
+        level: Of the intervals of both.
+    """
 
     before: Reading | None
     after: Reading | None
+    level: float
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -198,20 +205,47 @@ class BeliefChange:
         return self.after.mean - self.before.mean
 
     @property
-    def surprise(self) -> float:
-        """The change in half-widths of the former interval: 1 has left it; 0 without an interval or a change."""
-        if self.change is None or self.before is None or self.before.low is None or self.before.high is None:
-            return 0.0
-        width = (self.before.high - self.before.low) / 2.0
-        return abs(self.change) / width if width > 0.0 else 0.0
+    def certainty(self) -> float:
+        """Probability that it moved in that direction, in [0.5, 1]: of the state of evidence that is surer of it.
+
+        By a normal distribution about each mean, as wide as its interval is on the side of the other; one half where
+        there is no interval, or no change.
+        """
+        if not self.change or self.before is None or self.after is None:
+            return 0.5
+        reaches = [_reach(self.after, down=self.change > 0.0), _reach(self.before, down=self.change < 0.0)]
+        widths = [width for width in reaches if width is not None]
+        if not widths:
+            return 0.5
+        return float(ndtr(abs(self.change) / max(min(widths), _TINY) * ndtri((1.0 + self.level) / 2.0)))
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether one of both means lies outside the other's interval."""
+        return self.certainty > (1.0 + self.level) / 2.0
 
 
-def moves(before: Iterable[Reading], after: Iterable[Reading]) -> list[BeliefChange]:
-    """Beliefs that differ, the most surprising first."""
+def _reach(reading: Reading, *, down: bool) -> float | None:
+    """From the mean to an end of its interval; None where there is none."""
+    if reading.mean is None or reading.low is None or reading.high is None:
+        return None
+    return reading.mean - reading.low if down else reading.high - reading.mean
+
+
+def moves(before: Iterable[Reading], after: Iterable[Reading], *, level: float) -> list[BeliefChange]:
+    """Beliefs that differ, the surest change first; of equally sure ones, the one with more observations behind it.
+
+    Args:
+        level: Of the intervals.
+    """
     old, new = ({reading.key: reading for reading in readings} for readings in (before, after))
     keys = sorted(old.keys() | new.keys())
-    changes = [BeliefChange(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
-    return sorted(changes, key=lambda move: (-move.surprise, move.key))
+    changes = [BeliefChange(old.get(key), new.get(key), level) for key in keys if _mean(old, key) != _mean(new, key)]
+    return sorted(changes, key=lambda move: (-move.certainty, -_observations(move), move.key))
+
+
+def _observations(move: BeliefChange) -> float:
+    return max(reading.observations for reading in (move.before, move.after) if reading is not None)
 
 
 def _mean(readings: Mapping[tuple[str, str, str], Reading], key: tuple[str, str, str]) -> tuple[bool, float | None]:

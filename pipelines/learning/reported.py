@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.beta import Beta
 from pipelines.learning.families.gaussian_process import Quality
 from pipelines.learning.families.survival import Survival
@@ -30,13 +31,16 @@ from pipelines.learning.parameters import (
     VERIFIED,
     Masses,
 )
+from pipelines.learning.pooling.domains import common_decay, common_threshold
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
-from pipelines.learning.priors import Priors
+from pipelines.learning.pooling.reports import FAMILIES, Place, read_reports
+from pipelines.learning.pooling.shrinkage import membership
+from pipelines.learning.priors import Priors, ThresholdPrior
 from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
 
-Gathered = Mapping[tuple[str, ...], Masses]
+Gathered = Mapping[Place, Masses]
 """Discounted masses by bin, by what they were gathered under."""
 
 
@@ -45,26 +49,50 @@ class Reported:
 
     def __init__(self, priors: Priors, evidence: Evidence, today: int) -> None:
         self._priors = priors
-        gathered = _gathered(evidence, Discount(today, priors.recency.project_half_life_days))
-        self._decay, self._decisions, self._turns, self._trust, self._lessons = (gathered[name] for name in _PLACES)
-        self._survival: dict[Domain, Survival] = {}
-        self._pooled_trust: _PooledTrust | None = None
+        discount = Discount(today, priors.recency.project_half_life_days)
+        self._reports = read_reports(evidence, discount, priors.robustness)
+        self._thresholds: dict[tuple[Domain, str], Threshold] = {}
 
     def decay(self, domain: Domain) -> Survival:
-        """The decay rate of a domain."""
-        belief = self._survival.get(domain)
-        if belief is None:
-            prior = self._priors.decay.domains[domain]
-            masses = self._decay.get((domain.value,), {})
-            belief = self._survival[domain] = Survival(prior.shape, prior.rate_hours).given(masses)
-        return belief
+        """The decay rate of a domain; one without evidence listens to the others."""
+        return self._survival[domain]
+
+    @cached_property
+    def _survival(self) -> Mapping[Domain, Survival]:
+        stated = {
+            domain: Survival(prior.shape, prior.rate_hours).given(self._counted(DECAY, [(domain.value,)]))
+            for domain, prior in self._priors.decay.domains.items()
+        }
+        factor = common_decay(list(stated.values()))
+        return {domain: replace(each, rate_hours=each.rate_hours / factor) for domain, each in stated.items()}
 
     def threshold(self, domain: Domain, agent: str = ANY) -> Threshold:
-        """The threshold of a domain from all of its decisions, or of one agent from its own alone."""
-        prior = Threshold(self._priors.thresholds)
-        if agent != ANY:
-            return prior.given(self._decisions.get((domain.value, agent), {}))
-        return prior.given(_summed(masses for (of, _), masses in self._decisions.items() if of == domain.value))
+        """The threshold of a domain from all of its decisions, or of one agent from its own alone.
+
+        A domain without decisions listens to the others, and so does an agent.
+        """
+        belief = self._thresholds.get((domain, agent))
+        if belief is None:
+            belief = self._thresholds[domain, agent] = Threshold(self._threshold_prior).given(
+                self._decisions_of(domain, agent)
+            )
+        return belief
+
+    @cached_property
+    def _threshold_prior(self) -> ThresholdPrior:
+        stated = Threshold(self._priors.thresholds)
+        return common_threshold(stated.prior, [stated.given(self._decisions_of(domain)) for domain in Domain])
+
+    def _decisions_of(self, domain: Domain, agent: str = ANY) -> Masses:
+        """Decisions of an agent in a domain; of all of them where none is named."""
+        places = self._reports[THRESHOLD]
+        wanted = [(domain.value, agent)] if agent != ANY else [place for place in places if place[0] == domain.value]
+        return self._counted(THRESHOLD, wanted)
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether any decision was reviewed, in whatever domain."""
+        return bool(self._reports[THRESHOLD])
 
     def acting_threshold(self, scope: Scope) -> float:
         """The confidence from which on an agent should act: its domain's, and part of its own offset."""
@@ -73,42 +101,57 @@ class Reported:
 
     def quality(self, model: str, agent: str = ANY) -> Quality:
         """Quality of a model by turn, as all its agents showed it; shifted for one of them."""
-        by_agent = {who: masses for (of, who), masses in self._turns.items() if of == model}
-        belief = Quality(self._priors.quality).given(_summed(by_agent.values()))
-        return belief if agent == ANY else belief.with_offset(by_agent.get(agent, {}))
+        of_model = [place for place in self._reports[QUALITY] if place[0] == model]
+        belief = Quality(self._priors.quality).given(self._counted(QUALITY, of_model))
+        return belief if agent == ANY else belief.with_offset(self._counted(QUALITY, [(model, agent)]))
 
     def agents_of(self, domain: Domain) -> list[str]:
         """Agents whose decisions in that domain were reviewed."""
-        return sorted({agent for of, agent in self._decisions if of == domain.value and agent != ANY})
+        return sorted({agent for of, agent in self._reports[THRESHOLD] if of == domain.value and agent != ANY})
 
     def judged_models(self) -> list[tuple[str, str]]:
         """Models whose quality was judged, with each agent that it was judged with; `ANY` for all of them together."""
-        return sorted({(model, ANY) for model, _ in self._turns} | {(model, agent) for model, agent in self._turns})
+        return sorted(
+            {(model, ANY) for model, _ in self._reports[QUALITY]}
+            | {(model, agent) for model, agent in self._reports[QUALITY]}
+        )
 
     def verified_sources(self) -> list[tuple[str, str]]:
         """Types of source that were verified, with each model that used them; `ANY` for all of them together."""
-        return sorted({(source, ANY) for source, _ in self._trust} | {(source, model) for source, model in self._trust})
+        return sorted(
+            {(source, ANY) for source, _ in self._reports[TRUST]}
+            | {(source, model) for source, model in self._reports[TRUST]}
+        )
 
     def tried_lessons(self) -> list[str]:
         """Lessons with outcomes."""
-        return sorted(lesson for (lesson,) in self._lessons)
+        return sorted(lesson for (lesson,) in self._reports[LESSON])
 
     def lesson(self, lesson: str) -> Beta:
         """The share of a lesson's outcomes that are good."""
-        prior, masses = self._priors.lessons, self._lessons.get((lesson,), {})
+        prior, masses = self._priors.lessons, self._counted(LESSON, [(lesson,)])
         sides = (_balance(masses, *side) for side in ((SUCCESS, CONFIRMATION), (FAILURE, CONTRADICTION)))
         return Beta(prior.success, prior.failure).given(*sides)
 
     def trust(self, source: str, model: str = ANY) -> Beta:
         """The share of verifications that a type of source passes, where one model uses it, or wherever."""
-        if self._pooled_trust is None:
-            self._pooled_trust = _pooled_trust(self._priors, self._trust)
         return self._pooled_trust.belief(source, model)
+
+    @cached_property
+    def _pooled_trust(self) -> _PooledTrust:
+        return _pooled_trust(self._priors, self._reports[TRUST])
+
+    def _counted(self, family: str, places: Iterable[Place]) -> Masses:
+        """What was reported of some places together, as far as it stands against a prior (LRN-3)."""
+        reports, total = self._reports[family], Counter[str]()
+        for place in places:
+            total.update(reports.get(place, {}))
+        return FAMILIES[family].capped(total, self._priors.robustness.effective_cap)
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of such a source: as far above the stated one as its share above the prior's."""
         prior = self._priors.trust
-        if not self._trust:
+        if not self._reports[TRUST]:
             return prior.multiplier
         stated = prior.verified / (prior.verified + prior.refuted)
         return min(prior.multiplier * self.trust(source, model).mean / stated, prior.multiplier * prior.highest)
@@ -118,7 +161,7 @@ class Reported:
 class _PooledTrust:
     """Pooled beliefs: of all sources, by source, and by source and model (LRN-5)."""
 
-    levels: tuple[Pooled, Pooled, Pooled]
+    levels: Sequence[Pooled]
     sources: Mapping[str, int]
     models: Mapping[tuple[str, ...], int]
 
@@ -140,21 +183,27 @@ def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:
     sources = {name: place for place, name in enumerate(sorted({source for source, _ in gathered}))}
     leaves = sorted(gathered)
     named = [leaf for leaf in leaves if leaf[1] != ANY]
-    at_source = [(leaf[0], ANY) for leaf in leaves if leaf[1] == ANY]
     direct = [_column(gathered, [(source, ANY) for source in sources]), _column(gathered, named)]
     parents = [np.zeros(len(sources), dtype=np.int64), np.array([sources[leaf[0]] for leaf in named], dtype=np.int64)]
     levels = [Level(parent, hits, misses) for parent, (hits, misses) in zip(parents, direct, strict=True)]
-    everything = _column(gathered, [*at_source, *named])
-    prior = priors.trust
+    of_source = membership(parents[1], len(sources))
+    by_source = [at_source + of_source @ at_model for at_source, at_model in zip(*direct, strict=True)]
+    root = _root(priors, *by_source)
+    pooled = pool(root, levels, priors.pooling, effective_cap=priors.robustness.effective_cap)
+    return _PooledTrust(pooled, sources, {leaf: place for place, leaf in enumerate(named)})
+
+
+def _root(priors: Priors, held: Floats, refuted: Floats) -> Pooled:
+    """The belief of all sources together, from verifications of each, float64 (sources, 1).
+
+    Of n observations of one source at most κ count here, n·κ/(κ + n): a thousand tell of that source, and of all others
+    no more than that one source is so.
+    """
+    prior, kappa = priors.trust, priors.pooling.initial
     strength = prior.verified + prior.refuted
-    root = Pooled(
-        np.array([[prior.verified / strength]]),
-        np.array([[strength]]),
-        everything[0].sum(axis=0, keepdims=True),
-        everything[1].sum(axis=0, keepdims=True),
-    )
-    top, by_source, by_model = pool(root, levels, priors.pooling)
-    return _PooledTrust((top, by_source, by_model), sources, {leaf: place for place, leaf in enumerate(named)})
+    share = kappa / (kappa + held + refuted)
+    sides = ((share * side).sum(axis=0, keepdims=True) for side in (held, refuted))
+    return Pooled(np.array([[prior.verified / strength]]), np.array([[strength]]), *sides)
 
 
 def _column(gathered: Gathered, leaves: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
@@ -168,30 +217,3 @@ def _column(gathered: Gathered, leaves: list[tuple[str, ...]]) -> tuple[Floats, 
 def _balance(masses: Masses, *bins: str) -> int:
     """What some bins hold together; a negative balance of one counts as none."""
     return sum(max(masses.get(bin_, 0), 0) for bin_ in bins)
-
-
-def _summed(parts: Iterable[Masses]) -> Masses:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return total
-
-
-_PLACES: Mapping[str, Callable[[EvidenceKey], tuple[str, ...]]] = {
-    DECAY: lambda key: (key.domain,),
-    THRESHOLD: lambda key: (key.domain, key.agent),
-    QUALITY: lambda key: (key.model, key.agent),
-    TRUST: lambda key: (key.parameter.removeprefix(f"{TRUST}."), key.model),
-    LESSON: lambda key: (key.parameter.removeprefix(f"{LESSON}."),),
-}
-"""What evidence of each family is gathered under."""
-
-
-def _gathered(evidence: Evidence, discount: Discount) -> dict[str, dict[tuple[str, ...], dict[str, int]]]:
-    gathered: dict[str, dict[tuple[str, ...], dict[str, int]]] = {family: {} for family in _PLACES}
-    for key, micro in evidence.counts.items():
-        family = key.parameter.partition(".")[0]
-        if family in gathered:
-            masses = gathered[family].setdefault(_PLACES[family](key), {})
-            masses[key.bin] = masses.get(key.bin, 0) + discount(micro, key.day)
-    return gathered

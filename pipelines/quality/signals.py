@@ -74,9 +74,20 @@ def graph(energies: ArrayLike, queries: Groups | None = None) -> Floats:
     return lexical(energies, queries)
 
 
-def degree(scores: ArrayLike, _queries: Groups | None = None) -> Floats:
-    """How well connected each candidate is, in [0, cap]: the channel's score as it is, whatever the others have."""
-    return _as_it_is(scores)
+def degree(scores: ArrayLike, cap: float) -> Floats:
+    """How well connected each candidate is, as a share of `cap`: being it never outweighs being relevant.
+
+    Shares keep the order of the scores: were they cut at the cap, most would be one.
+
+    Args:
+        scores: In [0, 1]; NaN where the channel has none.
+        cap: In [0, 1].
+
+    Examples:
+        >>> degree([1.0, 0.5, float("nan")], cap=0.2).tolist()
+        [0.2, 0.1, 0.0]
+    """
+    return _as_it_is(scores) * cap
 
 
 def trigger(shares: ArrayLike, _queries: Groups | None = None) -> Floats:
@@ -117,8 +128,23 @@ def cross_encoder(scores: ArrayLike) -> Floats:
 
 
 def freshness(believed: ArrayLike) -> Floats:
-    """How far each content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
+    """How far each content still holds: the belief at its age, or what overrides that."""
     return _shares(believed)
+
+
+def cited_freshness(believed: Floats, citations: ArrayLike, half: float) -> Floats:
+    """Freshness of what others still cite: of what age took, the share c / (c + half) is given back.
+
+    Args:
+        citations: Of each.
+        half: Citations that give half of it back.
+
+    Examples:
+        >>> cited_freshness(np.array([0.5, 0.5]), [0, 100], half=100.0).tolist()
+        [0.5, 0.75]
+    """
+    counts = np.asarray(citations, dtype=np.float64)
+    return np.asarray(believed + (1.0 - believed) * counts / (counts + half))
 
 
 def trust(levels: ArrayLike, multipliers: ArrayLike) -> Floats:
@@ -151,15 +177,15 @@ def propagated(best: ArrayLike) -> Floats:
     return _shares(best)
 
 
-def novelty(ages_hours: ArrayLike, *, boost: float, half_life_hours: float) -> Floats:
-    """How new each is: boost · 2^(−age / half-life); NaN where its age is not known.
+def novelty(ages_hours: ArrayLike, *, half_life_hours: float) -> Floats:
+    """How new each is here: 2^(−age / half-life), its age counted from when it was first indexed.
 
     Examples:
-        >>> novelty([12.0, float("nan")], boost=0.15, half_life_hours=12.0).tolist()
-        [0.075, nan]
+        >>> novelty([0.0, 12.0], half_life_hours=12.0).tolist()
+        [1.0, 0.5]
     """
     ages = np.asarray(ages_hours, dtype=np.float64)
-    return np.clip(boost * np.exp2(-np.maximum(0.0, ages) / half_life_hours), 0.0, 1.0)
+    return np.asarray(np.exp2(-np.maximum(0.0, ages) / half_life_hours))
 
 
 def tier(declared: str | None, values: Mapping[str, float]) -> float | None:

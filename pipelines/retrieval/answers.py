@@ -15,8 +15,10 @@ from pipelines.retrieval.answer.confidence import (
     is_doubtful,
     propensities,
     rank_confidence,
+    reviewed,
     scored,
     uncalibrated,
+    unsure,
 )
 from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
 from pipelines.retrieval.channels.second_pass import query_vector
@@ -75,6 +77,7 @@ def _answer(
     memory = plan.query.memory
     if memory is not None:
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
+        asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
     return Answer(
         query=plan.query,
@@ -88,7 +91,10 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=gap_in(shown, reading.calibration),
+        gap=gap_in(shown, reading.answering) or unsure(shown, context.threshold),
+        hand_off=None
+        if plan.query.turn is None
+        else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),
         uncalibrated=uncalibrated(shown, reading.calibration),
     )
 
@@ -101,7 +107,7 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
         lines = lines_of.get(at, slice(0))
         above_next = rank_confidence(made_of.of(lines), context.draws)
         verdicts = _verdicts(context, above_next, ranked.shown.take(lines), ranked.choices.get(at))
-        shown = results(explained[lines], context.reading.beliefs, verdicts)
+        shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
         asked = asking(shown, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
@@ -110,13 +116,13 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
 def _verdicts(
     context: RankingContext, above_next: Sequence[float | None], shown: Candidates, choice: Choice | None
 ) -> list[Verdict]:
-    calibration, shares = context.reading.calibration, [1.0] * len(shown)
+    reading, shares = context.reading, [1.0] * len(shown)
     if choice is not None and len(shown):
         line_of = {number: line for line, number in enumerate(choice.contenders.number.tolist())}
         places = np.array([line_of[number] for number in shown.number.tolist()], dtype=np.int64)
         shares = propensities(scored(choice.contenders), places, context.draws, choice.ranked)
     return [
-        Verdict(match, chance(match, calibration), is_doubtful(match, calibration), above, share)
+        Verdict(match, chance(match, reading.calibration), is_doubtful(match, reading.answering), above, share)
         for match, above, share in zip(context.match_features(shown), above_next, shares, strict=True)
     ]
 

@@ -146,8 +146,7 @@ def with_contexts(
 def _wanted(
     result: RankedResult, kind: QueryType, neighbours: Neighbours, moved: float, settings: ContextSettings
 ) -> tuple[Reach, list[Surrounding]]:
-    confidence = result.relevance if result.probability is None else result.probability
-    reach = reach_of(kind, confidence, moved=moved, settings=settings)
+    reach = reach_of(kind, result.confidence, moved=moved, settings=settings)
     document = neighbours.document(result.uris[0])
     own = next(chunk for chunk in document if chunk.chunk_id == result.chunk_id)
     around = surroundings(

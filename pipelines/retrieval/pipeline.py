@@ -15,7 +15,7 @@ from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.answers import RankedBatch, answers, placings
 from pipelines.retrieval.channels.run import ChannelRankings
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.ranking.effects import with_effects
+from pipelines.retrieval.ranking.effects import lifts
 from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
 from pipelines.retrieval.ranking.fusion import fuse
 from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
@@ -52,12 +52,13 @@ class Pipeline(Resources):
         with watch.stage("candidates"):
             candidates = self._candidates(contexts)
         with watch.stage("fusion"):
-            similar = with_similarity(candidates, [each.answered for each in contexts])
+            answered = [each.answered for each in contexts]
+            similar = with_similarity(candidates, answered, degree_cap=tuned.degree.cap)
             fused = fuse(with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance), weights, tuned)
         with watch.stage("rerank"):
             best, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)
             past, scored = [each.past for each in contexts], with_propagated(best, self.facts, tuned.quality)
-            united = in_units(with_effects(scored, past, self.snapshot.beliefs.interval), tuned)
+            united = in_units(scored, tuned, lifts(scored, past))
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth

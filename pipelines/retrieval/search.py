@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
@@ -25,6 +26,7 @@ from pipelines.retrieval.channels.run import (
     Ranked,
     ScoreRows,
     run_channels,
+    scores_of,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
@@ -71,6 +73,30 @@ class Resources:
         """Texts of contents by row."""
         return [content.text for content in self.snapshot.generation.chunks.contents(rows)]
 
+    def is_common(self, word: str) -> bool:
+        """Whether a word stands in so much of the generation that it tells nothing apart."""
+        return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
+
+    def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
+        """How many of some contents match a query better than what has no answer; all where that is not known."""
+        bound = self.snapshot.reading(plan.query.session_id).answering
+        if bound is None:
+            return len(rows)
+        compare = matcher(by_channel)
+        cosines, bm25 = (
+            scores_of(by_channel[channel])(rows).tolist() if channel in by_channel else [None] * len(rows)
+            for channel in (Channel.DENSE, Channel.LEXICAL)
+        )
+        tokens = [None] * len(rows) if compare is None else compare(rows).tolist()
+        terms = max(1, len(plan.words.split()))
+        features = (features_of(*each[:2], terms, each[2]) for each in zip(cosines, bm25, tokens, strict=True))
+        return sum(not is_doubtful(match, bound) for match in features)
+
+    def name_of(self, row: int) -> str:
+        """What a content is called: title and URI of its document, its headings and its symbol."""
+        place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
+        return " ".join((place.title or "", place.uri, *place.label.heading_path, place.label.symbol or ""))
+
 
 class Stopwatch:
     """Times the stages of answers that are made together; each answer has its share."""
@@ -95,7 +121,8 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     plans = [make_plan(query, resources.facts, resources.snapshot.filters, tuned) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
-    hints = Hints(resources.texts_of, graph.names_near if graph is not None else lambda _text, _count: [])
+    names_near = graph.names_near if graph is not None else lambda _text, _count: []
+    hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)
 
 
@@ -155,8 +182,12 @@ class RankingContext:
 
     def passes(self, candidate: Candidates) -> bool:
         """Whether a candidate, a table of one, is likely enough to be an answer, as far as that is known."""
-        calibration = self.reading.calibration
-        return calibration is None or not is_doubtful(self.match_features(candidate)[0], calibration)
+        answering = self.reading.answering
+        return answering is None or not is_doubtful(self.match_features(candidate)[0], answering)
+
+    def threshold(self, domain: Domain) -> float | None:
+        """Confidence from which on whoever asks should act on a result; None while no decision was reviewed."""
+        return self.reading.beliefs.acting_threshold(domain, self.plan.query.agent)
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not rank; nothing where scores are not to be completed."""
@@ -179,13 +210,12 @@ def _context(
     resources: Resources, plan: Plan, by_channel: Mapping[Channel, Ranked], now: float, believed: SharedWeights
 ) -> RankingContext:
     # After a change of topic a session reads what all believe: what it learned was about another topic.
-    shift, tuned, graph = plan.understanding.shift, resources.settings, resources.graph
-    reading = resources.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
+    shift, tuned = plan.understanding.shift, resources.settings
+    reading = resources.snapshot.reading(None if shift is not None and shift.dampens else plan.query.session_id)
     row_of, beliefs = resources.snapshot.generation.chunks.row_of, reading.beliefs
     past = past_outcomes(resources, plan, by_channel, beliefs) if tuned.effects else None
     by_channel = with_answered(plan, by_channel, past)
-    is_name = graph.knows if graph is not None else lambda _term: False
-    plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, is_name)
+    plan, by_channel = with_learned_triggers(plan, by_channel, beliefs.triggers, row_of, resources.is_common)
     reranking = rerankers(
         plan.text, by_channel, resources.pairs, tuned, wanted=plan.channels, texts_of=resources.texts_of
     )

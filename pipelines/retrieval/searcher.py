@@ -5,20 +5,24 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 
 from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.signatures import SigningKey
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
 
@@ -43,7 +47,8 @@ class Searcher:
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
     request that comes `refresh_s` after the last look. Where reading beliefs took longer than `LOOK_MS`, they are read
     beside requests from then on, which go on with what is held, and rest in between: reading takes no more of the time
-    than `LOOK_SHARE`. A search remembers nothing.
+    than `LOOK_SHARE`. A search remembers nothing by itself: what a session remembers is part of its query and of its
+    answer, and `memories` keeps it in between for queries that name a session and bring none along.
     """
 
     LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60
@@ -59,13 +64,17 @@ class Searcher:
         further: Sequence[QueryEncoder] = (),
         pairs: PairScorer | None = None,
         openings: Openings | None = None,
+        memories: SessionMemories | None = None,
+        key: SigningKey | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
             openings: What others opened of the same generation, for whoever opens searchers one after the other.
+            memories: What sessions remember; None where that is the caller's to carry.
 
         Raises:
             NothingPublishedError: No generation is live yet.
@@ -78,6 +87,8 @@ class Searcher:
         self._settings = settings
         self._clock = clock
         self._openings = openings or Openings()
+        self._memories = memories
+        self._key = key
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -92,15 +103,27 @@ class Searcher:
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries from one snapshot, sharing encoder and FAISS batches.
 
+        Queries whose session is remembered are answered one after the other: each sees what those before it left.
+
         Raises:
             ValueError: A query's filter asks for what no document can have, such as a date that is none; the message
                 names the query, and none is answered. `documents.is_time` says beforehand what is one.
         """
         pipeline, now = self._now()
-        return pipeline.answer(queries, now=now)
+        sessions = [None if self._memories is None else _session_of(query) for query in queries]
+        alone = [query for query, session in zip(queries, sessions, strict=True) if session is None]
+        answers = iter(pipeline.answer(alone, now=now) if alone else [])
+        one = partial(_one, pipeline, now=now)
+        answered = [
+            next(answers)
+            if session is None or self._memories is None
+            else _remembering(self._memories, session, query, one)
+            for query, session in zip(queries, sessions, strict=True)
+        ]
+        return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
 
     def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
-        """The results of `search_many`, to the bit, without explanations."""
+        """The results of `search_many`, to the bit, without explanations; no session remembers them."""
         pipeline, now = self._now()
         return pipeline.rank(queries, now=now)
 
@@ -194,3 +217,35 @@ class Searcher:
         places = Places(generation.chunks)
         questions = self._questions
         return Pipeline(snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)
+
+
+def _session_of(query: Query) -> SessionId | None:
+    """The session whose memory a query lacks."""
+    return SessionId(query.session_id) if query.session_id and query.memory is None else None
+
+
+def _one(pipeline: Pipeline, query: Query, *, now: float) -> Answer:
+    return pipeline.answer([query], now=now)[0]
+
+
+def _remembering(
+    memories: SessionMemories, session: SessionId, query: Query, answer: Callable[[Query], Answer]
+) -> Answer:
+    """The answer to a query of a session, which remembers it; without its memory where that cannot be had."""
+    answered: list[Answer] = []
+
+    def step(memory: SessionMemory) -> SessionMemory:
+        answered.append(answer(replace(query, memory=memory)))
+        return answered[0].memory or memory
+
+    try:
+        memories.update(session, step)
+    except (StoreError, OSError) as error:
+        log.warning("session %s does not remember query %s: %s", session, query.query_id, error)
+    return answered[0] if answered else answer(query)
+
+
+def with_tokens(answer: Answer, key: SigningKey) -> Answer:
+    """An answer with what whoever asked may speak of it by."""
+    tokens = key.tokens_of(answer.query)
+    return replace(answer, token=tokens.query, session_token=tokens.session)

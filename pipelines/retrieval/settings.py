@@ -68,8 +68,11 @@ class RouterSettings(_Section):
     enabled: bool
     parts: bool
     simple_words: Whole
+    same_beginning: Count
     complex_words: Count
     complex_questions: Count
+    question_words: tuple[str, ...]
+    comparisons: tuple[str, ...]
     limits: Mapping[Complexity, Count]
 
 
@@ -113,9 +116,16 @@ class ShiftSettings(_Section):
     window: Count
     least: Count
     distance: Annotated[float, Field(ge=0.0, le=2.0)]
+    most_distance: Annotated[float, Field(ge=0.0, le=2.0)]
     deviations: Annotated[float, Field(ge=0.0)]
     usage_share: Share
     widening: Annotated[float, Field(ge=1.0)]
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.distance > self.most_distance:
+            raise ValueError(f"shift: expected distance <= most_distance, found {self.distance} > {self.most_distance}")
+        return self
 
 
 class UnderstandingSettings(_Section):
@@ -192,13 +202,22 @@ class PseudoRelevanceSettings(_Section):
 
 
 class QualitySettings(_Section):
-    """Values of what documents declare, and how quickly novelty fades (RET-13)."""
+    """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
-    novelty_boost: Annotated[Share, OffAt(0.0)]
+    Attributes:
+        tiers, validations: Value by declared word, in lower case.
+        undeclared: Of a document that declares none of these words, where others do.
+        lasting: Intents of history that age does not touch.
+        citations_half: Citations of a paper that give back half of the freshness which its age took.
+    """
+
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffAt(0.0)]
     tiers: Mapping[str, Share]
     validations: Mapping[str, Share]
+    undeclared: Share
+    lasting: tuple[str, ...]
+    citations_half: Positive
 
 
 class SessionSettings(_Section):
@@ -256,6 +275,7 @@ class RetrievalSettings(_Section):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    common_word: Share
     convergence_bonus: Weight
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings

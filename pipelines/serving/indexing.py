@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -49,7 +50,16 @@ def plan_of(
         embedding=settings.embedding,
         index=settings.index,
         declared=settings.sources,
+        describe=partial(described, settings),
     )
+
+
+def described(settings: Settings, staged: Path) -> Mapping[str, object]:
+    """What searches of a staged generation say about it; run where it was built."""
+    # Only where it is run are engines loaded.
+    from pipelines.serving.searching.gaps import answering_facts  # noqa: PLC0415
+
+    return answering_facts(settings, staged)
 
 
 def dropped(plan: IndexPlan) -> dict[str, int]:

@@ -44,6 +44,7 @@ def run(
         feedback=settings.feedback,
         bins=bins_of(settings.learning, settings.priors.quality),
         unreachable_s=settings.feedback.unreachable_s if until_caught_up or impatient else None,
+        embedding=settings.embedding,
     )
     return run_updaters(
         task,

@@ -33,7 +33,7 @@ PEOPLE, LESSONS, ASKED = 40, 120, 120
 SESSIONS, PRAISES = 1_000, 10
 """Of one principal, and in each of them."""
 # The sessions of one principal reach every partition, each of which grants an allowance.
-EVERYWHERE = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
+EVERYWHERE = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily, limits__newcomers=10_000)
 
 
 def test_a_flood_costs_others_next_to_nothing_on_scifact(data_root: Path, tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def broker() -> Iterator[EmbeddedBroker]:
 @pytest.fixture
 def world(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[World]:
     assignments = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}", f"feedback.topic={tmp_path.name}"]
-    made = World(load_settings([], assignments, environment={}))
+    # Nobody is new: what is tested is what events do, not who may say how much.
+    made = World(load_settings([], [*assignments, "feedback.limits.newcomers=100000"], environment={}))
     yield made
     made.producer.close()
 
@@ -102,6 +103,26 @@ def test_accuracy_moves_freshness(world: World) -> None:
     assert stale.freshness(Domain.HISTORY, 100.0) == before.freshness(Domain.HISTORY, 100.0)
     held = world.believed_after(found(True), found(True))
     assert held.freshness(CODE, 100.0) > stale.freshness(CODE, 100.0) + 0.1
+
+
+def test_accuracy_of_a_content_moves_that_content(world: World) -> None:
+    """LRN-6: whoever looked last says whether it still holds, each once, and its age counts from then."""
+
+    def looked(accurate: bool, *users: str) -> Send:
+        def send(producer: FeedbackProducer) -> None:
+            for user in users:
+                of = {"principal": user, "content_hash": HASHES[1]}
+                producer.accuracy("s1", CODE, age_hours=100.0, accurate=accurate, **of)
+
+        return send
+
+    nobody = world.believed_after().checks.of(HASHES)
+    assert nobody.validated_at.max() == -np.inf
+    stale = world.believed_after(looked(False, "ada", "ben", "ben")).checks.of(HASHES)
+    assert stale.inaccurate.tolist() == pytest.approx([0.0, 2.0, *[0.0] * (len(HASHES) - 2)])
+    held = world.believed_after(looked(True, "cyd", "cyd")).checks.of(HASHES)
+    assert (held.accurate[1], held.inaccurate[1]) == pytest.approx((1.0, 2.0))
+    assert np.flatnonzero(held.validated_at > 0.0).tolist() == [1]
 
 
 def test_model_quality_moves_the_turn_of_hand_off(world: World) -> None:
@@ -168,11 +189,13 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
 
     def used(producer: FeedbackProducer) -> None:
         producer.reference(query, content_hashes=[kept], match=0.5)
-        producer.success(query)
 
     def chosen(producer: FeedbackProducer) -> None:
         producer.selection(query, kept, 1)
         producer.explicit(query, -1.0, content_hash=left_out)
+
+    def served(producer: FeedbackProducer) -> None:
+        producer.success(query)
 
     rules, contents = world.settings.feedback.credit, [ContentHash(kept), ContentHash(left_out)]
     shown = world.believed_after(answered).content_signals(contents)
@@ -181,26 +204,30 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
     assert (shown.inclusion > 0.0).tolist() == [True, False]
     assert (shown.retrieval > 0.0).tolist() == [False, True]
     then = world.believed_after(used).content_signals(contents)
-    assert then.positive == pytest.approx(
-        [rules.included + 0.5 * rules.referenced + rules.success / 2, rules.success / 2]
-    )
+    assert then.positive == pytest.approx([rules.included + 0.5 * rules.referenced, 0.0])
     assert then.citations.tolist() == [0.5, 0.0]
     last = world.believed_after(chosen).content_signals(contents)
     assert last.usage[0] > then.usage[0] > shown.usage[0] > 0.5
     assert last.usage[1] < then.usage[1]
     assert (last.deviation < shown.deviation).all()
     assert np.unique(last.last_feedback).tolist() == [int(time.time() // 86_400)]
+    # All of the success is the included one's; one principal counts once.
+    assert rules.success > world.settings.priors.usage.principal_cap - last.positive[0] > 0.0
+    assert world.believed_after(served).content_signals(contents).positive == pytest.approx([1.0, 0.0])
 
 
 def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: World) -> None:
-    """RET-17: through the broker and the updater; on trial at first, and in force a day later."""
-    query = replace(a_query(), text="where is the checkpoint flushed")
-    first = an_answer(query)
-    low = [structs.replace(result, rank=result.rank + 4) for result in first.results]
+    """RET-17: through the broker and the updater; on trial at first, and in force when two agreed for seven days."""
+    answers = [
+        an_answer(replace(a_query(), text="where is the checkpoint flushed", query_id=f"q-{who}", principal=who))
+        for who in ("ada", "bob")
+    ]
+    low = [structs.replace(result, rank=result.rank + 4) for result in answers[0].results]
 
     def picked(producer: FeedbackProducer) -> None:
-        producer.emit(replace(first, results=tuple(low)))
-        producer.selection(query, low[0].content_hash, low[0].rank)
+        for answer in answers:
+            producer.emit(replace(answer, results=tuple(low)))
+            producer.selection(answer.query, low[0].content_hash, low[0].rank)
 
     believed = world.believed_after(picked)
     taught = believed.triggers.of(["checkpoint", "flushed", "where"])
@@ -209,5 +236,7 @@ def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: Worl
         ("flushed", low[0].content_hash, True),
     ]
     evidence = Catalog(Path(world.settings.storage.root)).live_evidence()
-    later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400)
-    assert not any(each.on_trial for each in later.triggers.of(["checkpoint"]))
+    trial_days = world.settings.priors.triggers.trial_days
+    for days, on_trial in ((trial_days - 1, True), (trial_days, False)):
+        later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400 * days)
+        assert [each.on_trial for each in later.triggers.of(["checkpoint"])] == [on_trial]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.documents import Document
+from pipelines.domain.documents import COMMITTED_AT, Document
 from pipelines.ingestion.git.times import last_commits
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources.sources import read_source
@@ -144,3 +144,17 @@ def test_a_commit_without_a_time_is_as_none(tree: Path, date: str) -> None:
     found = read(tree)
     assert {name: found[name] for name in COMMITTED} == COMMITTED
     assert found["damaged.md"] == ((tree / "damaged.md").stat().st_mtime, ())
+
+
+def test_a_file_older_than_the_last_commit_that_touched_it_says_so(tree: Path) -> None:
+    """LRN-6: it holds something else, and was changed before; a later change is one that is not committed yet."""
+    changed = tree / "docs" / "two.md"
+    committed = {}
+    for when in (SECOND - 60, SECOND + 60):
+        changed.write_text("# Two, before\n")
+        os.utime(changed, (when, when))
+        documents = [one for one in read_source(tree, INGEST, domain=None) if isinstance(one, Document)]
+        committed[when] = {one.uri.rpartition("/")[2]: one.metadata.get(COMMITTED_AT) for one in documents}
+    assert committed[SECOND - 60]["two.md"] == "2020-09-13T12:26:40+00:00"
+    assert {**committed[SECOND - 60], "two.md": None} == committed[SECOND + 60]
+    assert set(committed[SECOND + 60].values()) == {None}

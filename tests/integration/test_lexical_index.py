@@ -136,6 +136,13 @@ def test_a_query_of_a_megabyte_is_cut(index: LexicalIndex) -> None:
     assert len(index.terms(flood)) == settings().max_query_terms
 
 
+def test_how_much_of_the_corpus_holds_a_word(contents: list[str], index: LexicalIndex) -> None:
+    """RET-17: contents that hold it, in whatever form, of all; what no search would use tells nothing apart."""
+    holding = sum("terma" in content.split() for content in contents)
+    assert index.share_of("TermA") == holding / len(contents)
+    assert (index.share_of("unheard"), index.share_of("the"), index.share_of("")) == (0.0, 1.0, 1.0)
+
+
 def test_title_and_symbols_count_by_their_weights(tmp_path: Path) -> None:
     """ING-23: fields are apart, and weigh what the configuration says."""
     document = LexicalDocument(contents="body", title="heading", symbols="Store.open store open")

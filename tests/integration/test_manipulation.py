@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,20 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import PRODUCT
 from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords, effects_of
 from pipelines.settings import load_settings
-from tests.support.feedback_events import HASHES, NOON, RULES, explicit, impression, rules, shown
+from tests.support.feedback_events import (
+    HASHES,
+    NOON,
+    RULES,
+    accuracy,
+    explicit,
+    impression,
+    lesson_outcome,
+    model_quality,
+    review,
+    rules,
+    shown,
+    trust,
+)
 from tests.support.learner import learned
 from tests.support.session_store import phase
 
@@ -78,17 +92,97 @@ def test_the_cap_holds_across_partitions_and_days(tmp_path: Path) -> None:
 
 
 def test_what_goes_beyond_a_days_allowance_is_kept_beside(tmp_path: Path) -> None:
-    """LRN-3: visible, exact, and read by nobody."""
+    """LRN-3, LRN-20: visible, exact, and read by nobody where others speak."""
     settings = rules(limits__principal_daily=5.0)
-    evidence = learned(tmp_path, praise("mallory", 2, 20), settings)
+    evidence = learned(tmp_path / "flood", praise("mallory", 2, 20), settings)
     masses = {True: 0, False: 0}
     for key, mass in evidence.counts.items():
         if key.parameter.endswith("relevance"):
             masses[key.parameter.startswith("surplus.")] += mass
     assert masses == {False: 5_000_000, True: 15_000_000}
     within = learned(tmp_path / "five", praise("mallory", 1, 5))
+    others = learned(tmp_path / "others", [*praise("ada", 1, 1), *praise("bob", 1, 1)])
     scope = (SCOPE, SIGNALS)
-    assert believed(evidence).weights(*scope) == believed(within).weights(*scope)
+    assert believed(evidence + others).weights(*scope) == believed(within + others).weights(*scope)
+
+
+def test_allowances_bind_as_others_appear(tmp_path: Path) -> None:
+    """LRN-20: one or two are heard in full; with a third the bound holds, for what was said before, too.
+
+    What the third said is unlearned, and so is the bound.
+    """
+    flood, whole = (
+        learned(tmp_path / str(daily), praise("ada", 2, 60), rules(limits__principal_daily=daily))
+        for daily in (6.0, 60.0)
+    )
+    votes = {name: learned(tmp_path / name, praise(name, 1, 1)) for name in ("bob", "cyd")}
+    scope = (SCOPE, SIGNALS)
+
+    def weights(evidence: Evidence, *names: str) -> object:
+        return believed(Evidence.sum([evidence, *(votes[name] for name in names)])).weights(*scope)
+
+    six = learned(tmp_path / "six", praise("ada", 1, 6))
+    assert weights(flood) == weights(whole) != weights(six)
+    assert weights(flood, "bob") == weights(whole, "bob")
+    assert weights(flood, "bob", "cyd") == weights(six, "bob", "cyd") != weights(whole, "bob", "cyd")
+    assert believed(Evidence.sum([flood, *votes.values()]) - votes["cyd"]).weights(*scope) == weights(whole, "bob")
+
+
+CROWD = ("bob", "cyd", "dan")
+
+
+def crowd() -> list[AnyEvent]:
+    """Three others, each of whom reports something, so that allowances bind."""
+    return [review(0.5, good=True, event_id=f"{who} reviews", session_id=who, principal=who) for who in CROWD]
+
+
+def test_a_hundred_turns_of_one_conversation_are_a_hundred_turns(tmp_path: Path) -> None:
+    """LRN-20, LRN-8: whatever else their principal said that day, and whoever else speaks."""
+    turns = [model_quality(turn, 0.9, event_id=f"turn {turn}") for turn in range(1, 101)]
+    evidence = learned(tmp_path, [*praise("ada", 1, 60), *crowd(), *turns])
+    counted = sum(
+        mass for key, mass in evidence.counts.items() if key.parameter == "quality" and key.bin.endswith(".n")
+    )
+    assert counted == 100 * 1_000_000
+
+
+def reported(number: int) -> list[AnyEvent]:
+    """One of everything that can be reported, once more."""
+    kinds = (
+        review(0.7, good=True, event_id=f"review {number}"),
+        accuracy(9.0, accurate=True, event_id=f"accuracy {number}"),
+        model_quality(3, 0.5, event_id=f"quality {number}"),
+        *(trust(source, verified=True, event_id=f"{source} {number}") for source in ("blog", "paper")),
+        *(lesson_outcome(name, "success", event_id=f"{name} {number}") for name in ("one", "two")),
+    )
+    return list(kinds)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["heard at once", "merged"])
+def test_nothing_reported_takes_the_place_of_anything_else(tmp_path: Path, alone: bool) -> None:
+    """LRN-20: reports of each family, of each source and of each lesson up to an allowance of its own, and verdicts."""
+    granted = {"review": 3.0, "accuracy": 4.0, "model_quality": 5.0, "trust": 2.0, "lesson_outcome": 1.0}
+    said: list[AnyEvent] = [event for number in range(7) for event in reported(number)]
+    said = [structs.replace(event, session_id="s", principal="ada") for event in said]
+    settings = rules(limits__reports_daily=granted, limits__session_part=1.0)
+    evidence = learned(tmp_path, [*praise("ada", 1, 6), *(merged(said) if alone else said)], settings)
+    counted: Counter[str] = Counter()
+    for key, mass in evidence.counts.items():
+        if not key.bin.endswith((".sum", ".squares")):
+            counted[key.parameter] += mass
+    parameters = {
+        "threshold": 3,
+        "decay": 4,
+        "quality": 5,
+        "trust.blog": 2,
+        "trust.paper": 2,
+        "lesson.one": 1,
+        "lesson.two": 1,
+    }
+    assert {name: counted[name] for name in parameters} == {name: n * 1_000_000 for name, n in parameters.items()}
+    beside = {name: counted[f"surplus.{name}"] for name in parameters}
+    assert beside == {name: (7 - n) * 1_000_000 for name, n in parameters.items()}
+    assert counted["relevance"] == 6 * 1_000_000
 
 
 def test_a_flood_in_merged_sessions_is_the_same_flood(tmp_path: Path) -> None:
@@ -112,9 +206,9 @@ def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[s
         near = {question_fingerprint(content_hash(f"q{query}")): 1.0}
         past = PastOutcomes(precedents, QuestionWords.of(precedents, near, placed, ""), near, numbers)
         scores = signals @ by_signal
-        effects = effects_of(past, rows, scores)
+        effects = effects_of(past, rows, scores / scores.max())
         moved = np.nan_to_num(effects.content) + np.nan_to_num(effects.question)
-        scores += moved / precedents.prior.curve.slope
+        scores = scores + moved * scores.max() / precedents.prior.curve.slope
         gains = relevant[np.argsort(-scores, kind="stable")][:10]
         discounts = 1.0 / np.log2(np.arange(2, 12))
         ideal = np.sort(relevant)[::-1][:10] @ discounts
@@ -160,7 +254,9 @@ def test_a_flood_costs_others_next_to_nothing(tmp_path: Path, alone: bool) -> No
             said.append(structs.replace(verdict, content_hash=hashes[bad]))
         flood += merged(said) if alone else said
     # The sessions of one principal reach every partition, each of which grants an allowance.
-    everywhere = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
+    everywhere = rules(
+        limits__principal_daily=RULES.partitions * RULES.limits.principal_daily, limits__newcomers=10_000
+    )
     honest = learned(tmp_path / "honest", events, everywhere)
     both = learned(tmp_path / "both", [*events, *flood], everywhere)
     before, after = (ndcg(believed(evidence), collection) for evidence in (honest, both))

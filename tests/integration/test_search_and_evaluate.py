@@ -195,6 +195,22 @@ def test_a_line_that_is_no_query_is_told_and_the_others_are_answered(
     ]
 
 
+def test_a_session_is_remembered_from_one_call_to_the_next(
+    stored: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LRN-15, RET-19: whoever names it need carry nothing; what it was given can be left out."""
+
+    def shown(*more: str) -> list[str]:
+        arguments = ["yellow fruit", "--store", stored.storage.root, "-k", "1", "--json", *more]
+        assert search.main(arguments) == 0
+        return [result["content_hash"] for result in last_line(capsys)["results"]]
+
+    first = shown("--session", "s-7")
+    assert shown("--session", "s-8", "--repeats", "suppress") == first
+    assert shown("--session", "s-7", "--repeats", "suppress") != first
+    assert search.main(["yellow fruit", "--store", stored.storage.root, "--repeats", "lower"]) == 2
+
+
 def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: the job has sent its impression when it ends; where there is no broker it says so, and what it found."""
     who = ["--session", "s-9", "--principal", "ada"]

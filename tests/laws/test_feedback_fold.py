@@ -16,7 +16,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
 from pipelines.runtime.kafka.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
+from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
@@ -83,8 +83,8 @@ def test_an_independent_reading_of_crowded_allowances_comes_to_the_same(
     """LRN-3, LRN-17: few principals in few sessions, started, merged and unlearned again and again."""
     records = records_of(seed, 300, sessions=5, users=3)
     edges = [0, *sorted(cuts), len(records)]
-    told = rules(limits__principal_daily=daily, limits__session_part=0.7)
+    limits = {"principal_daily": daily, "reports_daily": reports_daily(1.0), "session_part": 0.7}
+    told = rules(**{f"limits__{name}": value for name, value in limits.items()})
     _, digest = consumed([records[begin:end] for begin, end in pairwise(edges)], told)
-    weights = WEIGHTS | {"principal_daily": daily, "session_part": 0.7}
-    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=weights)
+    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=WEIGHTS | limits)
     assert digest == expected.digest()

@@ -73,12 +73,11 @@ def test_trust_is_pooled_over_sources_and_models() -> None:
     table = np.array([SEEN[leaf] for leaf in leaves], dtype=float)
     prior = PRIORS.trust
     strength = prior.verified + prior.refuted
-    root = Pooled(
-        np.array([[prior.verified / strength]]),
-        np.array([[strength]]),
-        table[:, :1].sum(axis=0, keepdims=True),
-        table[:, 1:].sum(axis=0, keepdims=True),
-    )
+    told = np.zeros((1, 2))  # to all sources: of n observations of one, n·κ/(κ + n)
+    for source in sources:
+        seen = sum(np.array(SEEN[leaf], dtype=float) for leaf in leaves if leaf[0] == source)
+        told += seen * PRIORS.pooling.initial / (PRIORS.pooling.initial + seen.sum())
+    root = Pooled(np.array([[prior.verified / strength]]), np.array([[strength]]), told[:, :1], told[:, 1:])
     nothing = np.zeros((len(sources), 1))
     levels = [
         Level(np.zeros(len(sources), dtype=np.int64), nothing, nothing),

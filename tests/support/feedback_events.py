@@ -38,7 +38,7 @@ HASHES = [content_hash(f"content {number}") for number in range(10)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
 WEIGHTS = RULES.credit.model_dump() | {
-    name: getattr(RULES.limits, name) for name in ("principal_daily", "session_part")
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "reports_daily", "newcomers", "session_part")
 }
 """What an independent reading of a log weighs by."""
 BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
@@ -54,6 +54,11 @@ def rules(**changes: Any) -> FeedbackSettings:
             place = place[parent]
         place[key] = value
     return FeedbackSettings.model_validate(sections)
+
+
+def reports_daily(observations: float) -> dict[str, float]:
+    """The same allowance for everything that is reported."""
+    return dict.fromkeys(RULES.limits.reports_daily, observations)
 
 
 def stamp(event_id: str, **changes: Any) -> dict[str, Any]:
@@ -157,6 +162,10 @@ def one_of_each() -> list[AnyEvent]:
 
 def session(phase: str = "suspend", *, event_id: str = "session", **changes: Any) -> SessionPhase:
     return SessionPhase(**stamp(event_id, **changes), phase=phase)
+
+
+def unlearned(principal: str, *, event_id: str = "unlearned", **changes: Any) -> SessionPhase:
+    return session("unlearn_principal", event_id=event_id, principal=principal, **changes)
 
 
 def records(contents: Iterable[AnyEvent | bytes | None], *, partition: int = 0, timestamp: int = NOON) -> list[Record]:

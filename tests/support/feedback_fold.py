@@ -21,17 +21,25 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
 Usage of a content is kept under who says something, and the first 16 digits of the question's hash (LRN-18):
     of a verdict on this very result "verdict:<good|bad>:<ms>:<percent>" += mass, with the day and the millisecond since
         when that is the speaker's word: a new one begins where the sign changes, or on a later day, at its own time or
-        a millisecond after the word before; the score in percent
+        a millisecond after the word before; the score in percent of the best one on its page
     of every other outcome "positive" or "negative" += mass
     of a correction "verdict:<good|bad>:<ms>:-" += 10⁶ under the hash, or else the URI, that it names; nothing else
     where the question's text is known, for each such event "question:<text>" += 10⁶, of no content and nobody; on the
         day of the word, where it is one
-A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
-up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
-it says is cut into pieces; once the log is read, those of all completed sessions are gone through in the order in which
-the log began them, behind what was drawn outside, and those before which the allowance was used up are surplus.
-What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
-the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
+A principal's day has an allowance of evidence about weights, and one of each type of report, of each source and each
+lesson by itself; what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
+event, and what comes after it was used up is surplus. A session that started has one of its own, beyond which what it
+says is surplus for good. Within it, what it says is cut into pieces; once the log is read, those of all sessions that
+completed or fell silent are gone through in the order in which the log began them, behind what was drawn outside, and
+those before which the allowance was used up are surplus.
+The first few principals have an allowance of their own at once. Later ones share one of every day before the one from
+which on they have a history: the day after they first spoke, by the partition's clock, or the last one that somebody
+waits for, where that is later; and the day after that one where as many have theirs from it on as had theirs before.
+What was retrieved, included or referenced counts under that name in usage, too. The first inclusion says which results
+are in the context, further ones add to these, and what is said to be left out is in it no more; outcomes of the whole
+answer are shared by what is in it then. What was retrieved and never shown is bad in usage alone. Reports are one
+observation each, under the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a
+turn each.
 """
 
 from __future__ import annotations
@@ -49,6 +57,7 @@ from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
+MERGED = {"complete", "expired"}
 SIGNALS = ("vector", "lexical", "graph", "cross_validation", "freshness", "trust")
 
 
@@ -76,11 +85,15 @@ REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
 }
 
 
+def about_of(event: dict[str, Any]) -> list[str]:
+    return [event[name] for name in ("source", "lesson_id") if name in event]
+
+
 def fold_log(
     partitions: Iterable[Sequence[bytes | None]],
     *,
     bins: int,
-    weights: dict[str, float],
+    weights: dict[str, Any],
     times: Mapping[str, float] | None = None,
     timestamps: Sequence[Sequence[int]] = (),
 ) -> Folded:
@@ -98,7 +111,7 @@ def fold_log(
 
 
 class _Reader:
-    def __init__(self, folded: Folded, bins: int, weights: dict[str, float], clock: Clock | None) -> None:
+    def __init__(self, folded: Folded, bins: int, weights: dict[str, Any], clock: Clock | None) -> None:
         self.folded = folded
         self.bins = bins
         self.weights = weights
@@ -108,8 +121,11 @@ class _Reader:
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         self.lives: dict[str, Life] = {}
         self.forgotten: list[Life] = []
-        self.drawn: dict[tuple[str, int], int] = defaultdict(int)
-        self.daily = weights.get("principal_daily", float("inf")) * MICRO
+        self.drawn: dict[tuple[str, int, str], int] = defaultdict(int)
+        daily = {"": weights.get("principal_daily", float("inf")), **weights.get("reports_daily", {})}
+        self.daily = {allowance: granted * MICRO for allowance, granted in daily.items()}
+        self.since: dict[str, int] = {}
+        self.newcomers = weights.get("newcomers", float("inf"))
         self.number = 0
 
     def read(self, values: Sequence[bytes | None]) -> None:
@@ -119,10 +135,11 @@ class _Reader:
             self.folded.fates[self.fate(event)] += 1
         pieces: list[Piece] = []
         for life in [*self.forgotten, *self.lives.values()]:
+            self.expire(life)
             life.settled.add_to(self.folded)
             pieces += life.settled_pieces
         for piece in sorted(pieces, key=lambda each: each.first):
-            found = piece.counted if self.drawn[piece.of] < self.daily else piece.beside
+            found = piece.counted if self.drawn[piece.of] < self.granted(piece.of[2]) else piece.beside
             found.add_to(self.folded)
             self.drawn[piece.of] += piece.micro
 
@@ -136,6 +153,7 @@ class _Reader:
             return "duplicate"
         fate = self.apply({**event, "at": at})
         if fate == "applied":
+            self.meet(event["principal"], at)
             self.seen[event["event_id"]] = at
         return fate
 
@@ -168,18 +186,27 @@ class _Reader:
         elif shown["at"] < self.clock.horizon():
             return "late"
         else:
-            self.credit(event, shown)
+            return self.credit(event, shown)
         return "applied"
 
     def hear(self, session: str) -> None:
         life = self.lives.get(session)
         if life is None:
             return
+        self.expire(life)
         if self.clock.older(life.heard, "session_remembered_s"):
             self.forgotten.append(self.lives.pop(session))
-        elif life.isolated and self.clock.older(life.heard, life.patience):
-            life.end("expired")
         life.heard = self.clock.now
+
+    def granted(self, allowance: str) -> float:
+        return self.daily.get(allowance.partition(".")[0], float("inf"))
+
+    def expire(self, life: Life) -> None:
+        if life.isolated and any(
+            self.clock.older(life.heard, what) for what in (life.patience, "session_remembered_s")
+        ):
+            life.settle()
+            life.end("expired")
 
     def turn(self, session: str, phase: str, principal: str) -> str:
         life = self.lives.get(session)
@@ -205,40 +232,67 @@ class _Reader:
         life = self.lives.get(session)
         if life is None:
             return self.folded
-        if life.phase == "complete":
+        if life.phase in MERGED:
             return life.settled
         return life.overlay if life.isolated else Overlay()
 
-    def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
+    def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> str:
+        self.meet(event["principal"], event["at"])
         if event["type"] == "correction":
             self.correct(event, impression["query_hash"], impression.get("question", ""))
-            return
+            return "applied"
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
-            return
+            return "applied"
         if event["type"] in USES:
             self.use(event, impression)
-            return
+            return "applied"
         if event["type"] == "success":
             event = {**event, "signal": self.weights["success"] / self.weights["explicit"]}
         weight = abs(event["signal"]) * self.weights["explicit"]
         judged = named
         if not named:
             judged = [result for result in impression["results"] if result["included"]]
+            if not judged:
+                return "dead_lettered"
             weight = weight / len(judged)
         if weight > 0:
             self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])
+        return "applied"
 
     def use(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         weight, good = USES[event["type"]]
         match = event.get("match", 1.0)
         shown = {result["content_hash"]: result for result in impression["results"]}
-        named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
+        unseen = [name for name in dict.fromkeys(event["content_hashes"]) if name not in shown]
+        named = [shown[name] for name in dict.fromkeys(event["content_hashes"]) if name in shown]
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
         usage, who = self.place(event["session_id"]).usage, fingerprint(event["principal"])
         for result in named:
             usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
+        for name in unseen:
+            usage[event["at"] // DAY_MS, name, "retrieval", who, ""] += MICRO
+            lost = round(self.weights["retrieved"] * MICRO)
+            usage[event["at"] // DAY_MS, name, "negative", who, (impression.get("query_hash") or "")[:16]] += lost
+        if event["type"] == "inclusion":
+            for result in impression["results"]:
+                result["included"] &= impression.get("named", False)
+            impression["named"] = True
+        for result in named if event["type"] != "reference" else ():
+            result["included"] = event["type"] == "inclusion"
+
+    def meet(self, principal: str, at: int) -> None:
+        """Decide once from which day on a principal has a history."""
+        if principal in self.since:
+            return
+        days = list(self.since.values())
+        if len(days) < self.newcomers:
+            self.since[principal] = 0
+            return
+        day = max([(self.clock.now or at) // DAY_MS + 1, *days])
+        earlier = sum(each < day for each in days)
+        self.since[principal] = day + (days.count(day) >= max(self.newcomers, earlier))
 
     def correct(self, event: dict[str, Any], hash_: str, text: str) -> None:
         verdict = "verdict:" + ("good" if event.get("right", True) else "bad")
@@ -246,10 +300,14 @@ class _Reader:
         spoken(self.place(event["session_id"]), event, (verdict, content, event["at"], "-"), MICRO, (hash_, text))
 
     def report(self, event: dict[str, Any]) -> None:
+        self.meet(event["principal"], event["at"])
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
-        for place, beside in self.draw(event["session_id"], event["principal"], event["at"] // DAY_MS, MICRO):
+        of = (event["principal"], event["at"] // DAY_MS, ".".join([event["type"], *about_of(event)]))
+        for place, beside in self.draw(event["session_id"], of, MICRO):
             for parameter, bin_, mass in REPORTS[event["type"]](event):
                 place.counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
+            who = (scope[0], "*", "*", "*", f"{beside}speaker", fingerprint(event["principal"]))
+            place.counts[event["at"] // DAY_MS, *who] += MICRO
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
@@ -288,36 +346,41 @@ class _Reader:
     ) -> list[tuple[Overlay, str]]:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
         said = sum(round(weight * MICRO) for _, _, weight in found)
-        who = impression["principal"], event["at"] // DAY_MS
-        places = self.draw(event["session_id"], *who, said) if found else []
+        of = event["principal"], event["at"] // DAY_MS, ""
+        places = self.draw(event["session_id"], of, said) if found else []
         asked = impression["query_hash"], impression.get("question", "")
         word = last_word(event, impression, *found[0][:2]) if places and is_verdict(event) else 0
         for place, beside in places:
             for result, good, weight in found:
                 self.add(event, impression, (result, good, weight), place, beside)
                 if is_verdict(event):
-                    said = f"verdict:{'good' if good else 'bad'}", result["content_hash"], word
-                    spoken(place, event, (*said, str(round(result["score"] * 100))), round(weight * MICRO), asked)
+                    held = f"verdict:{'good' if good else 'bad'}", result["content_hash"], word
+                    share = result["score"] / max(each["score"] for each in impression["results"])
+                    spoken(place, event, (*held, str(round(share * 100))), round(weight * MICRO), asked)
             if not is_verdict(event):
                 ask(place, event["at"] // DAY_MS, asked)
         return places
 
-    def draw(self, session: str, principal: str, day: int, micro: int) -> list[tuple[Overlay, str]]:
+    def draw(self, session: str, of: tuple[str, int, str], micro: int) -> list[tuple[Overlay, str]]:
         """Draw on an allowance; where what is said goes, and what stands before a parameter's name there."""
         life = self.lives.get(session)
+        principal, day, name = of
+        of = (principal if self.since.get(principal, 0) <= day else "all who are new", day, name)
         if life is None:
-            within = self.drawn[principal, day] < self.daily
-            self.drawn[principal, day] += micro
+            within = self.drawn[of] < self.granted(of[2])
+            self.drawn[of] += micro
             return [(self.folded, "" if within else "surplus.")]
-        if not life.isolated and life.phase != "complete":
+        if not life.isolated and life.phase not in MERGED:
             return [(Overlay(), "")]
         growing = life.pieces if life.isolated else life.settled_pieces
-        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == (principal, day)]
-        if sum(piece.micro for piece in before) >= self.daily:
+        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == of]
+        if sum(piece.micro for piece in before) >= self.granted(of[2]):
             return [(self.place(session), "surplus.")]
         size = self.weights["session_part"] * MICRO
+        if of[2]:
+            size *= self.granted(of[2]) / self.daily[""]
         if not before or before[-1].micro >= size or all(piece is not before[-1] for piece in growing):
-            before.append(Piece((principal, day), self.number))
+            before.append(Piece(of, self.number))
             growing.append(before[-1])
         before[-1].micro += micro
         return [(before[-1].counted, ""), (before[-1].beside, "surplus.")]

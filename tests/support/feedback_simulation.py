@@ -27,7 +27,7 @@ from pipelines.domain.errors import BrokerUnavailableError, FencedError
 from pipelines.feedback.run.partitions import UPDATERS
 from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
-from tests.support.feedback_events import BINS, NOON, rules
+from tests.support.feedback_events import BINS, NOON, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_publisher import republisher
 from tests.support.feedback_source import Killed
@@ -40,6 +40,7 @@ DECADES_MS = 36 * 365 * 86_400_000
 HOUR_MS = 3_600_000
 LIVES = 40
 DAILY, PART = 2.0, 0.7
+REPORTS_DAILY = reports_daily(1.0)
 """Observations of a principal that move parameters: so few that they are used up."""
 
 MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
@@ -91,7 +92,11 @@ class Simulation:
     def expected(self) -> Folded:
         """What an independent reading of the log comes to."""
         settings = rules()
-        weights = settings.credit.model_dump() | {"principal_daily": DAILY, "session_part": PART}
+        weights = settings.credit.model_dump() | {
+            "principal_daily": DAILY,
+            "reports_daily": REPORTS_DAILY,
+            "session_part": PART,
+        }
         return fold_log(
             [[record.value for record in records] for records in self.records],
             bins=BINS.relevance,
@@ -135,6 +140,7 @@ class Simulation:
             publish_every_s=self.rng.choice((1.0, 5.0)),
             lock_timeout_s=0.001,
             limits__principal_daily=DAILY,
+            limits__reports_daily=REPORTS_DAILY,
             limits__session_part=PART,
         )
         opened: list[sqlite3.Connection] = []

@@ -28,7 +28,7 @@ class Overlay:
 class Piece:
     """What a session drew on one allowance within a while, as it counts and as it is surplus."""
 
-    of: tuple[str, int]
+    of: tuple[str, int, str]
     first: int
     micro: int = 0
     counted: Overlay = field(default_factory=Overlay)

@@ -55,6 +55,8 @@ def a_logged(
     outcomes: Sequence[LoggedOutcome] = (),
     failed: Sequence[str] = (),
     agent: str = ANY,
+    kind: str | None = None,
+    confidence: float | None = None,
 ) -> LoggedQuery:
     told = heads or {}
     return LoggedQuery(
@@ -73,6 +75,8 @@ def a_logged(
         facts={
             "model": ANY,
             "agent": agent,
+            "type": kind,
+            "intent_confidence": confidence,
             "failed_channels": [{"channel": name, "reason": "late"} for name in failed],
             "timings_ms": [{"name": "channels", "value": 5.0}],
         },

@@ -18,6 +18,7 @@ from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neigh
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.accuracy import Checks, read_checks
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -36,6 +37,7 @@ class APlace:
 
     chunk: Chunk
     uri: str
+    title: str | None = None
     domain: Domain = Domain.GENERAL
     content_type: ContentType = ContentType.TEXT
     language: str | None = None
@@ -47,6 +49,7 @@ class APlace:
     tier: str | None = None
     validation: str | None = None
     citations: int | None = None
+    indexed_at: float | None = None
     place: int = 0
 
     @property
@@ -158,6 +161,9 @@ class WordIndex:
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
+
+    def share_of(self, word: str) -> float:
+        return sum(word in words for words in self._words) / len(self._words)
 
     def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
@@ -287,6 +293,7 @@ class MemoryGeneration:
         self.chunks = MemoryChunks(self.held)
         self.graph: object = MemoryGraph(len(self.held))
         self.keeps_tokens = True
+        self.created_at = NOW
         self.isolation: np.ndarray | None = None
 
     def row_of(self, text: str) -> int:
@@ -314,6 +321,10 @@ class EvenBeliefs:
     """
 
     triggers = LearnedTriggers([])
+    checks = read_checks(Evidence(), 0, 30.0)
+
+    def checked(self, believed: np.ndarray, checks: Checks) -> np.ndarray:
+        return believed
 
     def __init__(self, *said: Evidence) -> None:
         self.precedents = precedents_of(*said) if said else _NOTHING_SAID
@@ -339,6 +350,9 @@ class EvenBeliefs:
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))
+
+    def acting_threshold(self, domain: Domain, agent: str) -> float | None:
+        return None
 
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         return 0.0
@@ -379,8 +393,8 @@ def settings(**changes: object) -> RetrievalSettings:
     return RetrievalSettings.model_validate({**base.model_dump(), **changes})
 
 
-def a_query(text: str, k: int = 10, **more: object) -> Query:
-    return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
+def a_query(text: str, k: int = 10, query_id: str = "q-1", **more: object) -> Query:
+    return Query(text=text, query_id=QueryId(query_id), k=k, **more)  # type: ignore[arg-type]
 
 
 def a_searcher(

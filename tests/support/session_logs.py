@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.overlays import PENDING, SETTLED, sessions_in
-from tests.support.feedback_events import NOON, explicit, impression, review, rules, selection, shown
+from tests.support.feedback_events import NOON, explicit, impression, reports_daily, review, rules, selection, shown
 from tests.support.session_store import Partition, phase
 
 OWNERS = {"a1": "ada", "a2": "ada", "a3": "ada", "b1": "bob", "loose": "ada"}
@@ -71,8 +71,9 @@ logs = st.lists(_deeds, min_size=4, max_size=24).map(
 
 def limited(daily: float, part: float, **changes: object) -> FeedbackSettings:
     times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_remembered_s"), 10.0**9)
-    limits = {"limits__principal_daily": daily, "limits__session_part": part}
-    return rules(**{f"time__{name}": value for name, value in times.items()}, **limits, **changes)
+    limits = {"principal_daily": daily, "reports_daily": reports_daily(daily), "session_part": part}
+    changes |= {f"limits__{name}": value for name, value in limits.items()}
+    return rules(**{f"time__{name}": value for name, value in times.items()}, **changes)
 
 
 unlearnings = st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1)

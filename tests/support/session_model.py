@@ -13,6 +13,7 @@ Drawn = Counter[tuple[bool, str]]
 """Micro-units of outcomes that draw on allowances, by whether they count, and "good" or "bad"."""
 
 OPEN = ("active", "suspended")
+MERGED = ("completed", "expired")
 DAY_MS = 86_400_000
 
 
@@ -142,7 +143,7 @@ class Model:
                 continue
             limit = self.suspended_ms if session.phase == "suspended" else self.idle_ms
             if self.clock_ms - session.heard_ms > limit:
-                self.drop(session, "expired")
+                self.settle(session, "expired")
 
     def credit(self, event: ModelEvent) -> None:
         mass = Counter(
@@ -156,7 +157,7 @@ class Model:
             session.pending += mass
             session.pending_events += 1
             self.draw(event, session, session.pending_draws)
-        elif session.phase == "completed":
+        elif session.phase in MERGED:
             self.shared += mass
             session.settled += mass
             session.settled_events += 1
@@ -198,13 +199,7 @@ class Model:
         elif event.kind == "suspend" and is_open:
             session.phase = "suspended"
         elif event.kind == "complete" and is_open:
-            self.shared += session.pending
-            session.settled += session.pending
-            session.settled_events += session.pending_events
-            session.pending, session.pending_events = Counter(), 0
-            session.settle()
-            session.phase = "completed"
-            self.version += 1
+            self.settle(session, "completed")
         elif event.kind == "abandon" and is_open:
             self.drop(session, "abandoned")
         elif event.kind == "unlearn":
@@ -214,6 +209,15 @@ class Model:
             self.dropped += session.settled_events
             session.settled, session.settled_events = Counter(), 0
             session.settled_draws = ModelDraws()
+
+    def settle(self, session: ModelSession, phase: str) -> None:
+        self.shared += session.pending
+        session.settled += session.pending
+        session.settled_events += session.pending_events
+        session.pending, session.pending_events = Counter(), 0
+        session.settle()
+        session.phase = phase
+        self.version += 1
 
     def drop(self, session: ModelSession, phase: str) -> None:
         self.dropped += session.pending_events

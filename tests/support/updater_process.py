@@ -105,8 +105,8 @@ def whole_log(bootstrap: str, topic: str, at_least: int) -> list[list[bytes | No
 def folded(values: list[list[bytes | None]], settings: Settings) -> Folded:
     """What an independent reading of a log comes to, under the settings' weights."""
     weights = settings.feedback.credit.model_dump()
-    weights["principal_daily"] = settings.feedback.limits.principal_daily
-    weights["session_part"] = settings.feedback.limits.session_part
+    limits = settings.feedback.limits.model_dump()
+    weights |= {name: limits[name] for name in ("principal_daily", "reports_daily", "session_part")}
     return fold_log(values, bins=settings.learning.relevance_bins, weights=weights)
 
 

@@ -88,7 +88,10 @@ def secrets_in(model: type[BaseModel], above: str = "") -> list[str]:
 
 
 def test_no_secret_is_shared() -> None:
-    """OPS-3a, OPS-11: the file of a store's settings holds no password."""
+    """OPS-3a, OPS-11, FBK-13: the file of a store's settings holds no password and no key."""
     secrets = secrets_in(Settings)
-    assert "kafka.sasl_password" in secrets
-    assert not [name for name in secrets if name.startswith(("embedding", "feedback", "learning", "priors"))]
+    assert {"kafka.sasl_password", "feedback.signing_key"} <= set(secrets)
+    shared = shared_settings(load_settings(environment={}).model_dump(mode="json"))
+    for name in secrets:
+        section, *_, leaf = name.split(".")
+        assert leaf not in shared.get(section, {})

@@ -15,10 +15,10 @@ from typing import Any
 
 from scipy import stats
 
-from pipelines.domain.ranking import Channel
+from pipelines.domain.ranking import RANKING_ONLY, Channel
 from pipelines.evaluation.measures.memory import NEW_S, ItemFacts
 from pipelines.evaluation.measures.significance import LEAST_QUERIES, EvidenceStrength
-from pipelines.evaluation.queries.reader import LoggedQuery
+from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
 from pipelines.evaluation.settings import AlarmSettings
 
 LOGGED_QUERIES = 5_000
@@ -162,9 +162,9 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
 
 
 def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
-    """Queries with results to which fewer than two channels contribute."""
+    """Queries with results that fewer than two channels found; who only ranks what others found does not count."""
     answered = [query for query in watched.queries if query.results]
-    few = [len({channel for result in query.results for channel in result.channels}) < 2 for query in answered]
+    few = [len({channel for result in query.results for channel in _finders(result)}) < 2 for query in answered]
     failed = Counter(failed["channel"] for query in answered for failed in query.facts.get("failed_channels", ()))
     named = (
         f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
@@ -189,7 +189,8 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
     for query in watched.queries:
         liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
         for result in query.results if query.outcomes else ():
-            triggered = result.channels and set(result.channels) <= _TRIGGER_CHANNELS
+            finders = _finders(result)
+            triggered = finders and finders <= _TRIGGER_CHANNELS
             (alone if triggered else others).append(result.content_hash in liked)
     says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
     return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, says=says)
@@ -251,6 +252,10 @@ def wilson(count: int, n: int, level: float) -> tuple[float, float]:
 
 def _shown(query: LoggedQuery, depth: int) -> set[str]:
     return {str(result.content_hash) for result in query.results[:depth]}
+
+
+def _finders(result: LoggedResult) -> set[str]:
+    return {*result.channels} - RANKING_ONLY
 
 
 def _best_relevance(query: LoggedQuery) -> float:

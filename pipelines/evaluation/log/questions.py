@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import ANY, Answer, Query
 from pipelines.evaluation.ground_truth.collect import Grades
 from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts
 from pipelines.evaluation.measures.off_policy import ShownPlace, TargetPlace
@@ -52,12 +52,19 @@ def answered_queries(queries: Iterable[LoggedQuery], grades: Grades) -> list[Ans
             query_id=query.query_id,
             at=query.at,
             intent=query.intent,
+            confidence=_confidence(query),
             ranked=[result.content_hash for result in query.results],
             channels_by_name={result.content_hash: list(result.channels) for result in query.results},
             grades={str(content): grade for content, grade in grades.get(query.text, {}).items()},
         )
         for query in queries
     ]
+
+
+def _confidence(query: LoggedQuery) -> float:
+    """In its intent: as logged where that was read from its text or nothing was, full where the caller stated it."""
+    logged = query.facts["intent_confidence"]
+    return 1.0 if logged is None or query.intent not in {ANY, query.facts["type"]} else float(logged)
 
 
 def mentioned(queries: Iterable[LoggedQuery], grades: Grades) -> set[ContentHash]:

@@ -6,9 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.domain.ranking import RANKING_ONLY
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.quality.signals import tier
+from pipelines.retrieval.settings import QualitySettings
 
 DEPTH = 10
 """Results that count as shown: a first page."""
@@ -18,7 +21,6 @@ NEW_S = 48.0 * 3600.0
 
 _CONSTITUTIONAL = "constitutional"  # the tier that must not be missed
 _CONSTITUTIONAL_DEPTH = 3  # results among which something constitutional must stand (EVA-2)
-_USUAL_IMPORTANCE = 0.5  # of items that declare no tier, or another: as a normal one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class AnsweredQuery:
 
     Attributes:
         at: When it was asked, seconds since the epoch.
+        confidence: In the intent, in [0, 1]; 1 where the caller stated it.
         ranked: What was returned, best first.
         channels_by_name: The channels that found each of these.
         grades: Judgements; 0 is judged and irrelevant.
@@ -51,6 +54,7 @@ class AnsweredQuery:
     ranked: Sequence[str]
     channels_by_name: Mapping[str, Collection[str]]
     grades: Mapping[str, int]
+    confidence: float = 1.0
 
     @property
     def relevant(self) -> list[str]:
@@ -84,7 +88,7 @@ class MemoryMeasures:
         importance_weighted_recall: Share of the relevant found, everything counted by its importance.
         cold_start_recall: Share of the relevant that were under 48 hours old when asked for, and found.
         cold_start_share: Share of results under 48 hours old.
-        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent.
+        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent times the confidence in it.
         queries: How many queries stand behind each of these.
         channels: By name.
     """
@@ -109,15 +113,19 @@ class MemoryMeasures:
 
 
 def memory_measures(
-    queries: Sequence[AnsweredQuery], items: Mapping[str, ItemFacts], settings: EvaluationSettings
+    queries: Sequence[AnsweredQuery],
+    items: Mapping[str, ItemFacts],
+    settings: EvaluationSettings,
+    quality: QualitySettings,
 ) -> MemoryMeasures:
     """Measure answers as those of a memory.
 
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
+        quality: What a tier is worth, here as in searches.
     """
-    facts = _Facts(items, settings.memory.importance)
-    judged = [one for one in queries if one.relevant]
+    facts = _Facts(items, quality)
+    weighed = [one for one in queries if one.relevant and _intent_weight(one, settings) > 0.0]
     values: dict[str, list[float]] = {
         "constitutional_surfacing": [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)],
         "importance_weighted_recall": [share for one in queries if (share := facts.recall(one)) is not None],
@@ -126,16 +134,16 @@ def memory_measures(
     }
     return MemoryMeasures(
         **{name: estimate(some, settings) if some else None for name, some in values.items()},
-        intent_weighted_ndcg=_intent_weighted(judged, settings),
-        queries={name: len(some) for name, some in values.items()} | {"intent_weighted_ndcg": len(judged)},
+        intent_weighted_ndcg=_intent_weighted(weighed, settings),
+        queries={name: len(some) for name, some in values.items()} | {"intent_weighted_ndcg": len(weighed)},
         channels=channel_contributions(queries),
     )
 
 
 def channel_contributions(queries: Sequence[AnsweredQuery], depth: int = DEPTH) -> dict[str, ChannelShare]:
-    """What each channel contributed to the first `depth` results, over all queries together."""
+    """What each channel found of the first `depth` results, over all queries together; who only ranks finds nothing."""
     places = [(one, name) for one in queries for name in one.ranked[:depth]]
-    channels_of_each = [one.channels_by_name.get(name, ()) for one, name in places]
+    channels_of_each = [{*one.channels_by_name.get(name, ())} - RANKING_ONLY for one, name in places]
     relevant = [
         channels for (one, name), channels in zip(places, channels_of_each, strict=True) if one.grades.get(name, 0) > 0
     ]
@@ -157,12 +165,12 @@ def _shares(channels_of_each: Sequence[Collection[str]], name: str) -> tuple[flo
 class _Facts:
     """Which results count, and for how much."""
 
-    def __init__(self, items: Mapping[str, ItemFacts], importance: Mapping[str, float]) -> None:
+    def __init__(self, items: Mapping[str, ItemFacts], quality: QualitySettings) -> None:
         self._items = items
-        self._importance_by_tier = importance
+        self._quality = quality
 
     def constitutional(self, one: AnsweredQuery) -> set[str]:
-        return {name for name in one.relevant if self._item(name).tier == _CONSTITUTIONAL}
+        return {name for name in one.relevant if (self._item(name).tier or "").casefold() == _CONSTITUTIONAL}
 
     def surfaces(self, one: AnsweredQuery) -> bool:
         return bool(self.constitutional(one) & {*one.ranked[:_CONSTITUTIONAL_DEPTH]})
@@ -185,19 +193,23 @@ class _Facts:
         return modified is not None and 0.0 <= at - modified < NEW_S
 
     def _importance(self, name: str) -> float:
-        return self._importance_by_tier.get(self._item(name).tier or "", _USUAL_IMPORTANCE)
+        value = tier(self._item(name).tier, self._quality.tiers)
+        return self._quality.undeclared if value is None else value
 
     def _item(self, name: str) -> ItemFacts:
         return self._items.get(name, ItemFacts())
 
 
-def _intent_weighted(judged: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
-    if not judged:
+def _intent_weight(one: AnsweredQuery, settings: EvaluationSettings) -> float:
+    """How much a query counts: what is known of its intent by halves counts by half."""
+    return settings.memory.intent_weights.get(one.intent, 1.0) * one.confidence
+
+
+def _intent_weighted(weighed: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
+    if not weighed:
         return None
-    run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
-    gains = measure(run, {one.query_id: dict(one.grades) for one in judged})["ndcg_at_10"]
-    weights = [settings.memory.intent_weights.get(one.intent, 1.0) for one in judged]
-    if not sum(weights):
-        return None
-    value = snips([gains[one.query_id] for one in judged], weights, settings)
+    run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in weighed}
+    gains = measure(run, {one.query_id: dict(one.grades) for one in weighed})["ndcg_at_10"]
+    weights = [_intent_weight(one, settings) for one in weighed]
+    value = snips([gains[one.query_id] for one in weighed], weights, settings)
     return Estimate(value.estimate, value.low, value.high)

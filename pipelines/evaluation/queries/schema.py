@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.domain.ranking import Answer, RankedResult
+from pipelines.domain.ranking import Answer, RankedResult, Signal
 
 
 def table_schema(fields: Sequence[tuple[str, Any]]) -> pa.Schema:
@@ -69,6 +69,7 @@ QUERIES = table_schema(
         ("learned", pa.string()),
         ("fusion", pa.string()),
         ("truncated", pa.bool_()),
+        ("gap", pa.bool_()),
         ("failed_channels", pa.list_(_FAILED)),
         ("timings_ms", pa.list_(_NAMED)),
         ("weights", pa.list_(_WEIGHT)),
@@ -124,6 +125,7 @@ def row_of(answer: Answer, *, at: float, characters: int) -> dict[str, Any]:
         "learned": answer.learned,
         "fusion": answer.fusion,
         "truncated": answer.truncated,
+        "gap": answer.gap is not None,
         "failed_channels": [{"channel": name, "reason": why} for name, why in answer.failed_channels.items()],
         "timings_ms": _named(answer.timings_ms),
         "weights": _weights(answer),
@@ -164,11 +166,14 @@ def _result(result: RankedResult) -> dict[str, Any]:
     }
 
 
+_SIGNALS = frozenset(signal.value for signal in Signal)
+
+
 def _weights(answer: Answer) -> list[dict[str, Any]]:
     """The learned weights that ranked the answer, once per domain of its results."""
     weights: dict[tuple[str, str], dict[str, Any]] = {}
     for domain, part in ((result.domain.value, part) for result in answer.results for part in result.contributions):
-        if part.belief is not None:
+        if part.belief is not None and part.name in _SIGNALS:
             row = {"domain": domain, "signal": part.name, "weight": part.weight, "mean": part.belief.mean}
             weights.setdefault((domain, part.name), row)
     return list(weights.values())

@@ -163,6 +163,10 @@ class RememberingTexts:
 
         return self._hits.of(list(zip(texts, repeat(k), among, strict=False)), ask)
 
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in [0, 1]."""
+        return self._index.share_of(word)
+
 
 class RememberingGeneration:
     """A generation whose indexes are asked for the same once; all else is the generation's own."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 
 from pipelines.learning.priors import NearPrior
+from pipelines.retrieval.query.near import Lexicon
 
 _NUMBER = re.compile(r"\d+")
 _FRAMES = ("{}", "please help: {}", "i would like to know, {}", "question about this: {}", "{} - does anybody know")
@@ -20,8 +21,8 @@ _SHORT = 3  # content words from which on a text keeps its sense without the oth
 
 def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
     """The same question in other words: synonyms, without idle words, or within another sentence."""
-    words = [_exchanged(word, prior, rng) for word in text.split()]
-    content = [word for word in words if _bare(word) not in prior.idle_words]
+    idle, words = Lexicon(prior).idle, [_exchanged(word, prior, rng) for word in text.split()]
+    content = [word for word in words if _bare(word) not in idle]
     if len(content) >= _SHORT and rng.random() < 0.5:
         words = content
     plain = " ".join(words).strip()
@@ -35,12 +36,11 @@ def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Ra
     Args:
         others: Other questions, whose words stand in for one of its own.
     """
-    words = text.split()
-    places = [at for at, word in enumerate(words) if _is_content(word, prior)]
-    own = {_bare(word) for word in words}
-    foreign = [
-        word for other in others for word in other.split() if _is_content(word, prior) and _bare(word) not in own
-    ]
+    words, lexicon = text.split(), Lexicon(prior)
+    places = [at for at, word in enumerate(words) if _is_content(word, lexicon)]
+    own = {lexicon.stem(_bare(word)) for word in words}
+    strange = (word for other in others for word in other.split() if lexicon.stem(_bare(word)) not in own)
+    foreign = [word for word in strange if _is_content(word, lexicon)]
     if numbered := [at for at, word in enumerate(words) if _NUMBER.search(word)]:
         at = rng.choice(numbered)
         words[at] = _NUMBER.sub(lambda number: str(int(number[0]) + 1), words[at], count=1)
@@ -56,9 +56,9 @@ def _exchanged(word: str, prior: NearPrior, rng: random.Random) -> str:
     return rng.choice([each for each in groups[0] if each != _bare(word)] or [word]) if groups else word
 
 
-def _is_content(word: str, prior: NearPrior) -> bool:
+def _is_content(word: str, lexicon: Lexicon) -> bool:
     bare = _bare(word)
-    return len(bare) > _SHORT and bare.isalpha() and bare not in prior.idle_words and bare not in prior.negations
+    return len(bare) > _SHORT and bare.isalpha() and bare not in lexicon.idle | lexicon.negations
 
 
 def _bare(word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
@@ -17,7 +16,7 @@ from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.feedback.events.attribution import Method, Views, attribute, sentences_of
 from pipelines.feedback.settings import AttributionSettings
-from pipelines.indexes.generation import Generation
+from pipelines.indexes.chunk_store import ChunkStore
 
 Floats = NDArray[np.float64]
 
@@ -31,15 +30,29 @@ class Similarities(Protocol):
 
 
 class EncoderSimilarities:
-    """Similarities by the vectors that search compares with."""
+    """Similarities by the vectors that search compares with. Many responses share contents: their vectors are held.
 
-    def __init__(self, encoder: Encoder) -> None:
+    Args:
+        encoder: Its vector of a text never depends on what it is encoded with.
+        held: So many of them.
+    """
+
+    def __init__(self, encoder: Encoder, held: int = 4096) -> None:
         self._encoder = encoder
+        self._size = held
+        self._held: dict[str, Floats] = {}
 
     def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """Dot products of unit vectors."""
-        vectors = self._encoder.encode([*left, *right]).astype(np.float64)
-        return np.asarray(vectors[: len(left)] @ vectors[len(left) :].T)
+        held = {text: self._held.pop(text, None) for text in dict.fromkeys(right)}
+        missing = [text for text, vector in held.items() if vector is None]
+        vectors = self._encoder.encode([*left, *missing]).astype(np.float64)
+        held |= dict(zip(missing, vectors[len(left) :], strict=True))
+        by_text = {text: vector for text, vector in held.items() if vector is not None}
+        self._held |= by_text  # the ones used last stand last
+        for oldest in list(self._held)[: max(0, len(self._held) - self._size)]:
+            del self._held[oldest]
+        return np.asarray(vectors[: len(left)] @ np.stack([by_text[text] for text in right]).T)
 
 
 class Attributor:
@@ -106,15 +119,10 @@ class Attributor:
         return semantic, cosines[1:] if len(places) == len(texts) else None
 
 
-def texts_in(generation: Generation, hashes: Sequence[ContentHash]) -> dict[ContentHash, str | None]:
+def texts_in(chunks: ChunkStore, hashes: Sequence[ContentHash]) -> dict[ContentHash, str | None]:
     """Texts of contents by hash, as a generation holds them; None for those it does not."""
     texts: dict[ContentHash, str | None] = dict.fromkeys(hashes)
-    rows = {row for each in hashes if (row := _row(generation.contents, each)) is not None}
-    for content in generation.chunks.contents(sorted(rows)):
+    rows = {row for each in texts if (row := chunks.row_of(each)) is not None}
+    for content in chunks.contents(sorted(rows)):
         texts[content.content_hash] = content.text
     return texts
-
-
-def _row(contents: Sequence[ContentHash], wanted: ContentHash) -> int | None:
-    place = bisect_left(contents, wanted)
-    return place if place < len(contents) and contents[place] == wanted else None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from msgspec import structs
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
@@ -31,13 +35,15 @@ from pipelines.domain.events import (
     Trust,
 )
 from pipelines.domain.ids import ContentHash, question_hash
-from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
+from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
+from pipelines.domain.signatures import SigningKey, principal_of, session_of
+from pipelines.feedback.events.authenticity import signed, token_of
 from pipelines.feedback.events.buffered_publisher import WaitingPublisher
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.trigger_terms import trigger_terms
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.kafka.writer import KafkaPublisher
+from pipelines.runtime.kafka.writer import KafkaPublisher, partition_of
 from pipelines.runtime.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -72,24 +78,15 @@ class Publisher(Protocol):
         """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
-def session_of(query: Query) -> str:
-    """The session a query's events belong to: its own, or one of this query alone."""
-    return query.session_id or query.query_id
-
-
-def principal_of(query: Query) -> str:
-    """Who asked: the query's principal, or the one that all share who name none."""
-    return query.principal or ANONYMOUS
-
-
 class FeedbackProducer:
     """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
     order.
 
     Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two. What is
-    reported outright belongs to a session alone. Each method returns the event's id; each raises
-    `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the broker refuses this client, and
-    `InvalidEventError` where it is none.
+    reported outright belongs to a session alone. With the updaters' key (`feedback.signing_key`) impressions are
+    signed, and all else has the token of whomever it names; without it, see `bearing`. Each method returns the event's
+    id; each raises `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the broker refuses this
+    client, and `InvalidEventError` where it is none.
     """
 
     def __init__(
@@ -100,10 +97,12 @@ class FeedbackProducer:
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         triggers: TriggerSettings | None = None,
         question_characters: int = 0,
+        key: SigningKey | None = None,
     ) -> None:
         """Send to a publisher.
 
         Args:
+            key: The updaters', of a service that knows its users: it speaks for whomever it names (FBK-13).
             triggers: Which words of a query go with a selection from far down; None sends none (RET-17).
             question_characters: Of a question's text that go with what was shown (LRN-19); 0 sends none.
         """
@@ -111,6 +110,8 @@ class FeedbackProducer:
         self._triggers = triggers
         self._question_characters = question_characters
         self._last_ms = 0
+        self._key = key
+        self._token: str | None = None
         self._clock = clock
         self._new_id = new_id
         self._unsent = 0
@@ -129,7 +130,12 @@ class FeedbackProducer:
             patience_s=kafka.connect_timeout_ms / MS,
             broker=kafka.bootstrap,
         )
-        return cls(publisher, triggers=feedback.triggers, question_characters=feedback.question_characters)
+        return cls(
+            publisher,
+            triggers=feedback.triggers,
+            question_characters=feedback.question_characters,
+            key=feedback.key,
+        )
 
     @classmethod
     def connect_now(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
@@ -139,8 +145,12 @@ class FeedbackProducer:
             BrokerUnavailableError: The broker does not answer, or holds no such topic.
             ConfigurationError: The broker refuses this client.
         """
-        publisher = KafkaPublisher(kafka, feedback.topic)
-        return cls(publisher, triggers=feedback.triggers, question_characters=feedback.question_characters)
+        return cls(
+            KafkaPublisher(kafka, feedback.topic),
+            triggers=feedback.triggers,
+            question_characters=feedback.question_characters,
+            key=feedback.key,
+        )
 
     @property
     def waiting(self) -> int:
@@ -151,6 +161,17 @@ class FeedbackProducer:
     def lost(self) -> int:
         """Events that are not in the topic, and will not be: what `emit` could not hand over, and what was given up."""
         return self._unsent + self._publisher.lost
+
+    def bearing(self, token: str) -> Self:
+        """The same producer, for what its user proves by a token that came with an answer (FBK-13).
+
+        Args:
+            token: `Answer.token` for feedback on that answer, `Answer.session_token` for its session's phases and for
+                reports in it; where both are empty, no key is set, and none is needed.
+        """
+        other = copy.copy(self)
+        other._token = token or None
+        return other
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""
@@ -240,7 +261,8 @@ class FeedbackProducer:
             principal: Who says so; the query's principal where it is left out.
         """
         attribution = attributor.of_answer(answer, response, attention)
-        return self.success(answer.query, attribution=attribution, principal=principal)
+        speaker = self.bearing(answer.token) if principal is None else self
+        return speaker.success(answer.query, attribution=attribution, principal=principal)
 
     def correction(
         self,
@@ -305,6 +327,15 @@ class FeedbackProducer:
         """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""
         return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
 
+    def unlearn(self, principal: str, *, partitions: int) -> list[str]:
+        """Take out again what a principal said; the ids of the events, one to a partition (LRN-17a).
+
+        Args:
+            partitions: How many the topic has.
+        """
+        sessions = one_to_a_partition(partitions)
+        return [self.session(session_id, "unlearn_principal", principal=principal) for session_id in sessions]
+
     def emit(self, answer: Answer) -> None:
         """Say what was shown, and never let a search fail over it: what cannot be sent is counted in `lost`."""
         try:
@@ -337,13 +368,30 @@ class FeedbackProducer:
 
     def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
         # No two events of one producer at one time: the last word on a content is told by its time.
-        self._last_ms = max(round(self._clock() * MS), self._last_ms + 1)
-        return {"event_id": self._new_id(), "ts": self._last_ms, "session_id": session_id, "principal": principal}
+        self._last_ms = now = max(round(self._clock() * MS), self._last_ms + 1)
+        facts = {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal}
+        return facts if self._token is None else {**facts, "token": self._token}
 
     def _send(self, event: AnyEvent) -> str:
-        value = encode(event)
+        value = self._encoded(event)
         self._publisher.send(event.session_id.encode(), value)
         return event.event_id
+
+    def _encoded(self, event: AnyEvent) -> bytes:
+        if self._key is None:
+            return encode(event)
+        if isinstance(event, Impression):
+            return signed(encode(event), self._key)
+        return encode(event if event.token else structs.replace(event, token=token_of(event, self._key)))
+
+
+def one_to_a_partition(partitions: int) -> list[str]:
+    """Session ids whose events lie in every partition of a topic, in the order of the partitions."""
+    ids: dict[int, str] = {}
+    while len(ids) < partitions:
+        session_id = secrets.token_hex(16)
+        ids.setdefault(partition_of(session_id, partitions), session_id)
+    return [ids[partition] for partition in range(partitions)]
 
 
 def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any) -> Impression:

@@ -9,15 +9,17 @@ that has the partition to itself is believed further, step by step.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.events import Feedback, Impression, SessionPhase
 from pipelines.domain.ids import principal_fingerprint
+from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Parts
@@ -52,16 +54,31 @@ class Arrivals(NamedTuple):
     fingerprints: Sequence[bytes]
     queries: Sequence[bytes]
 
+    def between(self, begin: int, end: int) -> Arrivals:
+        """Those at some places of the batch."""
+        records = self.records[begin:end]
+        return Arrivals(
+            records,
+            self.events[begin:end],
+            self.sessions[begin:end],
+            self.principals[begin:end],
+            self.fingerprints[begin:end],
+            self.queries[begin:end],
+        )
 
-def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
-    """Records decoded, and fingerprinted once for everything that follows.
+
+def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
+    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
 
     Args:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
+        authenticity: What is asked of events; None where anybody may teach.
     """
     columns = Records.of(records)
     events = decode_all(columns.values, max_bytes=max_bytes)
+    if authenticity is not None:
+        events = authenticity.checked(events, columns.values)
     sessions: list[str | None] = _column(events, "session_id", None)
     return Arrivals(
         columns,
@@ -71,6 +88,23 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
         [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],
         _queries(sessions, _column(events, "query_id", None)),
     )
+
+
+def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
+    """A batch in parts, of which each begins with what unlearns principals: all that was said before is stored then."""
+    events = arrivals.events
+    places = [place for place, event in enumerate(events) if place and type(event) is SessionPhase and unlearns(event)]
+    edges = [place for place in places if not unlearns(events[place - 1])]
+    if not edges:
+        yield arrivals
+        return
+    for begin, end in pairwise([0, *edges, len(events)]):
+        yield Arrivals(*(column[begin:end] for column in arrivals))  # type: ignore[arg-type]
+
+
+def unlearns(event: Decoded) -> bool:
+    """Whether all that its principal said is taken out."""
+    return isinstance(event, SessionPhase) and event.phase == "unlearn_principal"
 
 
 def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:
@@ -114,11 +148,13 @@ class LogMoment(NamedTuple):
 
 @dataclass(slots=True)
 class PendingImpression:
-    """An impression in the join window, and what was said of it so far.
+    """An impression in the join window, and what feedback said of it so far.
 
     Attributes:
+        impression: Its results are included as whoever made the answer said last.
         chosen: Ranks that selections chose.
-        verdicts: The last word on a result and its time, by who said it and the result: see `verdict_key`.
+        verdicts: The last word on a result and its time, by who gave it and the result.
+        named: Whether an inclusion said what was in the context.
         under: What feedback on it is kept under, by who gives it.
     """
 
@@ -126,6 +162,7 @@ class PendingImpression:
     impression: Impression
     chosen: tuple[int, ...] = ()
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    named: bool = False
     under: dict[str, Under] = field(default_factory=dict)
 
     def answers(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
@@ -20,7 +20,7 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
-from pipelines.domain.ids import question_fingerprint
+from pipelines.domain.ids import ContentHash, question_fingerprint
 from pipelines.feedback.events.attribution import Method
 from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
@@ -29,7 +29,12 @@ from pipelines.learning.observe.impressions import Grid, ImpressionBuckets
 from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
-from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
+from pipelines.learning.parameters import INCLUSION, NEGATIVE, REFERENCE, RETRIEVAL
+
+RESPONSES = (Success, Reference)
+"""Events that may hold a response."""
+Attribute = Callable[[Sequence[ContentHash], str], Attribution | None]
+"""What a response rests on among the contents that it was given; the same for the same, whenever it is asked."""
 
 
 class Credit(Struct, frozen=True, gc=False):
@@ -58,14 +63,14 @@ def credits_of(
     A verdict with a content hash is about that result; one without is shared by all results that were included, as
     its attribution says, or equally; so is success. Retrieval, inclusion and reference are about the results they
     name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
-    good by itself (FBK-12). A selection speaks for the chosen result, and against each result ranked above
-    it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
-    feedback, SIGIR 2005), each weighed by how often its rank is looked at. A result is passed over once and chosen
-    once, however often its answer is clicked.
+    good by itself (FBK-12); contents that were never shown are for `note_left_out`. A selection speaks for the chosen
+    result, and against each result ranked above it that was passed over (skip-above: Joachims et al., Accurately
+    interpreting clickthrough data as implicit feedback, SIGIR 2005), each weighed by how often its rank is looked at.
+    A result is passed over once and chosen once, however often its answer is clicked.
 
     Args:
         feedback: The event.
-        impression: What it answers.
+        impression: What it answers, as `in_context` leaves it after earlier feedback.
         chosen: Ranks that earlier selections of this impression chose.
         rules: Weights in observations, and how far to rely on attributions.
 
@@ -75,6 +80,55 @@ def credits_of(
     if isinstance(feedback, Selection):
         return _selection(feedback, impression, chosen, rules)
     return _RULES[type(feedback)](feedback, impression, rules)
+
+
+def unattributed(feedback: object) -> str | None:
+    """The response whose outcome feedback tells without saying what it rests on; None where there is none."""
+    if not isinstance(feedback, RESPONSES) or feedback.attribution is not None:
+        return None
+    named = isinstance(feedback, Reference) and feedback.content_hashes is not None
+    return None if named or not feedback.response else feedback.response
+
+
+def attributed(feedback: Feedback, impression: Impression, attribute: Attribute) -> Feedback:
+    """The same feedback with what its response rests on among what was included, where nobody said so yet (FBK-9)."""
+    response = unattributed(feedback)
+    if response is None:
+        return feedback
+    included = [ContentHash(result.content_hash) for result in impression.results if result.included]
+    return structs.replace(feedback, attribution=attribute(included, response))
+
+
+def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named: bool) -> Impression:
+    """The impression with what its answer's context held, as whoever made the answer says.
+
+    What was left out is not in it. The first inclusion tells which results are, and further ones add to these: later
+    outcomes of the whole answer are shared by them alone.
+
+    Args:
+        feedback: What names contents.
+        impression: As earlier feedback left it.
+        named: Whether an inclusion told before.
+    """
+    hashes, includes = set(feedback.content_hashes), isinstance(feedback, Inclusion)
+    results = [
+        structs.replace(
+            each, included=includes if each.content_hash in hashes else each.included and (named or not includes)
+        )
+        for each in impression.results
+    ]
+    return structs.replace(impression, results=results)
+
+
+def note_left_out(
+    tally: Tally, retrieval: Retrieval, impression: Impression, where: Under, rules: CreditSettings, *, day: int
+) -> None:
+    """Note what was found and left out before anything was shown: without signals it says nothing about weights."""
+    shown = {result.content_hash for result in impression.results}
+    for content_hash in dict.fromkeys(retrieval.content_hashes):
+        if content_hash not in shown:
+            tally.note_use(day, content_hash, RETRIEVAL, 1.0, where.principal)
+            tally.note_use(day, content_hash, NEGATIVE, rules.retrieved, where.principal, question=where.question)
 
 
 def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
@@ -209,8 +263,9 @@ def _success(success: Success, impression: Impression, rules: FeedbackSettings) 
 
 
 def _retrieval(retrieval: Retrieval, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
-    left_out = _all_shown(retrieval.content_hashes, impression)
-    return [Credit(result, False, rules.credit.retrieved, RETRIEVAL) for result in left_out]
+    left_out = set(retrieval.content_hashes)
+    shown = [result for result in impression.results if result.content_hash in left_out]
+    return [Credit(result, False, rules.credit.retrieved, RETRIEVAL) for result in shown]
 
 
 def _inclusion(inclusion: Inclusion, impression: Impression, rules: FeedbackSettings) -> list[Credit]:

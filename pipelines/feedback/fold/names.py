@@ -4,8 +4,13 @@ Models, agents, intents, lessons, sources and principals are free text: a partit
 and all others share one name, `overflow`. Which ones those are is decided by the log's order alone.
 
 Sessions are free to open; whoever stands behind them is not. Each principal has a fingerprint, under which uses of
-contents are kept, so that reading can cap them; and an allowance of evidence about parameters per day, beyond which
-what it says is kept beside the parameter, visible, and not counted.
+contents are kept, so that reading can cap them; and allowances per day, one of evidence about weights and one of
+everything that it reports. Beyond them, what it says is kept beside the parameter, visible, and not counted where
+others speak.
+
+Names are free as well (FBK-13). So those that a partition was never told of share one allowance a day, until they have
+a history: they were there on an earlier day of the partition's clock, and so many were let in as were there before
+them. The first few need none, since nobody else is there.
 
 Events are counted by source, an agent by name or a principal by fingerprint, and by kind (FBK-12).
 """
@@ -23,10 +28,12 @@ from msgspec import structs
 from pipelines.domain.events import AnyEvent, Explicit, Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.ranking import ANY
-from pipelines.feedback.settings import LimitSettings
+from pipelines.feedback.settings import WEIGHTS, LimitSettings
 
 OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
+NEWCOMERS = "newcomers"
+"""Stands for every principal without a history where it draws on an allowance."""
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
@@ -60,7 +67,7 @@ _MANY = {NameKind.PRINCIPAL, NameKind.LESSON}
 
 @dataclass(slots=True)
 class Allowance:
-    """What one principal drew on one day, in micro-units: before the batch, and in it."""
+    """What one principal drew on one of its allowances on one day, in micro-units: before the batch, and in it."""
 
     before: int = 0
     drawn: int = 0
@@ -80,19 +87,27 @@ class Names:
         limits: How many of each kind are told apart.
         counts: How many are told apart so far, by kind.
         existing: Those mentioned that are told apart already.
-        allowances: By day and principal's fingerprint, of those mentioned.
+        allowances: By day, principal's fingerprint and what is drawn for, of those mentioned.
         new: To be told apart from now on, in order.
         overflowed: Events whose name of a kind was one too many.
         principals: Fingerprints of those met so far, by name.
+        today: By the partition's clock, in days since the epoch.
+        since: By fingerprint of those mentioned that are new, the day from which on each has a history.
+        queue: How many have theirs from each day on, of all that are new.
+        admitted: Those that the batch added to `since`.
     """
 
     limits: LimitSettings
     counts: dict[NameKind, int] = field(default_factory=dict)
     existing: set[tuple[NameKind, str]] = field(default_factory=set)
-    allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
+    allowances: dict[tuple[int, str, str], Allowance] = field(default_factory=dict)
     new: list[tuple[NameKind, int, str]] = field(default_factory=list)
     overflowed: Counter[NameKind] = field(default_factory=Counter)
     principals: dict[str, str] = field(default_factory=dict)
+    today: int = 0
+    since: dict[str, int] = field(default_factory=dict)
+    queue: Counter[int] = field(default_factory=Counter)
+    admitted: list[tuple[str, int]] = field(default_factory=list)
 
     def bounded(self, event: Naming) -> Naming:
         """The event, with names beyond their limits replaced by `OVERFLOW`.
@@ -128,17 +143,25 @@ class Names:
             self.overflowed[NameKind.PRINCIPAL] += 1
         return fingerprint
 
-    def allowance(self, fingerprint: str, day: int) -> Allowance:
-        """A principal's allowance of a day, to draw on."""
-        allowance = self.allowances.get((day, fingerprint))
+    def payer(self, fingerprint: str, day: int) -> str:
+        """On whose allowance a principal draws: its own, or the one that all without a history share."""
+        return NEWCOMERS if self.since.get(fingerprint, day) > day else fingerprint
+
+    def allowance(self, fingerprint: str, day: int, name: str = WEIGHTS) -> Allowance:
+        """An allowance of a day, to draw on, by its payer and what it is of."""
+        key = day, fingerprint, name
+        allowance = self.allowances.get(key)
         if allowance is None:
-            allowance = self.allowances[day, fingerprint] = Allowance()
+            allowance = self.allowances[key] = Allowance()
         return allowance
 
-    def drawn_on(self) -> list[tuple[str, int]]:
+    def drawn_on(self) -> list[tuple[str, int, str]]:
         """Whose allowances, of which days, were drawn on where something of them was left."""
-        daily = self.limits.daily_micro
-        return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
+        return [
+            (who, day, name)
+            for (day, who, name), each in self.allowances.items()
+            if each.drawn and each.before < self.limits.daily_of(name)
+        ]
 
     def _bounded(self, kind: NameKind, name: str) -> str:
         if (kind, name) in self.existing:
@@ -148,10 +171,26 @@ class Names:
             if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `counted` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
+        if kind is NameKind.PRINCIPAL and count >= self.limits.newcomers:
+            self._admit(name, count)
         self.counts[kind] = count + 1
         self.existing.add((kind, name))
         self.new.append((kind, count + 1, name))
         return name
+
+    def _admit(self, fingerprint: str, count: int) -> None:
+        """Say from which day on a new principal has a history, behind `count` others.
+
+        From tomorrow on, or from the first day on that has room: whoever makes names up outnumbers those that are there
+        no sooner than by doubling them day by day.
+        """
+        day = max(self.today + 1, max(self.queue, default=0))
+        earlier = count - self.queue[day]
+        if self.queue[day] >= max(self.limits.newcomers, earlier):
+            day += 1
+        self.queue[day] += 1
+        self.since[fingerprint] = day
+        self.admitted.append((fingerprint, day))
 
 
 def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:

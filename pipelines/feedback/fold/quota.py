@@ -3,10 +3,11 @@
 What nobody can take out again draws on its principal's allowance of the day event by event, in the log's order. What a
 session says may be taken out, and must then not have taken anybody's place. So an isolated session draws on an
 allowance of its own, as long as a day's, and what it says within that is kept in *parts*: stretches of about
-`limits.session_part` observations of one principal on one day. Which parts of merged sessions count is decided by what
-is there and by nothing else: all that is merged by now, in the order in which the log began the parts, behind what the
-principal said outside of sessions; a part counts where anything of the allowance was left before it. The order of
-merges changes nothing, and when a session is unlearned its neighbours move up as if it had never been.
+`limits.session_part` observations of one principal on one day, of each allowance apart. Which parts of merged sessions
+count is decided by what is there and by nothing else: all that is merged by now, in the order in which the log began
+the parts, behind what the principal said outside of sessions; a part counts where anything of the allowance was left
+before it. The order of merges changes nothing, and when a session is unlearned its neighbours move up as if it had
+never been.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ class Draw(NamedTuple):
     """What one event draws.
 
     Attributes:
-        principal: Fingerprint of who is behind it.
+        principal: Whose allowance it is: a fingerprint, or the name that all without a history share.
         day: Since the epoch.
+        allowance: Which of the principal's: of weights, or of something reported.
         micro: In micro-units.
         offset: Of the record at which it is drawn.
     """
 
     principal: str
     day: int
+    allowance: str
     micro: int
     offset: int
 
@@ -44,6 +47,7 @@ class QuotaSegment:
 
     Attributes:
         number: Within its session; unique among those that there are at one time.
+        allowance: Which of the principal's it draws on.
         first: Offset of the record that began it: the place of the part among all of its principal's day.
         micro: What was drawn.
         was_settled: Whether the shared evidence held it before the batch; None where the state does not know it.
@@ -54,6 +58,7 @@ class QuotaSegment:
     number: int
     principal: str
     day: int
+    allowance: str
     first: int
     micro: int = 0
     was_settled: bool | None = None
@@ -79,22 +84,23 @@ class Parts:
         yield from self.settled
         yield from self.pending
 
-    def drawn_on(self, draw: Draw, open_parts: list[QuotaSegment], *, size: int, allowance: int) -> QuotaSegment | None:
+    def drawn_on(self, draw: Draw, open_parts: list[QuotaSegment], *, size: int, daily: int) -> QuotaSegment | None:
         """The part that something belongs to, which has drawn it then; None where the allowance was used up before.
 
         Args:
             draw: What is drawn.
             open_parts: `pending` or `settled`, whichever grows.
             size: Of a part, from which on another one begins, in micro-units.
-            allowance: Of a session's day, in micro-units.
+            daily: What the allowance grants a session's day, in micro-units.
         """
-        day = [part for part in self if part.day == draw.day and part.principal == draw.principal]
-        if sum(part.micro for part in day) >= allowance:
+        of = draw[:3]
+        day = [part for part in self if (part.principal, part.day, part.allowance) == of]
+        if sum(part.micro for part in day) >= daily:
             return None
         last = day[-1] if day and day[-1].micro < size and any(part is day[-1] for part in open_parts) else None
         if last is None:
             number = 1 + max((part.number for part in self), default=0)
-            last = QuotaSegment(number, draw.principal, draw.day, draw.offset)
+            last = QuotaSegment(number, *of, draw.offset)
             open_parts.append(last)
         last.micro += draw.micro
         return last

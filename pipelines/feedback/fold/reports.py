@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,11 +14,13 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses
 from pipelines.learning.families.threshold import threshold_masses
+from pipelines.learning.observe.accuracy import accuracy_use
 from pipelines.learning.parameters import (
     DECAY,
     LESSON,
     QUALITY,
     REFUTED,
+    SPEAKER,
     THRESHOLD,
     TRUST,
     VERIFIED,
@@ -26,11 +29,14 @@ from pipelines.learning.parameters import (
 )
 
 
-def report_evidence(report: Report, *, day: int, bins: Bins) -> Evidence:
+def report_evidence(report: Report, *, day: int, bins: Bins, principal: str = "") -> Evidence:
     """The evidence of one report, one observation each, under the scope that the event names.
+
+    What was accurate or not is evidence about its content, too, where the event names one.
 
     Args:
         day: Bucket of the event's effective time.
+        principal: Fingerprint of who reports.
 
     Examples:
         >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
@@ -39,7 +45,28 @@ def report_evidence(report: Report, *, day: int, bins: Bins) -> Evidence:
         [('trust.blog', 'verified', 1000000)]
     """
     parameter, masses = _MASSES[type(report)](report, bins)
-    return reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
+    reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
+    if not isinstance(report, Accuracy) or report.content_hash is None:
+        return reported
+    return replace(reported, usage=accuracy_use(day, report.content_hash, principal, accurate=report.accurate))
+
+
+def allowance_of(report: Report) -> str:
+    """The allowance that a report draws on: of its type of event; where it is about a source or a lesson, of that one.
+
+    Examples:
+        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
+        'trust.blog'
+    """
+    tag = str(type(report).__struct_config__.tag)
+    if isinstance(report, Trust):
+        return f"{tag}.{report.source}"
+    return f"{tag}.{report.lesson_id}" if isinstance(report, LessonOutcome) else tag
+
+
+def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
+    """That somebody reported something, by fingerprint: whom there is to be protected from others (LRN-20)."""
+    return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
 
 
 def _review(event: Review, bins: Bins) -> tuple[str, Masses]:

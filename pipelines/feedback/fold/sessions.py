@@ -2,7 +2,8 @@
 
 A session that sent `start` is isolated. Its evidence is *pending*: an overlay that only the session itself reads.
 `complete` makes it *settled*: part of what all share, and remembered as this session's, so that `unlearn` can take
-exactly it out again. `abandon`, or silence for too long, drops what is pending.
+exactly it out again. So does silence for too long: it is no reason to forget what somebody said. `abandon` alone drops
+what is pending.
 
 Whether a session has fallen silent is decided from the partition's clock when the session is next heard of, and by
 the same rule for all sessions whenever a batch ends: the clock never goes back, so both decide alike, and where
@@ -11,7 +12,8 @@ batches begin changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -35,6 +37,8 @@ class Phase(StrEnum):
 
 OPEN = (Phase.ACTIVE, Phase.SUSPENDED)
 """Phases in which a session's evidence is its own."""
+MERGED = (Phase.COMPLETED, Phase.EXPIRED)
+"""Phases in which it is everybody's, what comes later too."""
 
 
 class Life(NamedTuple):
@@ -103,6 +107,17 @@ class SessionChanges:
         return self.life
 
 
+class Timeline(NamedTuple):
+    """The clock of a batch: offsets of its records, and what the partition's clock showed after each, ascending."""
+
+    offsets: Sequence[int] = ()
+    clocks_ms: Sequence[int] = ()
+
+    def first_after(self, ms: int) -> int:
+        """Offset of the first record after which it was later than that; there is one."""
+        return self.offsets[bisect_right(self.clocks_ms, ms)]
+
+
 @dataclass(slots=True)
 class Sessions:
     """The sessions that a batch mentions, kept current record by record.
@@ -114,6 +129,7 @@ class Sessions:
         forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
         tallies: What the batch noted, of sessions and shared.
         shared: What goes to all at once.
+        timeline: Of the batch.
         merges: How often the shared evidence took a session in, or let one go.
         dropped: Events whose evidence came to nothing with their session.
     """
@@ -124,6 +140,7 @@ class Sessions:
     works: dict[str, SessionChanges] = field(default_factory=dict)
     forgotten: list[SessionChanges] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
+    timeline: Timeline = field(default_factory=Timeline)
     shared: Tally = field(init=False)
     merges: int = 0
     dropped: int = 0
@@ -154,12 +171,22 @@ class Sessions:
         if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
             life = work.caught_up()
             if is_forgotten(life, offset + 1, clock_ms, self.rules):
-                self._drop(work, life.phase)
-                self.forgotten.append(self.works.pop(session))
+                self.forget(self.works.pop(session))
                 return
             if is_silent(life, clock_ms, self.rules):
-                self._drop(work, Phase.EXPIRED)
+                self.expire(work)
         work.heard, work.heard_ms = offset, clock_ms
+
+    def expire(self, work: SessionChanges) -> None:
+        """Merge a session that has fallen silent, at the record with which it had."""
+        silent_ms = work.life.heard_ms + silence_ms(work.life.phase, self.rules)
+        self._settle(work, Phase.EXPIRED, self.timeline.first_after(silent_ms))
+
+    def forget(self, work: SessionChanges) -> None:
+        """Remember a session no longer; one that is open is merged, and cannot be unlearned any more."""
+        if work.life.phase in OPEN:
+            self._settle(work, Phase.EXPIRED, work.life.heard)
+        self.forgotten.append(work)
 
     def turn(self, session: str, phase: str, *, principal: str, offset: int, clock_ms: int) -> None:
         """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing.
@@ -175,15 +202,22 @@ class Sessions:
         if phase in {"start", "resume"}:
             self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
         elif work is not None:
-            _TURNS[phase](self, work)
-            if work.life.phase is Phase.COMPLETED and work.life.merged is None:
-                work.life = work.life._replace(merged=offset)
+            _TURNS[phase](self, work, offset)
+
+    def unlearn_all(self, principal: str, offset: int, clock_ms: int) -> None:
+        """Unlearn every session that a principal started and that is remembered; the batch mentioned none before."""
+        mine = [*self.lives.values(), *(work.life for work in self.works.values())]
+        for session in [life.session for life in mine if life.principal == principal]:
+            self.hear(session, offset, clock_ms)
+            if session in self.works:
+                self.turn(session, "unlearn", principal=principal, offset=offset, clock_ms=clock_ms)
+        self.merges += 1
 
     def tally_of(self, session: str) -> Tally:
         """Where the evidence of one event goes; every event that has some asks here, once; its session was just heard.
 
-        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
-        completing (LRN-14, LRN-15).
+        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it was abandoned or
+        unlearned (LRN-14, LRN-15).
         """
         work = self.works.get(session)
         if work is None:
@@ -194,7 +228,7 @@ class Sessions:
             if work.pending is None:
                 work.pending = self.tallies.open()
             return work.pending
-        if phase is Phase.COMPLETED:
+        if phase in MERGED:
             work.events += 1
             if not work.settled:
                 work.settled.append(self.tallies.open())
@@ -214,7 +248,8 @@ class Sessions:
             return tally, True
         work, limits = self.works[session], self.rules.limits
         growing = work.parts.pending if work.life.phase in OPEN else work.parts.settled
-        part = work.parts.drawn_on(draw, growing, size=limits.part_micro, allowance=limits.daily_micro)
+        size, daily = limits.part_of(draw.allowance), limits.daily_of(draw.allowance)
+        part = work.parts.drawn_on(draw, growing, size=size, daily=daily)
         if part is None:
             return tally, False
         if part.tally is None:
@@ -229,27 +264,30 @@ class Sessions:
         else:
             work.life = work.life._replace(phase=Phase.ACTIVE)
 
-    def _suspend(self, work: SessionChanges) -> None:
+    def _suspend(self, work: SessionChanges, _offset: int) -> None:
         if work.life.phase in OPEN:
             work.life = work.life._replace(phase=Phase.SUSPENDED)
 
-    def _complete(self, work: SessionChanges) -> None:
-        life = work.life
-        if life.phase not in OPEN:
-            return
+    def _complete(self, work: SessionChanges, offset: int) -> None:
+        if work.life.phase in OPEN:
+            self._settle(work, Phase.COMPLETED, offset)
+
+    def _settle(self, work: SessionChanges, phase: Phase, offset: int) -> None:
         work.settle = not work.drop
         if work.pending is not None:
             work.settled.append(work.pending)
             work.pending = None
         work.parts.settle()
-        work.life = life._replace(phase=Phase.COMPLETED, settled=life.settled + life.pending, pending=0)
+        life = work.life
+        merged = offset if life.merged is None else life.merged
+        work.life = life._replace(phase=phase, settled=life.settled + life.pending, pending=0, merged=merged)
         self.merges += 1
 
-    def _abandon(self, work: SessionChanges) -> None:
+    def _abandon(self, work: SessionChanges, _offset: int) -> None:
         if work.life.phase in OPEN:
             self._drop(work, Phase.ABANDONED)
 
-    def _unlearn(self, work: SessionChanges) -> None:
+    def _unlearn(self, work: SessionChanges, _offset: int) -> None:
         self.merges += work.life.settled > 0
         self.dropped += work.life.settled
         work.settled.clear()
@@ -267,7 +305,7 @@ class Sessions:
         work.life = work.life._replace(phase=phase, pending=0)
 
 
-_TURNS: Mapping[str, Callable[[Sessions, SessionChanges], None]] = {
+_TURNS: Mapping[str, Callable[[Sessions, SessionChanges, int], None]] = {
     "suspend": Sessions._suspend,
     "complete": Sessions._complete,
     "abandon": Sessions._abandon,

@@ -28,6 +28,7 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.fold.batch import (
     EARLIEST_MS,
     LATEST_MS,
@@ -40,24 +41,44 @@ from pipelines.feedback.fold.batch import (
     Waiting,
     advance,
     effective_ms,
+    unlearns,
 )
 from pipelines.feedback.fold.credit import (
+    Attribute,
     Credit,
+    attributed,
     chosen_rank,
     credits_of,
     drawn_by,
+    in_context,
     note_credits,
+    note_left_out,
     tally_click,
     tally_shown,
     tally_triggers,
     under,
 )
-from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
+from pipelines.feedback.fold.names import (
+    OVERFLOW,
+    Allowance,
+    NameKind,
+    Names,
+    SourceCounts,
+    kind_of,
+    source_counts,
+)
 from pipelines.feedback.fold.quota import Draw
-from pipelines.feedback.fold.reports import report_evidence
-from pipelines.feedback.fold.sessions import Sessions
-from pipelines.feedback.fold.words import ContentVerdict, corrected, note_question, question_in, question_of_text
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
+from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
+from pipelines.feedback.fold.sessions import Sessions, Timeline
+from pipelines.feedback.fold.words import (
+    ContentVerdict,
+    corrected,
+    note_question,
+    question_in,
+    question_of_text,
+    share_of_best,
+)
+from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -103,6 +124,7 @@ class Change:
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
         stored_queries: Those whose impression the state holds before the batch.
+        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
     """
 
     clock: Clock
@@ -110,6 +132,7 @@ class Change:
     sessions: Sessions
     names: Names
     stored_queries: set[bytes] = field(default_factory=set)
+    unlearned: dict[str, str] = field(default_factory=dict)
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
@@ -123,7 +146,15 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+def fold(
+    stored: BatchState,
+    arrivals: Arrivals,
+    rules: FeedbackSettings,
+    bins: Bins,
+    *,
+    skipped: int = 0,
+    attribute: Attribute | None = None,
+) -> Change:
     """What a batch changes.
 
     Args:
@@ -132,8 +163,9 @@ def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: 
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
+        attribute: Says what responses rest on; without it they speak for all that they were given alike.
     """
-    batch = _Batch(stored, rules, bins)
+    batch = _Batch(stored, rules, bins, attribute)
     batch.consume(arrivals, skipped)
     return batch.change
 
@@ -144,7 +176,7 @@ class _Verdict:
 
     Attributes:
         source: As events are counted by it.
-        allowance: Of the principal whom the result was shown to.
+        allowance: Of the principal who says so.
         from_ms, until_ms: The day; 0 once the same principal has called the result otherwise.
         shown_offset, shown_ms: Offset and time of the impression.
         beyond, within: How often they are said beyond that allowance, and within.
@@ -174,8 +206,11 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(self, stored: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
+    def __init__(
+        self, stored: BatchState, rules: FeedbackSettings, bins: Bins, attribute: Attribute | None = None
+    ) -> None:
         self.stored = stored
+        self._attribute = attribute
         sessions = Sessions(rules, stored.lives, stored.parts)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
@@ -195,6 +230,7 @@ class _Batch:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.sessions.timeline = Timeline(records.offsets, clocks_ms)
         change.fates = Counter(self._fates(arrivals, clocks_ms))
         change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
         self._note_verdicts()
@@ -206,7 +242,7 @@ class _Batch:
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
-        most, daily, verdicts = self._limits.impression_records, self._daily, self._verdicts
+        most, daily, verdicts, names = self._limits.impression_records, self._daily, self._verdicts, self._names
         seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
@@ -238,7 +274,7 @@ class _Batch:
                         equal.repeats += 1
                         seen[fingerprint] = (offset, at_ms)
                         continue
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+            self._clock_ms, self._next_offset, names.today = clock_ms, offset + 1, clock_ms // DAY_MS
             if isinstance(event, InvalidEventError):
                 yield self._refuse(records[place], event)
                 continue
@@ -277,19 +313,33 @@ class _Batch:
         word.note(self._sessions.tally_of(event.session_id))
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
-        if isinstance(event, SessionPhase):
+        if unlearns(event):
+            self._unlearn(event.principal, moment.offset)
+        elif isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
-            tally.note_report(report_evidence(event, day=day, bins=self._bins), surplus=not within)
+            principal, allowance = self._names.principal(event.principal), allowance_of(event)
+            tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
+            evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
+            tally.note_report(evidence, surplus=not within)
+            tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
             event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
         )
+
+    def _unlearn(self, principal: str, offset: int) -> None:
+        """Take out what a principal said; the batch begins here, so that all of it is in the state."""
+        fingerprint = principal_fingerprint(principal)
+        if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
+            self.change.unlearned[principal] = fingerprint
+        for query, some in self.stored.waiting.items():
+            self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
+        self._sessions.unlearn_all(principal, offset, self._clock_ms)
 
     def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
         before = self.stored.shown.get(query)
@@ -328,6 +378,8 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
+        if self._attribute is not None:
+            feedback = attributed(feedback, impression, self._attribute)
         where = self._under(shown, feedback.principal)
         if isinstance(feedback, Correction):
             word = corrected(feedback, at_ms, principal=where.principal, question=question_in(impression))
@@ -335,10 +387,10 @@ class _Batch:
             return
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         if not credited:
-            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            tally = self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            self._note_context(query, shown, feedback, tally, day)
             return
-        owner = self._names.principal(impression.principal)
-        tally, within = self._drawn(impression.session_id, owner, day, drawn_by(credited))
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
         if type(feedback) is Explicit and feedback.content_hash is not None:
             if tally is self._sessions.shared:
                 verdict = self._verdict(query, shown, feedback, credited, at_ms)
@@ -349,6 +401,7 @@ class _Batch:
         else:
             note_question(tally, day, question_in(impression))
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
+        self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
@@ -368,8 +421,20 @@ class _Batch:
             since = max(at_ms, since + 1) if good is not None else at_ms
             shown.verdicts[key] = credit.good, since
             self.change.shown[query] = shown
-        shared = question_in(shown.impression)
-        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shared, credit.result.score)
+        share = share_of_best(credit.result, shown.impression)
+        asked = question_in(shown.impression)
+        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, asked, share)
+
+    def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
+        """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
+        if not isinstance(feedback, Inclusion | Retrieval):
+            return
+        if isinstance(feedback, Retrieval):
+            where = self._under(shown, feedback.principal)
+            note_left_out(tally, feedback, shown.impression, where, self._rules.credit, day=day)
+        shown.impression = in_context(feedback, shown.impression, named=shown.named)
+        shown.named = shown.named or isinstance(feedback, Inclusion)
+        self.change.shown[query] = shown
 
     def _verdict(
         self,
@@ -382,8 +447,8 @@ class _Batch:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
-        owner = self._names.principal(shown.impression.principal)
-        allowance, page = self._names.allowance(owner, day), self._page(shown.impression)
+        allowance = self._names.allowance(self._names.payer(where.principal, day), day)
+        page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = _Verdict(
             day * DAY_MS,
@@ -417,12 +482,16 @@ class _Batch:
         """What signals of an impression's results are measured against; nothing where they are not."""
         return impression.results if self._rules.credit.compared else ()
 
-    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+    def _drawn(
+        self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
+    ) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
-        tally = self._sessions.tally_of(session)
+        tally, payer = self._sessions.tally_of(session), self._names.payer(principal, day)
         if tally is self._sessions.shared:
-            return tally, self._names.allowance(principal, day).draw(micro, self._daily)
-        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
+            daily = self._limits.daily_of(allowance)
+            return tally, self._names.allowance(payer, day, allowance).draw(micro, daily)
+        draw = Draw(payer, day, allowance, micro, self._next_offset - 1)
+        return self._sessions.part_of(session, tally, draw)
 
     def _under(self, shown: PendingImpression, principal: str) -> Under:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipelines.domain.events import Correction, Impression
+from pipelines.domain.events import Correction, Impression, ShownResult
 from pipelines.domain.ids import question_fingerprint, question_of
 from pipelines.feedback.settings import DAY_MS
 from pipelines.learning.evidence import MICRO
@@ -32,7 +32,7 @@ class ContentVerdict(NamedTuple):
         content: Its hash, or the URI of where it stands.
         at_ms: Since when this is the principal's word, in milliseconds since the epoch.
         weight: In observations, > 0.
-        score: That it was shown with, in [0, 1]; None where it was not.
+        share: Of the best score on its page that it was shown with, in [0, 1]; None where it was not.
     """
 
     content: str
@@ -41,12 +41,12 @@ class ContentVerdict(NamedTuple):
     weight: float
     principal: str
     question: Asked
-    score: float | None = None
+    share: float | None = None
 
     def note(self, tally: Tally, *, times: int = 1) -> None:
         """Add the word to a tally, and the question's text."""
         day, ms = divmod(self.at_ms, DAY_MS)
-        name = VerdictBin(self.good, ms, self.score).name
+        name = VerdictBin(self.good, ms, self.share).name
         fingerprint = self.question.fingerprint
         mass = round(self.weight * MICRO) * times  # rounded one by one, wherever batches begin
         tally.note_usage(UsageKey(day, self.content, name, self.principal, fingerprint), mass)
@@ -58,6 +58,12 @@ def note_question(tally: Tally, day: int, question: Asked, *, times: int = 1) ->
     if question.fingerprint and question.text:
         key = UsageKey(day, "", question_bin(question.text), question=question.fingerprint)
         tally.note_usage(key, times * MICRO)
+
+
+def share_of_best(result: ShownResult, impression: Impression) -> float | None:
+    """The share that a result's score is of the best one on its page; None where scores are not known."""
+    best = max((each.score for each in impression.results if each.score is not None), default=0.0)
+    return None if result.score is None or best <= 0.0 else result.score / best
 
 
 def question_in(impression: Impression) -> Asked:

@@ -38,7 +38,7 @@ from pipelines.catalog.overlays import (
 )
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
-from pipelines.feedback.fold.sessions import OPEN, Phase
+from pipelines.feedback.fold.sessions import MERGED, OPEN
 from pipelines.feedback.store.overlays import (
     SETTLED,
     Fork,
@@ -185,11 +185,11 @@ class Forks:
         if life is None:
             return fork._replace(base="")
         self._catalog.memories.forget(SessionId(life.session))
-        report = self._report(fork) if life.phase is Phase.COMPLETED and fork.base else fork.report
+        report = self._report(fork) if life.phase in MERGED and fork.base else fork.report
         return fork._replace(base="", report=report)
 
     def _report(self, fork: Fork) -> str | None:
-        """What the merge of a completed session met, as JSON (LRN-16)."""
+        """What the merge of a session met, as JSON (LRN-16)."""
         life, rules = fork.life, self._state.rules.merge
         if life is None or fork.settled:
             return None  # what was settled before the fork cannot be told from what came after

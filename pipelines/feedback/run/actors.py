@@ -16,8 +16,10 @@ from typing import Any, Protocol
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.feedback.publish.dead_letters import Republisher
 from pipelines.feedback.run.partitions import claimed, partition_folder, partitions_in, states_in
+from pipelines.feedback.run.responses import LiveAttribution
 from pipelines.feedback.run.updater import PartitionProgress, Updater, keep_up
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
@@ -43,6 +45,7 @@ class Task:
     Attributes:
         bins: How finely evidence is kept.
         unreachable_s: Patience with a silent broker; None waits for ever.
+        embedding: The encoder that responses are compared by; None compares none.
     """
 
     store: Path
@@ -50,6 +53,7 @@ class Task:
     feedback: FeedbackSettings
     bins: Bins
     unreachable_s: float | None
+    embedding: EmbeddingSettings | None = None
 
 
 class UpdaterActor:
@@ -195,9 +199,22 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
         source = KafkaSource(task.kafka, rules.topic, max_poll_records=rules.poll_records)
         undo.callback(source.close)
         dead_letters = Republisher(lambda: _dead_letter_topic(task), rules, most_bytes=FETCH_BYTES)
-        updater = Updater.open(source, task.store, partitions, rules, task.bins, dead_letters=dead_letters)
+        updater = Updater.open(
+            source,
+            task.store,
+            partitions,
+            rules,
+            task.bins,
+            dead_letters=dead_letters,
+            attribute=_attribution(task),
+        )
         undo.pop_all()
         return updater
+
+
+def _attribution(task: Task) -> LiveAttribution | None:
+    rules = task.feedback.attribution
+    return LiveAttribution(task.store, rules, task.embedding) if rules.encoder and task.embedding is not None else None
 
 
 def _dead_letter_topic(task: Task) -> KafkaPublisher:

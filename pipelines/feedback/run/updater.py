@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
+from pipelines.feedback.fold.credit import Attribute
 from pipelines.feedback.log import FeedbackSource, Positions, RebasedSource
 from pipelines.feedback.pipeline import POLL_TIMEOUT_S, advance
 from pipelines.feedback.publish.dead_letters import Republisher
@@ -71,8 +72,10 @@ class Updater:
         bins: Bins,
         *,
         dead_letters: Republisher | None = None,
+        attribute: Attribute | None = None,
     ) -> None:
         self._source = source
+        self._attribute = attribute
         self._states = dict(states)
         self._rules = rules
         self._bins = bins
@@ -98,8 +101,12 @@ class Updater:
         bins: Bins,
         *,
         dead_letters: Republisher | None = None,
+        attribute: Attribute | None = None,
     ) -> Self:
         """Claim partitions, whoever held them, and read on from their stored offsets.
+
+        Args:
+            attribute: Says what responses rest on, where somebody can.
 
         Raises:
             WrongLogError: A store belongs to another log; nothing was applied.
@@ -122,7 +129,7 @@ class Updater:
             for state in states.values():
                 state.close()
             raise
-        return cls(rebased, states, offsets, rules, bins, dead_letters=dead_letters)
+        return cls(rebased, states, offsets, rules, bins, dead_letters=dead_letters, attribute=attribute)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
@@ -162,7 +169,8 @@ class Updater:
 
     def _advance(self, now: float) -> int:
         try:
-            return advance(self._source, self._states, self._positions, self._rules, self._bins)
+            log = self._source, self._states, self._positions
+            return advance(*log, self._rules, self._bins, attribute=self._attribute)
         except (BrokerUnavailableError, WrongLogError):
             # A reader says that it cannot read on; why is said best by who asks for the log itself.
             self._watch.look_now(self._source, self._states, self._positions, now)

@@ -23,6 +23,9 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
         if (columns := _columns(connection, table)) and not set(wanted[table]) <= set(columns)
     }
     for table in earlier:
+        # Indexes go along under their names, which the ones of the new table need.
+        for index in _indexes(connection, table):
+            connection.execute(f"drop index {index}")
         connection.execute(f"alter table {table} rename to earlier_{table}")
     for statement in schema.split(";"):
         connection.execute(statement)
@@ -47,6 +50,11 @@ def _columns_of(schema: str) -> dict[str, list[str]]:
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"pragma table_info({table})")]
+
+
+def _indexes(connection: sqlite3.Connection, table: str) -> list[str]:
+    made = "select name from sqlite_schema where type = 'index' and tbl_name = ? and sql is not null"
+    return [name for (name,) in connection.execute(made, (table,)).fetchall()]
 
 
 def _without_sum(connection: sqlite3.Connection, table: str) -> None:

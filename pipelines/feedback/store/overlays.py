@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
+from pipelines.feedback.fold.quota import Parts
+from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, Timeline, silence_ms
 from pipelines.feedback.settings import FeedbackSettings, milliseconds
-from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, pending_rows, write_parts
+from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, parts_of, pending_rows, write_parts
 from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.parameters import SIGNAL
@@ -65,7 +66,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
     frozen = sessions.tallies.freeze()
     settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
     pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
-    of_parts = write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
+    of_parts = write_parts(connection, works, frozen, moved, limits=sessions.rules.limits)
     shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
     add_evidence(connection, Evidence.sum(shared))
     _add_rows(connection, SETTLED, settled)
@@ -78,25 +79,32 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
     )
 
 
-def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
-    """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
-    dropped = 0
+def close_sessions(
+    connection: sqlite3.Connection, timeline: Timeline, *, next_offset: int, clock_ms: int, rules: FeedbackSettings
+) -> int:
+    """Merge sessions that fell silent, and delete those that are forgotten; how many were merged."""
+    closing = Sessions(rules, timeline=timeline)
     # Who was heard of later was heard of at a later clock: the first one to remember says how far to look.
     remembered = "select heard from sessions where heard_ms >= ? order by heard limit 1"
     first = connection.execute(remembered, (clock_ms - milliseconds(rules.time.session_remembered_s),)).fetchone()
     oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
-    for life in _lives(connection, "where heard < ?", (oldest,)):
-        dropped += life.pending
-        _delete(connection, life)
+    for work in _works(connection, "where heard < ?", (oldest,)):
+        closing.forget(work)
     for phase in OPEN:
-        silent = "where phase = ? and heard_ms < ?"
-        for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
-            dropped += life.pending
-            _drop_rows(connection, life, PENDING)
-            drop_pending(connection, life.offset)
-            expired = "update sessions set phase = ?, pending = 0 where offset = ?"
-            connection.execute(expired, (Phase.EXPIRED, life.offset))
-    return dropped
+        silent = "where phase = ? and heard_ms < ? and heard >= ?"
+        for work in _works(connection, silent, (phase, clock_ms - silence_ms(phase, rules), oldest)):
+            closing.works[work.life.session] = work
+            closing.expire(work)
+    if closing.works or closing.forgotten:
+        write_sessions(connection, closing, ())
+    return closing.merges
+
+
+def _works(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionChanges]:
+    """Sessions to change, with what they draw on allowances."""
+    lives = _lives(connection, condition, values)
+    parts = parts_of(connection, [life.offset for life in lives])
+    return [SessionChanges(life, parts=parts.get(life.offset, Parts())) for life in lives]
 
 
 def sessions_in(connection: sqlite3.Connection) -> list[Life]:

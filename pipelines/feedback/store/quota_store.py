@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from pipelines.feedback.fold.quota import Parts, QuotaSegment, beside
 from pipelines.feedback.fold.sessions import SessionChanges
+from pipelines.feedback.settings import LimitSettings
 from pipelines.feedback.store.rows import add_masses, delete_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.uses import UsageKey
@@ -31,8 +32,10 @@ _PENDING = {
     for table, fields in _TABLES
 }
 
-Group = tuple[str, int]
-"""Who draws, and on which day."""
+Group = tuple[str, int, str]
+"""Who draws, on which day, and on which allowance."""
+
+_GROUP = "principal = ? and day = ? and allowance = ?"
 
 
 class _Place(NamedTuple):
@@ -44,12 +47,13 @@ class _Place(NamedTuple):
 
 def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[int, Parts]:
     """What some sessions, by their offsets, draw on allowances."""
-    select = "select session, first, part, principal, day, settled, counted, micro from draws where session in"
+    select = (
+        "select session, first, part, principal, day, allowance, settled, counted, micro from draws where session in"
+    )
     parts: dict[int, Parts] = {}
-    for session, first, number, principal, day, settled, counted, micro in sorted(
-        matching(connection, select, sessions)
-    ):
-        part = QuotaSegment(number, principal, day, first, micro, bool(settled), bool(counted))
+    for row in sorted(matching(connection, select, sessions)):
+        session, first, number, principal, day, allowance, settled, counted, micro = row
+        part = QuotaSegment(number, principal, day, allowance, first, micro, bool(settled), bool(counted))
         of_session = parts.setdefault(session, Parts())
         (of_session.settled if settled else of_session.pending).append(part)
     return parts
@@ -61,7 +65,7 @@ def write_parts(
     frozen: Sequence[Evidence],
     moved: Iterable[Group],
     *,
-    allowance: int,
+    limits: LimitSettings,
 ) -> Evidence:
     """Write what a batch did to parts, and decide anew which ones count.
 
@@ -70,7 +74,7 @@ def write_parts(
         works: What the batch does to sessions.
         frozen: What it noted, by the numbers of tallies.
         moved: Whose allowances the batch drew on outside of sessions.
-        allowance: Of a day, in micro-units.
+        limits: What allowances grant.
 
     Returns:
         What that adds to the shared evidence, or takes from it.
@@ -81,7 +85,11 @@ def write_parts(
     for work in works:
         touched |= {_group(part) for part in work.parts.settled if part.tally is not None or not part.was_settled}
     touched |= _with_parts(connection, moved)
-    decided = {place: counts for group in sorted(touched) for place, counts in _decide(connection, group, allowance)}
+    decided = {
+        place: counts
+        for group in sorted(touched)
+        for place, counts in _decide(connection, group, limits.daily_of(group[-1]))
+    }
     grown: list[tuple[_Place, Evidence]] = []
     for work in works:
         for settled, parts in ((True, work.parts.settled), (False, work.parts.pending)):
@@ -126,26 +134,28 @@ def forget_days(connection: sqlite3.Connection, oldest_day: int) -> None:
     What was drawn is kept as a part, ahead of all others, where sessions may still be merged or unlearned.
     """
     connection.execute(
-        "insert into draws (principal, day, first, part, session, settled, counted, micro)"
-        " select principal, day, ?, 0, ?, 1, 1, micro from allowances where day < ? and exists"
-        " (select 1 from draws where draws.principal = allowances.principal and draws.day = allowances.day)"
+        "insert into draws (principal, day, allowance, first, part, session, settled, counted, micro)"
+        " select principal, day, allowance, ?, 0, ?, 1, 1, micro from allowances where day < ? and exists"
+        " (select 1 from draws where draws.principal = allowances.principal and draws.day = allowances.day"
+        " and draws.allowance = allowances.allowance)"
         " on conflict do update set micro = draws.micro + excluded.micro",
         (_OUTSIDE, _OUTSIDE, oldest_day),
     )
     delete_rows(connection, "allowances", "day < ?", (oldest_day,))
+    connection.execute("delete from newcomers where since <= ?", (oldest_day,))
     over = (
-        "select draws.principal, day from draws left join sessions on sessions.offset = draws.session where day < ?"
-        " group by draws.principal, day having count(sessions.offset) = 0"
+        "select draws.principal, day, allowance from draws left join sessions on sessions.offset = draws.session"
+        " where day < ? group by draws.principal, day, allowance having count(sessions.offset) = 0"
     )
     for group in connection.execute(over, (oldest_day,)).fetchall():
-        here = "select session, part from draws where principal = ? and day = ?"
+        here = f"select session, part from draws where {_GROUP}"  # noqa: S608 - names of ours
         for place in connection.execute(here, group).fetchall():
             _delete_rows(connection, _Place(*place))
-        connection.execute("delete from draws where principal = ? and day = ?", group)
+        connection.execute(f"delete from draws where {_GROUP}", group)  # noqa: S608
 
 
 def _group(part: QuotaSegment) -> Group:
-    return part.principal, part.day
+    return part.principal, part.day, part.allowance
 
 
 def _added(part: QuotaSegment, frozen: Sequence[Evidence]) -> Evidence:
@@ -177,8 +187,8 @@ def _write_draws(connection: sqlite3.Connection, works: Sequence[SessionChanges]
         if part.tally is not None or part.was_settled != bool(settled)
     ]
     connection.executemany(
-        "insert into draws (principal, day, first, part, session, settled, counted, micro)"
-        " values (?, ?, ?, ?, ?, ?, 0, ?)"
+        "insert into draws (principal, day, allowance, first, part, session, settled, counted, micro)"
+        " values (?, ?, ?, ?, ?, ?, ?, 0, ?)"
         " on conflict do update set settled = excluded.settled, micro = excluded.micro",
         rows,
     )
@@ -188,19 +198,19 @@ def _with_parts(connection: sqlite3.Connection, moved: Iterable[Group]) -> set[G
     """Those of some groups that have settled parts."""
     if connection.execute("select 1 from draws limit 1").fetchone() is None:
         return set()
-    days: dict[int, set[str]] = {}
-    for principal, day in moved:
-        days.setdefault(day, set()).add(principal)
-    select = "select distinct principal from draws where day = ? and settled = 1 and principal in"
-    return {(who, day) for day, some in days.items() for (who,) in matching(connection, select, some, day)}
+    days: dict[tuple[int, str], set[str]] = {}
+    for principal, day, allowance in moved:
+        days.setdefault((day, allowance), set()).add(principal)
+    select = "select distinct principal from draws where day = ? and allowance = ? and settled = 1 and principal in"
+    return {(who, *of) for of, some in days.items() for (who,) in matching(connection, select, some, *of)}
 
 
 def _decide(connection: sqlite3.Connection, group: Group, allowance: int) -> Iterator[tuple[_Place, bool]]:
     """Decide which parts of a principal's day count; those that change their mind."""
-    outside = "select micro from allowances where principal = ? and day = ?"
+    outside = f"select micro from allowances where {_GROUP}"  # noqa: S608 - names of ours
     drawn = sum(micro for (micro,) in connection.execute(outside, group))
     rows = connection.execute(
-        "select first, part, session, counted, micro from draws where principal = ? and day = ? and settled = 1"
+        f"select first, part, session, counted, micro from draws where {_GROUP} and settled = 1"  # noqa: S608
         " order by first, part",
         group,
     )
@@ -213,12 +223,12 @@ def _decide(connection: sqlite3.Connection, group: Group, allowance: int) -> Ite
         if not counted:
             changed.append((first, part, session, True))
     beyond = (
-        "select first, part, session from draws indexed by draws_counted where principal = ? and day = ?"
+        f"select first, part, session from draws indexed by draws_counted where {_GROUP}"  # noqa: S608
         " and counted = 1 and session <> ? and (first, part) > (?, ?)"
     )
     changed += [(*row, False) for row in connection.execute(beyond, (*group, _OUTSIDE, *last))]
     for first, part, session, counts in changed:
-        mark = "update draws set counted = ? where principal = ? and day = ? and first = ? and part = ?"
+        mark = f"update draws set counted = ? where {_GROUP} and first = ? and part = ?"  # noqa: S608
         connection.execute(mark, (counts, *group, first, part))
         yield _Place(session, part), counts
 

@@ -35,8 +35,8 @@ class PartitionReport:
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets whose records the log has lost.
         skipped: Offsets that nobody will ever deliver: control records, aborted ones, and what compaction took.
-        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
-            they count as applied.
+        dropped: Events whose evidence came to nothing, because their session was abandoned or unlearned; they count
+            as applied.
         version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
         open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.

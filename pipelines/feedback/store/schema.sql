@@ -73,7 +73,8 @@ create table if not exists shown (
     query blob not null unique,
     at_ms integer not null,
     impression blob not null,
-    chosen text not null
+    chosen text not null,
+    named integer not null default 0    -- whether an inclusion said what was in the context
 );
 create table if not exists waiting (
     offset integer primary key,
@@ -136,16 +137,17 @@ create table if not exists overlay_usage (
 create table if not exists draws (
     principal text not null,
     day integer not null,
+    allowance text not null default '', -- empty: of weights, else what is reported
     first integer not null,             -- offset of the record that began the part
     part integer not null,
     session integer not null,           -- its offset
     settled integer not null,
     counted integer not null,           -- in `evidence` as it is, else beside its parameters, as surplus
     micro integer not null,
-    primary key (principal, day, first, part)
+    primary key (principal, day, allowance, first, part)
 ) without rowid;
 create index if not exists draws_of_session on draws (session, part);
-create index if not exists draws_counted on draws (principal, day, first, part) where counted = 1;
+create index if not exists draws_counted on draws (principal, day, allowance, first, part) where counted = 1;
 -- The evidence of those parts. What a session has beside them lies in its overlay.
 create table if not exists part_evidence (
     session integer not null,
@@ -196,12 +198,18 @@ create table if not exists overflow (
     kind text primary key,
     events integer not null
 ) without rowid;
--- How much evidence about parameters was drawn by a principal on a day, outside of sessions that can be unlearned.
+-- How much a principal drew on one of its allowances of a day, outside of sessions that can be unlearned.
 create table if not exists allowances (
     day integer not null,
     principal text not null,
+    allowance text not null default '', -- empty: of weights, else what is reported
     micro integer not null,
-    primary key (day, principal)
+    primary key (day, principal, allowance)
+) without rowid;
+-- Principals among `names` that share one allowance of every day before the one from which on they have a history (names.py).
+create table if not exists newcomers (
+    principal text primary key,         -- its fingerprint
+    since integer not null
 ) without rowid;
 -- Applied events by source and type: who shows results, and who says what became of them.
 create table if not exists heard (

@@ -12,12 +12,22 @@ from typing import NamedTuple, cast
 import msgspec
 import pyarrow as pa
 
-from pipelines.domain.events import Feedback, Impression
+from pipelines.domain.events import Feedback, Impression, SessionPhase
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.codec import Decoded
-from pipelines.feedback.fold.batch import Arrivals, BatchState, Clock, LogMoment, PendingImpression, Waiting, answers_of
+from pipelines.feedback.fold.batch import (
+    Arrivals,
+    BatchState,
+    Clock,
+    LogMoment,
+    PendingImpression,
+    Waiting,
+    answers_of,
+    unlearns,
+)
 from pipelines.feedback.fold.names import (
     NAMING,
+    NEWCOMERS,
     OVERFLOW,
     Allowance,
     NameKind,
@@ -29,7 +39,7 @@ from pipelines.feedback.fold.names import (
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
@@ -67,21 +77,27 @@ def read_batch_state(
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
         stored.seen[fingerprint] = (offset, at_ms)
-    shown = "select query, offset, at_ms, impression, chosen from shown where query in"
-    for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+    shown = "select query, offset, at_ms, impression, chosen, named from shown where query in"
+    for query, offset, at_ms, impression, chosen, named in matching(connection, shown, queries):
         stored.stored_queries.add(query)
         stored.shown[query] = PendingImpression(
-            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen)
+            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen), bool(named)
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         stored.waiting.setdefault(query, []).append(Waiting(LogMoment(offset, at_ms), _feedback.decode(feedback)))
-    for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
+    unlearned = {event.principal for event in arrivals.events if type(event) is SessionPhase and unlearns(event)}
+    for row in (
+        *matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))),
+        *matching(connection, select_lives("where principal in"), unlearned),
+    ):
         life = life_of(row)
         stored.lives[life.session] = life
     stored.parts = parts_of(connection, [life.offset for life in stored.lives.values()])
-    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in stored.shown.values())}
-    principals |= {each.feedback.principal for waiting in stored.waiting.values() for each in waiting}
+    principals = {
+        *filter(None, arrivals.principals),
+        *(each.feedback.principal for some in stored.waiting.values() for each in some),
+    }
     stored.names = read_names(connection, rules.limits, arrivals.events, principals)
     return stored
 
@@ -89,6 +105,7 @@ def read_batch_state(
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     write_names(connection, change.names)
+    taken_back = forget_principals(connection, change.unlearned) if change.unlearned else 0
     write_sessions(connection, change.sessions, change.names.drawn_on())
     write_seen(connection, change.seen)
     write_source_counts(connection, change.sources)
@@ -103,7 +120,13 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     )
     _write_dead_letters(connection, change.dead_letters, rules)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
-    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
+    merged = close_sessions(
+        connection,
+        change.sessions.timeline,
+        next_offset=change.next_offset,
+        clock_ms=change.clock.now_ms,
+        rules=rules,
+    )
     (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
     if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
         forget_days(connection, oldest)
@@ -111,8 +134,8 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     _write_progress(
         connection,
         change,
-        unjoined=change.unjoined + expired,
-        dropped=change.sessions.dropped + silent,
+        unjoined=change.unjoined + expired + taken_back,
+        merges=change.sessions.merges + merged,
         dead_letters_waiting=len(change.dead_letters) - unpublished,
     )
 
@@ -134,6 +157,25 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
         for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
     )
     return table_of(counts, usage)
+
+
+def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, str]) -> int:
+    """Take out what principals said of contents, and what they said that waits; how much of the latter there was.
+
+    Exact: uses of contents are kept by principal wherever they lie.
+
+    Args:
+        principals: Their fingerprints by name.
+    """
+    fingerprints = list(principals.values())
+    for place in range(0, len(fingerprints), _AT_ONCE):
+        some = fingerprints[place : place + _AT_ONCE]
+        for table in ("usage", "overlay_usage", "part_usage"):
+            delete_rows(connection, table, f"principal in ({', '.join('?' * len(some))})", some)
+    rows = connection.execute("select offset, feedback from waiting").fetchall()
+    waiting = [(offset,) for offset, feedback in rows if _feedback.decode(feedback).principal in principals]
+    connection.executemany("delete from waiting where offset = ?", waiting)
+    return len(waiting)
 
 
 def dead_letters_in(
@@ -177,9 +219,9 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
     insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
-def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
+def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str, int]:
     offset, at_ms = shown.moment
-    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers()
+    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers(), int(shown.named)
 
 
 def _write_dead_letters(
@@ -205,7 +247,7 @@ def _write_dead_letters(
 
 
 def _write_progress(
-    connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int, dead_letters_waiting: int
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, merges: int, dead_letters_waiting: int
 ) -> None:
     fates = change.fates
     connection.execute(
@@ -224,8 +266,8 @@ def _write_progress(
             change.holes,
             change.skipped,
             unjoined,
-            dropped,
-            change.sessions.merges,
+            change.sessions.dropped,
+            merges,
             dead_letters_waiting,
         ),
     )
@@ -282,15 +324,18 @@ def read_names(
         existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
         names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
-            names.allowances[day, fingerprint] = Allowance(micro)
+        drawn = "select principal, allowance, micro from allowances where day = ? and principal in"
+        for fingerprint, name, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
+            names.allowances[day, fingerprint, name] = Allowance(micro)
+    names.since.update(matching(connection, "select principal, since from newcomers where principal in", fingerprints))
+    names.queue.update(dict(connection.execute("select since, count(*) from newcomers group by since")))
     return names
 
 
 def write_names(connection: sqlite3.Connection, names: Names) -> None:
     """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    connection.executemany("insert into newcomers (principal, since) values (?, ?)", names.admitted)
     drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
     add_masses(connection, "allowances", drawn)
     connection.executemany(

@@ -65,6 +65,7 @@ class _TopDocs(msgspec.Struct):
 
 
 _TOP_DOCS = msgspec.json.Decoder(_TopDocs)
+_TERMS = msgspec.json.Decoder(list[str])
 
 
 Hits = tuple[np.ndarray, np.ndarray]
@@ -147,6 +148,30 @@ class LexicalIndex:
         with JAVA:
             tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
             return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
+
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in whatever form, in [0, 1]; 1 of one that no search would use."""
+        terms = self.terms(word)
+        with JAVA:
+            named, contents = java_class(_INDEX + "Term"), int(self._reader.numDocs())
+            counts = [int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms]
+        return min(counts) / contents if counts and contents else 1.0
+
+    def analysed(self, text: str) -> list[str]:
+        """The terms that a text is indexed by, in order, repeats kept."""
+        with JAVA:
+            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
+            return _TERMS.decode(str(self._mapper.writeValueAsString(tokens)))
+
+    def document_frequency(self, field: str, term: str) -> int:
+        """How many contents hold a term in a field."""
+        with JAVA:
+            return int(self._reader.docFreq(java_class(_INDEX + "Term")(field, term)))
+
+    def field_counts(self, field: str) -> tuple[int, int]:
+        """How many contents have a field, and how many terms all of them have in it."""
+        with JAVA:
+            return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
 
     def close(self) -> None:
         """Release the files; closing twice is allowed."""

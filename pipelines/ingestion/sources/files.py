@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pipelines.chunking.paper.paper import MARKDOWN, paper_facts
-from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.domain.documents import COMMITTED_AT, ContentType, Document, Domain, Rejection
 from pipelines.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
+from pipelines.ingestion.git.times import Commit
 from pipelines.ingestion.metadata.assigned import trust_of
 from pipelines.ingestion.metadata.declared import MOST_BYTES, DeclarationError, Declared, read_sidecar, with_declared
 from pipelines.ingestion.metadata.front_matter import front_matter
@@ -53,7 +55,7 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         modified_at=modified_at if commit is None else commit.time,
         trust_level=settings.trust.standard,
         authors=(commit.author,) if commit is not None and commit.author else (),
-        metadata={"folder": item.uri.rpartition("/")[0]},
+        metadata={"folder": item.uri.rpartition("/")[0], **_later_commit(item, commit, modified_at)},
     )
     facts, rejections = _declared_facts(document, item)
     yield from rejections
@@ -69,6 +71,13 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         level = trust_of(part, item.path[:-1], as_of=item.as_of, settings=settings.trust)
         trust = part.trust_level if has_trust else level if of_source is None else of_source
         yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
+
+
+def _later_commit(item: FileItem, commit: Commit | None, modified_at: float) -> dict[str, str]:
+    """The fact that a file holds less than what was committed of it after it was changed; empty where it does not."""
+    if item.commit is None or item.commit is commit or item.commit.time <= modified_at:
+        return {}
+    return {COMMITTED_AT: datetime.fromtimestamp(item.commit.time, UTC).isoformat()}
 
 
 def _declared_facts(document: Document, item: FileItem) -> tuple[list[Declared], list[Rejection]]:

@@ -18,12 +18,12 @@ from pipelines import chunking
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import Document
-from pipelines.domain.errors import StoreError
+from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import ROUNDED_APART
-from pipelines.indexes.manifest import CHUNKS_FOLDER, FORMAT, read_generation_manifest
+from pipelines.indexes.manifest import CHUNKS_FOLDER, FORMAT, Manifest, read_generation_manifest
 from pipelines.indexes.merge import REPEATED
-from pipelines.runtime.storage.files import canonical, files_below, write_atomically
+from pipelines.runtime.storage.files import canonical, files_below, verify_files, write_atomically
 from pipelines.runtime.storage.sqlite import blob_key
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,7 @@ class Base:
     Attributes:
         generation: The live one, if there is any.
         folder: Where unchanged documents are taken from; None where everything is made anew.
+        earlier: Where it stands since when documents are indexed; None where that is damaged, too.
         content_hash: Of what lies there; None likewise.
         sources: Where its documents came from.
     """
@@ -128,6 +129,7 @@ class Base:
     folder: Path | None = None
     content_hash: str | None = None
     sources: Sequence[str] = ()
+    earlier: Path | None = None
 
     @classmethod
     def of(cls, catalog: Catalog, *, full: bool) -> Base:
@@ -140,9 +142,10 @@ class Base:
         except StoreError as error:
             log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
             return cls(live)
+        folder = catalog.folder_of(live)
         if full or manifest.format != FORMAT:
-            return cls(live, sources=manifest.sources)
-        return cls(live, catalog.folder_of(live), manifest.content_hash, manifest.sources)
+            return cls(live, sources=manifest.sources, earlier=_with_whole_documents(folder, manifest))
+        return cls(live, folder, manifest.content_hash, manifest.sources, folder)
 
     def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
         """The documents that need not be made."""
@@ -157,3 +160,13 @@ class Base:
         if len(both) > 1:
             log.warning("vectors were computed with %s instructions: %s", " and ".join(sorted(both)), ROUNDED_APART)
         return both
+
+
+def _with_whole_documents(folder: Path, manifest: Manifest) -> Path | None:
+    """The folder of a generation, where its table of documents is as it was written."""
+    name = f"{CHUNKS_FOLDER}/documents.parquet"
+    try:
+        verify_files(folder, {name: manifest.files[name]})
+    except (CorruptionError, KeyError):
+        return None
+    return folder

@@ -9,6 +9,7 @@ fitted: `matching_fit`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -151,7 +152,8 @@ class Answering:
         probes: How many queries of the least kind that rests on.
         near: What the greatest nearness has to exceed; None where tokens are not kept.
         confidence: Probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose
-            bound holds on average over stores.
+            bound holds on average over stores, and where it was measured on the probes.
+        marked: How often at most a question that has an answer falls short; None where that was not asked.
     """
 
     meaning: float | None
@@ -160,6 +162,7 @@ class Answering:
     probes: int
     near: float | None = None
     confidence: float | None = None
+    marked: float | None = None
 
     def compared(self, match: MatchFeatures | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
@@ -267,7 +270,7 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     Examples:
         >>> some = [MatchFeatures(dense=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.5, confidence=0.9)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None)
         >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
@@ -277,6 +280,40 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     if meaning is None and words is None:
         return None
     return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near, confidence)
+
+
+def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], *, marked: float) -> Answering | None:
+    """The greatest threshold that at most a share of questions which have an answer falls short of.
+
+    Args:
+        own: The best match of each question that has an answer, which some threshold is to leave.
+        others: Of queries without one: the share of them that passes is the bound, as measured.
+        marked: The share, in (0, 1).
+
+    Returns:
+        None where questions are too few for it: there have to be 1 / `marked`.
+
+    Examples:
+        >>> own = [MatchFeatures(dense=each) for each in (0.5, 0.4, 0.7, 0.6)]
+        >>> answering_of(own, [MatchFeatures(dense=0.3), MatchFeatures(dense=0.45)], marked=0.25)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25)
+        >>> answering_of(own, [], marked=0.2)
+    """
+    meaning, words, near = (_least([getattr(match, scale) for match in own], marked) for scale in MEASURED)
+    if meaning is None and words is None:
+        return None
+    fitted = Answering(meaning, words, 0.0, len(others), near, marked=marked)
+    passed = [pair is not None and pair[0] > pair[1] for pair in map(fitted.compared, others)]
+    return replace(fitted, bound=sum(passed) / len(passed) if passed else 1.0)
+
+
+def _least(values: Sequence[float | None], marked: float) -> float | None:
+    """The greatest value that no more than a share of all is at or below; None where one is not known, or none is."""
+    ordered = sorted(value for value in values if value is not None)
+    most = int(marked * len(values))
+    if len(ordered) < len(values):
+        return None
+    return next((value for value in reversed(ordered[:most]) if bisect_right(ordered, value) <= most), None)
 
 
 def _threshold(kinds: Sequence[Sequence[float | None]], bound: float, confidence: float) -> float | None:

@@ -7,11 +7,9 @@ steps, and its curvature there gives the deviation (Laplace's approximation; Bre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,36 +56,56 @@ def random_effects(
     return effects, 1.0 / np.sqrt(slopes()[1])
 
 
-def learned_variance(
-    residuals: Floats, spread: Floats, of: Ints, apart: Sequence[Ints], *, prior: float, strength: float
-) -> float:
-    """Variance of effects from how outcomes of one thing go together beyond what was expected (empirical Bayes).
+def learned_variance(log_odds: Floats, good: Floats, weight: Floats, of: Ints, *, prior: float, spread: float) -> float:
+    """Variance of effects by how outcomes of one thing go together beyond what was expected (empirical Bayes).
 
-    Of two outcomes of the same thing, the product of their residuals y − p averages Cov(p, p') of the effect, about
-    variance · p(1 − p) · p'(1 − p'). The estimate counts as many pairs as there are, the prior as `strength`.
+    The marginal likelihood of outcomes, effects integrated out (Gauss–Hermite), on a grid of variances, times a prior
+    that is normal in their logarithm. Things with a single outcome say nothing of how outcomes go together.
 
     Args:
-        residuals: y − p of each outcome, (n,).
-        spread: p(1 − p) of each, (n,).
-        of: The thing that each is an outcome of, (n,).
-        apart: Finer numbers, (n,) each: outcomes that share one do not make a pair. No two share several.
-        prior: > 0.
-        strength: Pairs that the prior is worth, > 0.
+        log_odds, good, weight, of: As in `random_effects`.
+        prior: The variance without outcomes, > 0.
+        spread: Standard deviation of the prior, in natural logarithms, > 0.
 
     Returns:
-        Above 0: at least what the prior alone leaves.
+        The posterior's geometric mean, > 0.
+
+    Examples:
+        >>> agreed, expected, of = np.ones(30), np.full(30, -2.0), np.repeat(np.arange(10), 3)
+        >>> mixed = np.tile([1.0, 0.0, 0.0], 10)
+        >>> more, less = (
+        ...     learned_variance(expected, good, np.ones(30), of, prior=4.0, spread=1.0) for good in (agreed, mixed)
+        ... )
+        >>> more > 4.0 > less
+        True
     """
-    products, scale, pairs = (
-        _pairs(values, of) - sum(_pairs(values, finer) for finer in apart)
-        for values in (residuals, spread, np.ones_like(residuals))
-    )
-    if pairs <= 0.0 or scale <= 0.0:
+    _, number, counts = np.unique(of, return_inverse=True, return_counts=True)
+    several = np.cumsum(counts > 1) * (counts > 1)  # numbered from 1; 0 for things with one outcome
+    some = (several[number] > 0) & (several[number] <= _THINGS)
+    if not some.any():
         return prior
-    estimate = max(0.0, products / scale)
-    return (strength * prior + pairs * estimate) / (strength + pairs)
+    group, count = several[number[some]] - 1, int(several[number[some]].max())
+    steps = np.arange(-_GRID, _GRID + 1) * (_REACH_OF_GRID * spread / _GRID)
+    logs = np.array(
+        [
+            _marginal(log_odds[some], good[some], weight[some], group, count, prior * float(np.exp(step)))
+            for step in steps
+        ]
+    )
+    logs -= 0.5 * (steps / spread) ** 2
+    shares = np.exp(logs - logs.max())
+    return float(prior * np.exp(np.sum(shares * steps) / np.sum(shares)))
 
 
-def _pairs(values: Floats, of: Ints) -> float:
-    """Sum over ordered pairs of different rows with the same number of the product of their values."""
-    sums = np.bincount(of, weights=values)
-    return float(np.sum(sums**2) - np.sum(values**2))
+_GRID, _REACH_OF_GRID = 6, 2.5  # steps either way, and how many standard deviations they span
+_THINGS = 2_000  # tell a variance within a few percent; reading them costs some milliseconds
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+
+
+def _marginal(log_odds: Floats, good: Floats, weight: Floats, of: Ints, count: int, variance: float) -> float:  # noqa: PLR0917
+    """Log likelihood of outcomes under a variance of their effects."""
+    shifted = log_odds[:, None] + np.sqrt(variance) * _NODES
+    each = weight[:, None] * (good[:, None] * shifted - np.logaddexp(0.0, shifted))
+    sums = np.zeros((count, len(_NODES)))
+    np.add.at(sums, of, each)
+    return float(np.sum(logsumexp(sums, axis=1, b=_WEIGHTS / _WEIGHTS.sum())))

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import ACCURATE, INACCURATE, Masses, by_bin
@@ -147,6 +147,16 @@ class Survival:
         rates, mass = self._grid
         # Summed line by line: a product of matrices rounds an age differently in other company (ARC-9).
         return np.asarray((np.exp(-ages_hours[:, None] * rates) * mass).sum(axis=1))
+
+    def log_evidence(self, factors: Floats) -> Floats:
+        """Log-likelihood of the documents if the prior were Gamma(shape, rate / g), for each g of `factors` (n,).
+
+        Up to a constant: ln E[p(λ | g) / p(λ)] under this posterior, which is ln g^(−shape)·E[e^(−λ·rate·(1/g − 1))].
+        """
+        rates, mass = self._grid
+        rates, mass = rates[mass > 0.0], mass[mass > 0.0]
+        exponents = -rates * self.rate_hours * (1.0 / factors[:, None] - 1.0)
+        return np.asarray(logsumexp(exponents + np.log(mass), axis=1) - self.shape * np.log(factors))
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:

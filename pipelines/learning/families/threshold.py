@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import betaln, expit, logit, logsumexp
 
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import BAD, GOOD, Masses, by_bin
@@ -108,6 +108,18 @@ class Threshold:
         grid = self._grid
         odds = _log_odds(self.prior, grid.thresholds, grid.slopes, confidence)
         return float(np.sum(expit(odds) * grid.joint))
+
+    def log_evidence(self, means: Floats) -> Floats:
+        """Log-likelihood of the decisions if the prior's mean were m, for each m of `means` (n,) in (0, 1).
+
+        Up to a constant: ln E[Beta(τ*; k·m, k·(1 − m)) / Beta(τ*; a, b)] under this posterior, k = a + b.
+        """
+        grid, strength = self._grid, self.prior.a + self.prior.b
+        a, b = strength * means[:, None], strength * (1.0 - means[:, None])
+        seen = grid.marginal > 0.0
+        taus, mass = grid.thresholds[seen], grid.marginal[seen]
+        ratio = (a - self.prior.a) * np.log(taus) + (b - self.prior.b) * np.log1p(-taus) - betaln(a, b)
+        return np.asarray(logsumexp(ratio + np.log(mass), axis=1))
 
     def of_agent(self, agent: Threshold) -> float:
         """The expected threshold for an agent, of whose own decisions `agent` is the belief.

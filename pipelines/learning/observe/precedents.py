@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.random_effect import learned_variance
@@ -38,7 +37,7 @@ class Words(NamedTuple):
         content, question, principal: Numbers of names.
         good: 1 for right, 0 for wrong, a share between for what several outcomes come to.
         weight: Observations, in [0, 1].
-        score: That the result was shown with, in [0, 1]; NaN where it was not shown.
+        share: Of the best score on its page that the result was shown with, in [0, 1]; NaN where it was not shown.
         day: Of it.
         spoken: Whether it was said outright.
     """
@@ -48,7 +47,7 @@ class Words(NamedTuple):
     principal: Ints
     good: Floats
     weight: Floats
-    score: Floats
+    share: Floats
     day: Ints
     spoken: NDArray[np.bool_]
 
@@ -88,10 +87,10 @@ class Precedents:
         """Rows of the words on a content, by its number."""
         return self._by_content.get(number, _NONE)
 
-    def expected(self, scores: Floats) -> Floats:
-        """Log-odds of a good outcome that scores let expect; of what was not shown, those of the least score."""
+    def expected(self, shares: Floats) -> Floats:
+        """Log-odds of a good outcome, as shares of the best score let expect; the least for what was not shown."""
         curve = self.prior.curve
-        return np.asarray(curve.intercept + curve.slope * np.nan_to_num(scores, nan=0.0))
+        return np.asarray(curve.intercept + curve.slope * np.nan_to_num(shares, nan=0.0))
 
     @cached_property
     def _by_question(self) -> Mapping[str, Ints]:
@@ -158,13 +157,13 @@ def _spoken(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
     read = [parsed[code] for code in codes[rows].tolist()]
     at_ms = uses.day[rows] * _DAY_MS + np.array([each.ms for each in read], dtype=np.int64)
     good = np.array([each.good for each in read], dtype=np.float64)
-    score = np.array([np.nan if each.score is None else each.score for each in read], dtype=np.float64)
+    share = np.array([np.nan if each.share is None else each.share for each in read], dtype=np.float64)
     of = _Columns.of(uses, rows)
     _, number = of.numbered()
     order = np.lexsort((-good, at_ms, number))  # of words of one moment, the one against holds
     last = order[np.append(np.diff(number[order]) > 0, True)] if len(order) else order
     weight = np.minimum(uses.micro[rows] / MICRO, 1.0)
-    everything = Words(*of, good, weight, score, uses.day[rows], np.ones(len(rows), dtype=bool))
+    everything = Words(*of, good, weight, share, uses.day[rows], np.ones(len(rows), dtype=bool))
     return everything.take(last)
 
 
@@ -214,21 +213,35 @@ def _shares(words: Words, principals: Sequence[str], prior: OutcomePrior) -> Flo
 
 
 def _variances(precedents: Precedents) -> tuple[float, float]:
-    """Variance of both effects, as words that were said of what was shown have it."""
+    """Variance of both effects, as words that were said of what was shown have it.
+
+    Words on one content under one question tell the question's effect. What they come to under several questions tells
+    the content's; there a question's own effect pulls what is expected towards one half (MacKay, Neural Computation
+    1992).
+    """
     words, prior = precedents.words, precedents.prior
-    some = words.take(words.spoken & ~np.isnan(words.score))
-    expected = expit(precedents.expected(some.score))
-    residual, spread = some.good - expected, expected * (1.0 - expected)
-    sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
-    _, cell = numbered((some.content, sizes[0]), (some.question, sizes[1]))
-    # What one principal says of a content under many questions shows its taste, and is said by whoever floods.
-    _, taste = numbered((some.content, sizes[0]), (some.principal, sizes[2]))
-    levels = prior.content_variance, prior.content_variance + prior.question_variance
-    content, whole = (
-        learned_variance(residual, spread, of, apart, prior=level, strength=prior.strength)
-        for of, apart, level in zip((some.content, cell), ((cell, taste), ()), levels, strict=True)
+    some = _of_several(words.take(words.spoken & ~np.isnan(words.share)))
+    expected = precedents.expected(some.share)
+    first, cell = numbered((some.content, len(precedents.contents)), (some.question, len(precedents.questions)))
+    spread = prior.variance_spread
+    question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
+    counts = np.maximum(np.bincount(cell, minlength=len(first)), 1)
+    mean_of = [np.bincount(cell, weights=column, minlength=len(first)) / counts for column in (expected, some.good)]
+    content = learned_variance(
+        mean_of[0] / np.sqrt(1.0 + np.pi * question / 8.0),
+        mean_of[1],
+        np.ones(len(first)),
+        some.content[first],
+        prior=prior.content_variance,
+        spread=spread,
     )
-    return content, max(whole - content, prior.content_variance)
+    return content, question
+
+
+def _of_several(words: Words) -> Words:
+    """Words on contents that several spoke of: what one alone says of one shows a taste, or a flood (LRN-20)."""
+    speakers = np.unique(np.stack([words.content, words.principal], axis=1), axis=0)[:, 0]
+    return words.take(np.bincount(speakers, minlength=int(words.content.max(initial=0)) + 1)[words.content] > 1)
 
 
 def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:

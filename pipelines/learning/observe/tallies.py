@@ -117,9 +117,11 @@ class Tally:
         """
         self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page, 1))
 
-    def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
-        """Note that a content was used in some way, `weight` >= 0 times."""
-        self._all.use(self.number, UsageKey(day, content_hash, bin_, principal), round(weight * MICRO))
+    def note_use(
+        self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "", *, question: str = ""
+    ) -> None:
+        """Note that a content was used in some way, or what came of it, `weight` >= 0 times."""
+        self._all.use(self.number, UsageKey(day, content_hash, bin_, principal, question), round(weight * MICRO))
 
     def note_usage(self, key: UsageKey, micro: int) -> None:
         """Note one mass of use in micro-units."""
@@ -129,6 +131,8 @@ class Tally:
         """Note what was reported outright."""
         for reported, micro in evidence.counts.items():
             self.note_mass(reported, micro, surplus=surplus)
+        for used, micro in evidence.usage.items():
+            self._all.use(self.number, used, micro)
 
     def note_mass(self, key: EvidenceKey, micro: int, *, surplus: bool = False) -> None:
         """Note one mass in micro-units."""

@@ -27,13 +27,16 @@ class LearnedTrigger:
 
     Attributes:
         strength: How many have said so, each principal once at most.
-        on_trial: It is so young that it is told and has no effect yet.
+        on_trial: It is told and has no effect yet: it is too young, or too few have said so.
+        first, last: Days since the epoch of the first and the last selection by it.
     """
 
     term: str
     content_hash: ContentHash
     strength: float
     on_trial: bool
+    first: int = 0
+    last: int = 0
 
 
 class LearnedTriggers:
@@ -56,10 +59,10 @@ class LearnedTriggers:
 
 
 def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> LearnedTriggers:
-    """The triggers in force on the day `today`: at most so many per content, the strongest, each until it goes stale.
+    """The triggers of the day `today`: at most so many per content, those in force first, then the strongest.
 
     A trigger lasts from its first selection until `lasts_days` after its last one; one more selection by the same words
-    reinforces it.
+    reinforces it. It is on trial until `trial_days` after the first, and until `least` principals have said so.
     """
     by_principal: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     days: dict[tuple[str, str], tuple[int, int]] = {}
@@ -78,13 +81,21 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     for (content_hash, term), masses in sorted(by_principal.items()):
         first, last = days[content_hash, term]
         strength = sum(min(micro, MICRO) for micro in masses.values()) / MICRO
-        if today - last <= prior.lasts_days and strength >= prior.least:
-            on_trial = today - first < prior.trial_days
-            by_content[content_hash].append(LearnedTrigger(term, ContentHash(content_hash), strength, on_trial))
+        if today - last <= prior.lasts_days:
+            on_trial = today - first < prior.trial_days or strength < prior.least
+            trigger = LearnedTrigger(term, ContentHash(content_hash), strength, on_trial, first, last)
+            by_content[content_hash].append(trigger)
     return LearnedTriggers(
         [
             trigger
             for candidates in by_content.values()
-            for trigger in sorted(candidates, key=lambda each: (-each.strength, each.term))[: prior.per_item]
+            for trigger in sorted(candidates, key=lambda each: (each.on_trial, -each.strength, each.term))[
+                : prior.per_item
+            ]
         ]
     )
+
+
+def _place(trigger: LearnedTrigger) -> tuple[bool, float, str]:
+    """By which the triggers of one content are in order: those in force before those on trial, the strongest first."""
+    return trigger.on_trial, -trigger.strength, trigger.term

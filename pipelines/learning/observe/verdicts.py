@@ -1,9 +1,9 @@
 """What people called right or wrong under a question, one row of use per verdict (LRN-18).
 
 A principal counts once per content and question, with the last word. Sums know no order, so each verdict says when it
-was given: a bin such as "verdict:good:00000735:63" holds milliseconds since midnight, and the score in percent that the
-result was shown with, "-" where it was not shown. A question's own text is kept beside it, in a bin "question:TEXT" of
-no content: near questions are told by it (LRN-19).
+was given: a bin such as "verdict:good:00000735:63" holds milliseconds since midnight, and the percentage of its page's
+best score that the result was shown with, "-" where it was not shown. A question's own text is kept beside it, in a bin
+"question:TEXT" of no content: near questions are told by it (LRN-19).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class VerdictBin(NamedTuple):
 
     Attributes:
         ms: Milliseconds since midnight, UTC.
-        score: That the result was shown with, in [0, 1]; None where it was not shown, or not scored.
+        share: Of the best score on its page that the result was shown with; None where it was not shown, or not scored.
     """
 
     good: bool
     ms: int
-    score: float | None
+    share: float | None
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class VerdictBin(NamedTuple):
             >>> VerdictBin(True, 735, 0.63).name, VerdictBin(False, 86_399_999, None).name
             ('verdict:good:00000735:63', 'verdict:bad:86399999:-')
         """
-        shown = "-" if self.score is None else str(round(self.score * _PERCENT))
+        shown = "-" if self.share is None else str(round(self.share * _PERCENT))
         return f"{VERDICT}{GOOD if self.good else BAD}:{self.ms:08d}:{shown}"
 
     @classmethod
@@ -48,7 +48,7 @@ class VerdictBin(NamedTuple):
 
         Examples:
             >>> VerdictBin.of("verdict:good:00000735:63")
-            VerdictBin(good=True, ms=735, score=0.63)
+            VerdictBin(good=True, ms=735, share=0.63)
         """
         _, word, ms, shown = name.split(":")
         return cls(word == GOOD, int(ms), None if shown == "-" else int(shown) / _PERCENT)

@@ -158,22 +158,16 @@ class Agreement:
         self._intents = intents
 
     def node(self, scope: Scope) -> Node:
-        """The deepest observed node on the scope's path; an unspecified model or agent stops at its parent."""
-        domain, (_, models, agents) = scope.domain.value, self._tree.nodes.by_path
-        if scope.agent != ANY and (agent := agents.get((domain, scope.model, scope.agent))) is not None:
-            return Node(3, agent)
-        if scope.model != ANY and (model := models.get((domain, scope.model))) is not None:
-            return Node(2, model)
-        return Node(1, DOMAINS.index(scope.domain))
+        """Where a scope stands: what was observed of its domain, model and agent, and of the two together."""
+        return self._tree.nodes.node(scope)
 
     def scopes(self) -> list[Scope]:
         """Every domain, and every model, agent and intent that was observed in one."""
         domains = [Scope(domain) for domain in DOMAINS]
-        _, models, agents = self._tree.nodes.by_path
-        observed = [Scope(Domain(path[0]), *path[1:]) for path in sorted([*models, *agents])]
-        intents = [Scope(domain, intent=intent) for domain, intent in self.intents()]
-        # What was seen of no model in particular is the domain's own.
-        return list(dict.fromkeys([*domains, *observed, *intents]))
+        _, *levels = self._tree.nodes.by_path
+        paths = sorted(path for level in levels for path in level)
+        observed = [Scope(Domain(path[0]), *path[1:]) for path in paths]
+        return [*domains, *observed, *(Scope(domain, intent=intent) for domain, intent in self.intents())]
 
     def intents(self) -> list[tuple[Domain, str]]:
         """Every intent with the domain that it was observed in."""
@@ -193,8 +187,8 @@ class Agreement:
         An intent multiplies the odds of agreement, and leaves the strength of the belief as it is.
         """
         line, pairs = self._tree.line(node), (len(SIGNALS), 2)
-        domain = self._tree.domain(node)
-        a, b = (side[0] for side in line[-1].belief.honest)
+        domain = DOMAINS[node.domain]
+        a, b = (side[0] for side in self._tree.belief(node).honest)
         if intent != ANY:
             mean = expit(logit(a / (a + b)) + self._intents.shift(domain, intent))
             a, b = (a + b) * mean, (a + b) * (1.0 - mean)
@@ -251,9 +245,9 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     by_domain = (wide(side, by_node.columns) for side in by_node.observed(domain, len(DOMAINS), everywhere))
     root, offset = _root(priors.signals, *by_domain, cap=cap)
     factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
-    top, *below = nodes.levels(by_node, project)
+    cells, top = nodes.cells(by_node, project)
     top = replace(top, offset=offset, strength_factor=factor)
-    tree = BeliefTree.grown(nodes, by_node, root, [top, *below], priors.pooling, cap=cap)
+    tree = BeliefTree.grown(nodes, root, top, cells, columns=by_node.columns, pooling=priors.pooling, cap=cap)
     if session is not None:
         own, _ = gathered(session.overlay, priors.robustness)
         tree = tree.of_session(own, session.moments.correlation(), priors.pooling, cap=cap)

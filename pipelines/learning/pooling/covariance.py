@@ -22,7 +22,8 @@ from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import FOR, PAIRS, product_parameter
-from pipelines.learning.pooling.gathering import SIGNALS, DailyMasses
+from pipelines.learning.pooling.daily import DailyMasses
+from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.learning.priors import SpreadPrior
 from pipelines.learning.recency import Discount, capped_share
 from pipelines.learning.uses import Uses, numbered

@@ -74,12 +74,16 @@ class Pooled:
         """One node alone, arrays (1, parameters)."""
         return self._where(slice(node, node + 1))
 
+    def rows(self, places: Ints) -> Pooled:
+        """Some of the nodes, in that order."""
+        return self._where(places)
+
     def of(self, columns: Ints) -> Pooled:
         """Some of the parameters."""
         some = self._where((slice(None), columns))
         return some if some.strength is None else replace(some, strength=some.strength.of(columns))
 
-    def _where(self, which: slice | tuple[slice, Ints]) -> Pooled:
+    def _where(self, which: slice | Ints | tuple[slice, Ints]) -> Pooled:
         return Pooled(
             self.prior_mean[which],
             self.kappa[which],
@@ -108,6 +112,13 @@ class Pooled:
     def mean(self) -> Floats:
         """Posterior means."""
         return self.a / (self.kappa + self.n)
+
+    @property
+    def total_variance(self) -> Floats:
+        """`variance`; where the prior is certain, that of the Beta."""
+        if self.variance is not None:
+            return self.variance
+        return np.asarray(self.mean * (1.0 - self.mean) / (self.kappa + self.n + 1.0))
 
     @property
     def honest(self) -> tuple[Floats, Floats]:
@@ -149,6 +160,7 @@ def pool_below(
     *,
     effective_cap: float = math.inf,
     correlation: Correlation | None = None,
+    ratio: float = 1.0,
 ) -> Pooled:
     """Beliefs of the nodes of one level, whose evidence holds that of their children.
 
@@ -156,13 +168,14 @@ def pool_below(
         above: The level of their parents.
         effective_cap: See `pool`.
         correlation: How much siblings differ, where more of them are known than stand in `level`.
+        ratio: κ of this level beside that of the one above, as it is expected a priori.
     """
     prior_mean = _prior_means(level, above.mean)
     if correlation is None:
         correlation = intraclass_correlation(
             level.parent, len(above.hits), prior_mean=prior_mean, hits=level.hits, misses=level.misses
         )
-    strength = believed_strength(correlation, above.strength, pooling)
+    strength = believed_strength(correlation, above.strength, pooling, ratio=ratio)
     share = capped_share(level.hits + level.misses, effective_cap)
     counted = level.hits * share, level.misses * share
     posterior = np.empty_like(prior_mean), np.empty_like(prior_mean)
@@ -205,26 +218,27 @@ def _believed(
     """
     hits, misses = counted
     n = hits + misses
-    towards, without = np.zeros_like(n), np.zeros_like(n)
-    for kappa, weight in strength:
-        part = weight / (kappa + n)
-        towards += kappa * part
-        without += part
-    here = Pooled(prior_mean, towards / without, hits, misses)
+    here = Pooled(prior_mean, expected_kappa(strength, n), hits, misses)
     mean, gap = here.mean, np.where(n > 0.0, hits / np.where(n > 0.0, n, 1.0) - prior_mean, 0.0)
-    variance = np.zeros_like(n)
+    variance, towards = np.zeros_like(n), np.zeros_like(n)
     for kappa, weight in strength:
+        towards += weight * (kappa / (kappa + n))
         at_kappa = prior_mean + gap * (n / (kappa + n))
         variance += weight * (at_kappa * (1.0 - at_kappa) / (kappa + n + 1.0) + (at_kappa - mean) ** 2)
     if level.offset is not None:
         # A level with stated priors of its own is as sure of them as they say.
         return here.kappa, variance
-    above_variance = _conditional_variance(above) if above.variance is None else above.variance
-    return here.kappa, variance + towards**2 * above_variance[level.parent[rows]]
+    return here.kappa, variance + towards**2 * above.total_variance[level.parent[rows]]
 
 
-def _conditional_variance(level: Pooled) -> Floats:
-    return np.asarray(level.mean * (1.0 - level.mean) / (level.kappa + level.n + 1.0))
+def expected_kappa(strength: Sequence[tuple[Floats, Floats]], n: Floats) -> Floats:
+    """The one κ of each node that leads to the mean over what κ may be, after n observations."""
+    towards, without = np.zeros_like(n), np.zeros_like(n)
+    for kappa, weight in strength:
+        part = weight / (kappa + n)
+        towards += kappa * part
+        without += part
+    return towards / without
 
 
 def _summed_up(levels: Sequence[Level], direct: list[Floats]) -> list[Floats]:

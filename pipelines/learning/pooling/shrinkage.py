@@ -65,7 +65,7 @@ class PoolingStrength(NamedTuple):
 
 
 def believed_strength(
-    correlation: Correlation, above: PoolingStrength | None, pooling: PoolingPrior
+    correlation: Correlation, above: PoolingStrength | None, pooling: PoolingPrior, *, ratio: float = 1.0
 ) -> PoolingStrength:
     """The posterior of κ at one level, on points that lie evenly in ln κ.
 
@@ -80,11 +80,12 @@ def believed_strength(
         correlation: How much siblings differ.
         above: The posterior of the level above; None at the top.
         pooling: Bounds and median.
+        ratio: κ of this level beside that of the level above, as it is expected a priori.
     """
     logs = np.linspace(math.log(pooling.minimum), math.log(pooling.maximum), POINTS)
     kappas = np.exp(logs)
     stated = kappas * pooling.initial / (kappas + pooling.initial) ** 2
-    prior = stated[:, None] if above is None else _moved(logs, stated, pooling.ratio) @ above.weights
+    prior = stated[:, None] if above is None else _moved(logs, stated, pooling.ratio, math.log(ratio)) @ above.weights
     defined = correlation.freedom > 0.0
     expected = np.where(defined, correlation.chance + 1.0 / (kappas[:, None] + 1.0), 1.0)
     spread = np.where(defined, np.maximum(correlation.chance + correlation.rho, 0.0), 0.0)
@@ -93,9 +94,9 @@ def believed_strength(
     return PoolingStrength(kappas, mass / mass.sum(axis=0))
 
 
-def _moved(logs: Floats, stated: Floats, ratio: float) -> Floats:
-    """P(κ of a level | κ of the level above), float64 (points, points); columns sum to 1."""
-    apart = (logs[:, None] - logs[None, :]) / math.log(ratio)
+def _moved(logs: Floats, stated: Floats, ratio: float, expected: float) -> Floats:
+    """P(κ of a level | κ of the level above), float64 (points, points); columns sum to 1. ln κ is `expected` more."""
+    apart = (logs[:, None] - logs[None, :] - expected) / math.log(ratio)
     reached = stated[:, None] * np.exp(-0.5 * apart**2)
     return np.asarray(reached / reached.sum(axis=0))
 

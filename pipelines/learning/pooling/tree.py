@@ -1,4 +1,4 @@
-"""The hierarchy global → domain → model → agent → session as evidence has it, and the beliefs at its nodes (LRN-5).
+"""The hierarchy global → domain → model and agent → both together → session, and its beliefs (LRN-5, LRN-21).
 
 Parameters that nothing was observed of are not carried along at every node: there a node believes what its domain's
 priors say, so that one line of such beliefs per domain stands for all.
@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY, Scope
+from pipelines.learning.pooling.crossing import Cells, cross, crossed
 from pipelines.learning.pooling.gathering import COLUMNS, Gathered, Path, numbered, places_of
-from pipelines.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
-from pipelines.learning.pooling.shrinkage import Correlation
+from pipelines.learning.pooling.hierarchy import Level, Pooled, pool_below
+from pipelines.learning.pooling.shrinkage import Correlation, membership
 from pipelines.learning.priors import PoolingPrior
 from pipelines.learning.recency import Discount
 
@@ -24,15 +26,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DOMAINS: tuple[Domain, ...] = tuple(Domain)
-LEVELS = ("global", "domain", "model", "agent")
+LEVELS = ("global", "domain", "model", "agent", "model and agent")
 SESSION = "session"
+_NOWHERE = -1
 
 
 class Node(NamedTuple):
-    """A node of the hierarchy: `depth` 1 for a domain to 3 for an agent, `place` within its level."""
+    """Where a scope stands: places within the levels below the top, −1 where it names none or it was never observed."""
 
-    depth: int
-    place: int
+    domain: int
+    model: int = _NOWHERE
+    agent: int = _NOWHERE
+    pair: int = _NOWHERE
 
 
 class Step(NamedTuple):
@@ -44,25 +49,50 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes of each level below the top, by path, and the place of each node's parent in the level above."""
+    """The nodes of each level below the top, by path, in the order of `LEVELS`: "*" stands for any model."""
 
     by_path: Sequence[Mapping[Path, int]]
-    parents: Sequence[Ints]
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> Nodes:
-        """All domains, and the models and agents of sorted paths."""
+        """All domains, and the models, agents and pairs of sorted paths."""
         domains: dict[Path, int] = {(domain.value,): place for place, domain in enumerate(DOMAINS)}
-        models = numbered(path[:2] for path in paths if len(path) >= 2)
-        agents = numbered(path for path in paths if len(path) == 3)
-        above = [domains[path[:1]] for path in models], [models[path[:2]] for path in agents]
-        parents = [np.zeros(len(domains), dtype=np.int64), *(np.array(each, dtype=np.int64) for each in above)]
-        return cls((domains, models, agents), parents)
+        levels = ([cls._at(path)[depth] for path in paths] for depth in (1, 2, 3))
+        return cls((domains, *(numbered(sorted({path for path in level if path})) for level in levels)))
 
-    def levels(self, gathered: Gathered, discount: Discount) -> list[Level]:
-        """What was observed at each node itself."""
-        direct = (gathered.observed(places_of(gathered.paths, level), len(level), discount) for level in self.by_path)
-        return [Level(parent, *sides) for parent, sides in zip(self.parents, direct, strict=True)]
+    @staticmethod
+    def _at(path: Path) -> tuple[Path, Path, Path, Path]:
+        """The paths of the domain, model, agent and pair that an observation is of; () for those that it is not of."""
+        domain, model, agent = (*path, ANY, ANY)[:3]
+        return (
+            (domain,),
+            (domain, model) if model != ANY else (),
+            (domain, ANY, agent) if agent != ANY else (),
+            (domain, model, agent) if ANY not in (model, agent) else (),
+        )
+
+    def places(self, paths: Sequence[Path]) -> Sequence[Ints]:
+        """Where each path stands within each level; −1 where it does not."""
+        at = zip(*(self._at(path) for path in paths), strict=True) if paths else ((),) * len(self.by_path)
+        return [places_of(each, level) for each, level in zip(at, self.by_path, strict=True)]
+
+    def node(self, scope: Scope) -> Node:
+        """What was observed of a scope."""
+        path = (scope.domain.value, scope.model, scope.agent)
+        return Node(*(level.get(at, _NOWHERE) for at, level in zip(self._at(path), self.by_path, strict=True)))
+
+    def cells(self, gathered: Gathered, discount: Discount) -> tuple[Cells, Level]:
+        """What was observed below the domains, and at and below each."""
+        domain, model, agent, _ = self.places(gathered.paths)
+        hits, misses = gathered.observed(np.arange(len(gathered.paths)), len(gathered.paths), discount)
+        below = (model >= 0) | (agent >= 0)
+        of_model, of_agent = (
+            np.array([self.by_path[0][path[:1]] for path in level], dtype=np.int64) for level in self.by_path[1:3]
+        )
+        cells = Cells(domain[below], model[below], agent[below], of_model, of_agent, hits[below], misses[below])
+        sums = membership(domain, len(DOMAINS))
+        top = Level(np.zeros(len(DOMAINS), dtype=np.int64), *(np.asarray(sums @ side) for side in (hits, misses)))
+        return cells, top
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +110,8 @@ class BeliefTree:
     Attributes:
         nodes: Where each scope stands.
         columns: int64, which of `COLUMNS` were observed at all.
-        levels: From the top down, arrays (nodes, columns).
-        untold: The same of all of `COLUMNS` as if nothing had been observed; one node per domain below the top.
+        levels: In the order of `LEVELS`, arrays (nodes, columns).
+        untold: Of the top and of the domains, of all of `COLUMNS` as if nothing had been observed.
         own: By level below the top, what a session believes instead; empty where none is read.
     """
 
@@ -95,23 +125,28 @@ class BeliefTree:
     def grown(
         cls,
         nodes: Nodes,
-        gathered: Gathered,
         root: Pooled,
-        levels: Sequence[Level],
-        pooling: PoolingPrior,
+        domains: Level,
+        cells: Cells,
         *,
+        columns: Ints,
+        pooling: PoolingPrior,
         cap: float,
     ) -> BeliefTree:
         """Pool everything observed.
 
         Args:
             root: Of all of `COLUMNS`.
-            levels: As `nodes` has them; priors of their own are of all of `COLUMNS`.
+            domains: At and below each; priors of their own are of all of `COLUMNS`.
+            cells: What was observed below them, of `columns`.
             cap: At most so many observations of a node stand against its prior (LRN-3).
         """
-        observed_levels = [_of(level, gathered.columns) for level in levels]
-        pooled = pool(root.of(gathered.columns), observed_levels, pooling, effective_cap=cap)
-        return cls(nodes, gathered.columns, pooled, pool(root, [_untold(level) for level in levels], pooling))
+        nothing = np.zeros((len(DOMAINS), len(COLUMNS)))
+        untold = root, pool_below(root, replace(domains, hits=nothing, misses=nothing), pooling)
+        offset = None if domains.offset is None else domains.offset[:, columns]
+        top = root.of(columns)
+        pooled = pool_below(top, replace(domains, offset=offset), pooling, effective_cap=cap)
+        return cls(nodes, columns, (top, pooled, *cross(pooled, cells, pooling, effective_cap=cap)), untold)
 
     def of_session(
         self, gathered: Gathered, correlation: Correlation, pooling: PoolingPrior, *, cap: float
@@ -127,10 +162,9 @@ class BeliefTree:
         """
         differ = Correlation(*(each[self.columns] for each in correlation))
         own = []
-        for depth, level in enumerate(self.nodes.by_path, start=1):
-            at = places_of((path[:depth] for path in gathered.paths), level)
+        for depth, at in enumerate(self.nodes.places(gathered.paths), start=1):
             places, row = np.unique(at[at >= 0], return_inverse=True)
-            group = np.full(len(at), -1, dtype=np.int64)
+            group = np.full(len(at), _NOWHERE, dtype=np.int64)
             group[at >= 0] = row
             sides = (wide(side, gathered.columns) for side in gathered.observed(group, len(places), None))
             here = Level(places, *(side[:, self.columns] for side in sides))
@@ -138,33 +172,29 @@ class BeliefTree:
             own.append(_Own({place: row for row, place in enumerate(places.tolist())}, belief))
         return replace(self, own=own)
 
-    def domain(self, node: Node) -> Domain:
-        """The domain that a node belongs to."""
-        return DOMAINS[self._path(node)[1]]
-
     def line(self, node: Node) -> list[Step]:
         """What is believed on the way down to a node, the top first; a session's own belief last, where it has one."""
-        path = self._path(node)
-        domain = path[1]
-        steps = [
-            Step(name, self._with(untold.at(domain if depth else 0), level.at(place)))
-            for depth, (name, place, level, untold) in enumerate(
-                zip(LEVELS, path, self.levels, self.untold, strict=False)
-            )
-        ]
-        own = self.own[node.depth - 1] if self.own else None
-        if own is not None and (row := own.places.get(node.place)) is not None:
-            steps.append(Step(SESSION, self._with(self.untold[node.depth].at(domain), own.belief.at(row))))
+        at = [(0, 0), *((depth, place) for depth, place in enumerate(node, start=1) if place != _NOWHERE)]
+        steps = [Step(LEVELS[depth], self._with(node, depth, self.levels[depth].at(place))) for depth, place in at]
+        deepest, place = at[-1]
+        if self.own and (row := self.own[deepest - 1].places.get(place)) is not None:
+            steps.append(Step(SESSION, self._with(node, deepest, self.own[deepest - 1].belief.at(row))))
         return steps
 
-    def _path(self, node: Node) -> list[int]:
-        """Place at each level from the top (depth 0) down to the node."""
-        path = [node.place]
-        for depth in range(node.depth, 0, -1):
-            path.insert(0, int(self.nodes.parents[depth - 1][path[0]]))
-        return path
+    def belief(self, node: Node) -> Pooled:
+        """What is believed at a node, (1, columns): of a pair never seen, what its model and its agent make of it."""
+        step = self.line(node)[-1]
+        if node.pair != _NOWHERE or _NOWHERE in (node.model, node.agent):
+            return step.belief
+        domain, model, agent = (self.levels[depth].at(place) for depth, place in enumerate(node[:3], start=1))
+        if step.level == SESSION:
+            agent = step.belief.of(self.columns)
+        return self._with(node, 1, crossed(domain, model, agent))
 
-    def _with(self, unobserved: Pooled, observed: Pooled) -> Pooled:
+    def _with(self, node: Node, depth: int, observed: Pooled) -> Pooled:
+        """Of all columns: those that nothing was observed of believe what the domain's priors say."""
+        unobserved = self.untold[min(depth, 1)].at(node.domain if depth else 0)
+
         def row(before: Floats, after: Floats) -> Floats:
             whole = before.copy()
             whole[:, self.columns] = after
@@ -179,18 +209,6 @@ class BeliefTree:
             if unobserved.variance is None or observed.variance is None
             else row(unobserved.variance, observed.variance),
         )
-
-
-def _of(level: Level, columns: Ints) -> Level:
-    return level if level.offset is None else replace(level, offset=level.offset[:, columns])
-
-
-def _untold(level: Level) -> Level:
-    """One node per domain, without evidence."""
-    nothing = np.zeros((len(DOMAINS), len(COLUMNS)))
-    if level.offset is not None:
-        return replace(level, hits=nothing, misses=nothing)
-    return Level(np.arange(len(DOMAINS)), nothing, nothing)
 
 
 def wide(observed: Floats, columns: Ints) -> Floats:

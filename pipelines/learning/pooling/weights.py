@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,91 +33,84 @@ Floats = NDArray[np.float64]
 _EDGE = float(np.finfo(np.float64).epsneg)
 SEED = 20240  # fixed, so that the same beliefs are always reported with the same intervals
 _DRAWS = 1000  # per interval: its bounds then stand within about a percentage point
+_VAGUEST = 1.0  # no part is worth less than one observation
 _SWEEPS = 500  # of coordinate descent, which settles within dozens unless signals say nearly the same
 _SETTLED = 1e-9  # relative change of the largest weight at which it has
 
 
-def believed_weights(
-    posterior: AgreementPosterior, active: Collection[Signal], level: float
-) -> dict[Signal, WeightBelief]:
-    """Shares at the posterior mean of agreement, with equal-tailed intervals from draws of a fixed seed.
-
-    Where no active signal agrees with outcomes more often than not, the shares are those of the prior.
+class SharePosterior:
+    """What is believed of the shares of some signals: expected ones, and draws of them (Thompson).
 
     Raises:
         ValueError: No signal is active.
     """
-    weigher = _Weigher(posterior, active)
-    shares = _exact(weigher.mean())
-    draws = weigher.draws(np.random.default_rng(SEED), _DRAWS)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
-    return {
-        SIGNALS[column]: WeightBelief(
-            mean=share,
-            low=min(float(low[place]), share),
-            high=max(float(high[place]), share),
-            n_effective=float(posterior.n_effective[column]),
-            level=posterior.level[column],
-        )
-        for place, (column, share) in enumerate(zip(weigher.columns, shares, strict=True))
-    }
-
-
-def sampled_shares(
-    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator
-) -> dict[Signal, float]:
-    """Shares at one draw of every agreement.
-
-    Raises:
-        ValueError: No signal is active.
-    """
-    weigher = _Weigher(posterior, active)
-    shares = _exact(weigher.draws(rng, 1)[0])
-    return {SIGNALS[column]: share for column, share in zip(weigher.columns, shares, strict=True)}
-
-
-def share_draws(
-    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator, n: int
-) -> dict[Signal, Floats]:
-    """Shares at `n` draws of every agreement, float64 (n,) by signal.
-
-    Raises:
-        ValueError: No signal is active.
-    """
-    weigher = _Weigher(posterior, active)
-    shares = weigher.draws(rng, n)
-    return {SIGNALS[column]: shares[:, place] for place, column in enumerate(weigher.columns)}
-
-
-class _Weigher:
-    """The posterior of the active signals, and the weights that any agreement of theirs gives."""
 
     def __init__(self, posterior: AgreementPosterior, active: Collection[Signal]) -> None:
-        self.columns = _columns(active)
-        self._a, self._b = posterior.a[self.columns], posterior.b[self.columns]
-        self._stated_odds = posterior.prior_log_odds[self.columns]
+        self._columns = _columns(active)
+        self._a, self._b = posterior.a[self._columns], posterior.b[self._columns]
+        self._stated_odds = posterior.prior_log_odds[self._columns]
         self._stated = _stated(self._stated_odds)
-        self._spread = None if posterior.spread is None else _among(posterior.spread, self.columns)
-        self._observed = posterior.n_effective[self.columns]
+        self._spread = None if posterior.spread is None else _among(posterior.spread, self._columns)
+        self._observed = posterior.n_effective[self._columns]
+        self._levels = [posterior.level[column] for column in self._columns]
 
-    def mean(self) -> Floats:
+    def believed(self, level: float) -> dict[Signal, WeightBelief]:
+        """Shares at the posterior mean of agreement, with equal-tailed intervals from draws of a fixed seed.
+
+        Where no active signal agrees with outcomes more often than not, the shares are those of the prior.
+        """
+        shares = _exact(self._mean)
+        draws = self._drawn(np.random.default_rng(SEED), _DRAWS)
+        tail = (1.0 - level) / 2.0
+        low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
+        return {
+            SIGNALS[column]: WeightBelief(
+                mean=share,
+                low=min(float(low[place]), share),
+                high=max(float(high[place]), share),
+                n_effective=float(self._observed[place]),
+                level=self._levels[place],
+            )
+            for place, (column, share) in enumerate(zip(self._columns, shares, strict=True))
+        }
+
+    def sample(self, rng: np.random.Generator) -> dict[Signal, float]:
+        """One draw of the shares: >= 0, with sum 1, and on average the expected ones."""
+        shares = _exact(self._drawn(rng, 1)[0])
+        return {SIGNALS[column]: share for column, share in zip(self._columns, shares, strict=True)}
+
+    def draws(self, rng: np.random.Generator, n: int) -> dict[Signal, Floats]:
+        """`n` draws of the shares, float64 (n,) by signal."""
+        shares = self._drawn(rng, n)
+        return {SIGNALS[column]: shares[:, place] for place, column in enumerate(self._columns)}
+
+    def _drawn(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draws of the shares, (n, signals): unbiased, and each as far apart as it is at draws of agreement."""
+        return self._sticks.draws(rng, n)
+
+    @cached_property
+    def _sticks(self) -> StickBreaking:
+        return StickBreaking.of(self._mean, self._at_draws(np.random.default_rng(SEED), _DRAWS).var(axis=0))
+
+    @cached_property
+    def _mean(self) -> Floats:
         """Shares at the mean of agreement, (signals,)."""
-        learned = self._learned()
         doubt = self._doubt()
-        return (1.0 - doubt) * learned + doubt * self._stated
+        mean: Floats = (1.0 - doubt) * self._learned() + doubt * self._stated
+        return mean
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def _at_draws(self, rng: np.random.Generator, n: int) -> Floats:
         """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares.
 
         A Beta takes every outcome for a coin; the mean of a signal that varies less is known better by that much.
+        Shares are floored at 0, so that their average gives more than it should to signals that are worth nothing.
         """
         agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
         drawn = _log_odds(agreement)
         if self._spread is None:
             return self._shares(drawn)
         learned = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
-        return _shares(np.maximum(learned + (self.mean() - self._learned()), 0.0), self._stated)
+        return _shares(np.maximum(learned + (self._mean - self._learned()), 0.0), self._stated)
 
     def _learned(self) -> Floats:
         learned: Floats = self._shares(self._mean_log_odds())[0]
@@ -160,6 +154,59 @@ class _Weigher:
         unit = 4.0 / (independent * self._spread.balance)
         directions = float(self._spread.free[self._observed > 0.0].sum())
         return min(1.0, float(expit(directions - gained / unit / 2.0) / expit(directions / 2.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class StickBreaking:
+    """Random shares with stated means: each takes a Beta part of what those before it left.
+
+    That is the generalised Dirichlet distribution (Connor and Mosimann, JASA 1969). Parts are independent, so that the
+    expected share is the product of their expectations, which is its mean to the last digit, and a mean of 0 is always
+    0. The surest come first: what they leave hardly varies.
+
+    Attributes:
+        order: Places of the shares above 0, in the order of breaking.
+        a, b: float64 (order - 1,), of the Betas.
+        size: How many shares there are.
+    """
+
+    order: Sequence[int]
+    a: Floats
+    b: Floats
+    size: int
+
+    @classmethod
+    def of(cls, mean: Floats, variance: Floats) -> StickBreaking:
+        """Shares of those means, which sum to 1, and of those variances as far as means allow.
+
+        Examples:
+            >>> shares = StickBreaking.of(np.array([0.5, 0.5, 0.0]), np.array([0.05, 0.05, 0.1]))
+            >>> shares.a.round(9), shares.b.round(9)  # worth .25 / .05 - 1 = 4 observations
+            (array([2.]), array([2.]))
+        """
+        above = np.flatnonzero(mean > _EDGE)
+        order = above[np.argsort(variance[above] / mean[above] ** 2, kind="stable")]
+        left = np.cumsum(mean[order][::-1])[::-1]
+        square = 1.0  # expectation of the square of what is left
+        parts = []
+        for place, rest in zip(order[:-1].tolist(), left.tolist(), strict=False):
+            part = min(float(mean[place]) / rest, 1.0 - _EDGE)
+            apart = (float(variance[place]) + float(mean[place]) ** 2) / square - part**2
+            even = part * (1.0 - part)
+            strength = min(max(even / max(apart, _EDGE) - 1.0, _VAGUEST), 1.0 / _EDGE)
+            parts.append((strength * part, strength * (1.0 - part)))
+            square *= (1.0 - part) ** 2 + even / (strength + 1.0)
+        a, b = np.array(parts, dtype=np.float64).reshape(-1, 2).T
+        return cls(order.tolist(), a, b, len(mean))
+
+    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+        """`n` draws, float64 (n, shares)."""
+        parts = rng.beta(self.a, self.b, size=(n, len(self.a)))
+        left = np.cumprod(1.0 - parts, axis=1)
+        shares = np.zeros((n, self.size))
+        shares[:, self.order[:-1]] = parts * np.concatenate([np.ones((n, 1)), left], axis=1)[:, :-1]
+        shares[:, self.order[-1]] = left[:, -1] if len(self.a) else 1.0
+        return shares
 
 
 def _among(spread: Spread, columns: Sequence[int]) -> Spread:

@@ -67,15 +67,37 @@ def asking(results: Sequence[RankedResult], query_id: str, chance: float) -> tup
     return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 
-def is_doubtful(match: MatchFeatures | None, calibration: ScoreCalibration | None) -> bool:
+def is_doubtful(match: MatchFeatures | None, answering: Answering | None) -> bool:
     """Whether a match is no better than those of queries without an answer; False also where that is not known."""
-    compared = None if (answering := _answering(calibration)) is None else answering.compared(match)
+    compared = None if answering is None else answering.compared(match)
     return compared is not None and compared[0] <= compared[1]
 
 
-def gap_in(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> EvidenceGap | None:
+ActingThreshold = Callable[[Domain], float | None]
+"""From reviews of a domain, the confidence from which on to act; None where there are none (LRN-7)."""
+
+
+def reviewed(results: Sequence[RankedResult], threshold: ActingThreshold) -> tuple[RankedResult, ...]:
+    """The results, those in doubt on which reviews of their domain would not have one act."""
+    return tuple(
+        structs.replace(result, doubtful=True) if _below(result, threshold(result.domain)) else result
+        for result in results
+    )
+
+
+def unsure(results: Sequence[RankedResult], threshold: ActingThreshold) -> EvidenceGap | None:
+    """Set where reviews would have one act on none of the results: the surest of them, and what it would take."""
+    asked = [(result.confidence, threshold(result.domain)) for result in results]
+    below = [(confidence, least) for confidence, least in asked if least is not None and confidence < least]
+    return EvidenceGap(*max(below), None) if below and len(below) == len(asked) else None
+
+
+def _below(result: RankedResult, least: float | None) -> bool:
+    return least is not None and result.confidence < least
+
+
+def gap_in(results: Sequence[RankedResult], answering: Answering | None) -> EvidenceGap | None:
     """Set where no result is a good enough match to be an answer; None also where that is not known."""
-    answering = _answering(calibration)
     if answering is None:
         return None
     compared = answering.compared(
@@ -86,10 +108,6 @@ def gap_in(results: Sequence[RankedResult], calibration: ScoreCalibration | None
     if compared is None or compared[0] > compared[1]:
         return None
     return EvidenceGap(*compared, answering.bound)
-
-
-def _answering(calibration: ScoreCalibration | None) -> Answering | None:
-    return None if calibration is None or calibration.match is None else calibration.match.answering
 
 
 def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> str:

@@ -8,6 +8,7 @@ from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 MOST = 3
 """Reasons that a result gives."""
 
+_SEEN = 0.00005  # of a difference: what is less is printed as nothing
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _FINDS = {
@@ -125,7 +126,7 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
     amounts = [{each.name: each.amount for each in result.contributions} for result in (one, other)]
     names = dict.fromkeys([*amounts[0], *amounts[1]])
     apart = [(name, amounts[0].get(name, 0.0) - amounts[1].get(name, 0.0)) for name in names]
-    return sorted(apart, key=lambda each: -abs(each[1]))
+    return sorted((each for each in apart if abs(each[1]) >= _SEEN), key=lambda each: -abs(each[1]))
 
 
 def sentence_of(name: str) -> str:

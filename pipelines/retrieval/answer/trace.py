@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pipelines.domain.context import Context
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
-from pipelines.domain.ranking import Answer, Contribution, RankedResult
+from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
 from pipelines.domain.understanding import Understanding
 from pipelines.retrieval.answer.reasons import difference, reason, reasons, sentence_of
 
@@ -41,6 +41,7 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
     return {
         "query": answer.query.text,
         "query_id": answer.query.query_id,
+        **({"token": answer.token, "session_token": answer.session_token} if answer.token else {}),
         "generation": answer.generation,
         "learned": answer.learned,
         "fusion": answer.fusion,
@@ -48,6 +49,7 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
         "gap": None if answer.gap is None else asdict(answer.gap),
+        "hand_off": None if answer.hand_off is None else {**asdict(answer.hand_off), "due": answer.hand_off.due},
         "uncalibrated": answer.uncalibrated,
         "timings_ms": dict(answer.timings_ms),
         "heads": {
@@ -97,6 +99,8 @@ def understanding_line(read: Understanding) -> str:
         parts.append(
             f"another topic: {read.shift.distance:.2f} from the last queries, above {read.shift.threshold:.2f}"
         )
+    elif read.shift is not None and read.shift.recent:
+        parts.append("the topic changed a moment ago: what was learned before counts less")
     return " · ".join(parts)
 
 
@@ -106,11 +110,37 @@ def gap_line(gap: EvidenceGap) -> str:
     Examples:
         >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
         'evidence gap: the best match is 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
+        >>> gap_line(EvidenceGap(0.31, 0.6, None))
+        'evidence gap: the surest result is good with confidence 0.31, reviews ask for 0.60'
     """
+    if gap.bound is None:
+        return (
+            f"evidence gap: the surest result is good with confidence {gap.match:.2f}, "
+            f"reviews ask for {gap.threshold:.2f}"
+        )
     return (
         f"evidence gap: the best match is {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
         f"(of queries on other matters {100.0 * gap.bound:g} % pass)"
     )
+
+
+def hand_off_line(advice: HandOff) -> str:
+    """When to go on with another model, in words.
+
+    Examples:
+        >>> sure = {"quality": 0.74, "low": 0.7, "high": 0.78, "threshold": 0.6}
+        >>> hand_off_line(HandOff(model="small", turn=4, **sure, at=21, earliest=18, latest=26))
+        'small at turn 4: quality 0.74 (0.70 to 0.78), below 0.60 from turn 21 on (18 to 26)'
+        >>> hand_off_line(HandOff(model="small", turn=4, **sure, at=None, earliest=90, latest=None))
+        'small at turn 4: quality 0.74 (0.70 to 0.78), not expected below 0.60 (at the earliest from turn 90 on)'
+    """
+    now = f"{advice.model} at turn {advice.turn}: quality {advice.quality:.2f} ({advice.low:.2f} to {advice.high:.2f})"
+    if advice.at is None:
+        soonest = "" if advice.earliest is None else f" (at the earliest from turn {advice.earliest} on)"
+        return f"{now}, not expected below {advice.threshold:.2f}{soonest}"
+    span = f"{advice.earliest} to {'later' if advice.latest is None else advice.latest}"
+    verdict = f"{now}, below {advice.threshold:.2f} from turn {advice.at} on ({span})"
+    return f"{verdict}: hand over to another model" if advice.due else verdict
 
 
 def result_as_json(result: RankedResult) -> dict[str, Any]:

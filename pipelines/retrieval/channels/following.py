@@ -109,10 +109,6 @@ class GraphChannel:
             for at, (start, end) in enumerate(bounds)
         ]
 
-    def knows(self, name: str) -> bool:
-        """Whether any entity bears that name."""
-        return bool(self._names.named_in(name))
-
     def names_near(self, text: str, count: int) -> list[str]:
         """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
         places, energies = spread(self._seeds(text, {}), self._passes, self._settings)
@@ -223,7 +219,7 @@ class DegreeChannel:
         Args:
             excluded: Rows that have no degree: what always holds need not be well connected.
         """
-        self._scores = degree_scores(edges, settings.edge_weights, cap=settings.cap, excluded=excluded)
+        self._scores = degree_scores(edges, settings.edge_weights, excluded=excluded)
 
     def follow(
         self,
@@ -244,12 +240,12 @@ class DegreeChannel:
 
 
 def degree_scores(
-    edges: EdgeArrays, weights: Mapping[EdgeKind, float], *, cap: float, excluded: Collection[int] = ()
+    edges: EdgeArrays, weights: Mapping[EdgeKind, float], *, excluded: Collection[int] = ()
 ) -> np.ndarray:
-    """log(1 + d) / log(1 + d_max), at most `cap`, where d is the sum of weight · strength of a content's edges.
+    """log(1 + d) / log(1 + d_max), where d is the sum of weight · strength of a content's edges.
 
     Returns:
-        float64 (contents,) in [0, cap].
+        float64 (contents,) in [0, 1]; equal only where degrees are.
     """
     weight = _weighed(edges, weights)
     degree = np.zeros(edges.contents + edges.entities)
@@ -260,5 +256,5 @@ def degree_scores(
     highest = of_contents.max(initial=0.0)
     if highest <= 0.0:
         return of_contents
-    scores: np.ndarray = np.minimum(np.log1p(of_contents) / np.log1p(highest), cap)
+    scores: np.ndarray = np.log1p(of_contents) / np.log1p(highest)
     return scores

@@ -179,22 +179,22 @@ def with_learned_triggers(
     by_channel: Mapping[Channel, Ranked],
     triggers: LearnedTriggers,
     row_of: Callable[[ContentHash], int | None],
-    is_name: Callable[[str], bool],
+    is_common: Callable[[str], bool],
 ) -> tuple[Plan, dict[Channel, Ranked]]:
     """Rankings and what learned triggers lead to (RET-17); triggers on trial are reported in the plan, and no more.
 
-    A content's score is the share of the query's words that are its triggers. Names that the generation knows trigger
-    nothing: they belong to its vocabulary, and lead to everything that bears them.
+    A content's score is the share of the query's own words that are its triggers. Words of the domain's vocabulary
+    trigger nothing: they stand in much of the corpus, and lead to all of that.
 
     Args:
         by_channel: Of one query; the trigger channel may be missing.
         row_of: Row of a content; None of one that the generation does not hold.
-        is_name: Whether the generation knows an entity of that name.
+        is_common: Whether a word stands in much of the generation.
     """
     if Channel.TRIGGERS not in by_channel or not triggers.count:
         return plan, dict(by_channel)
     words = _words_of(plan.text)
-    matched = [each for each in triggers.of(words) if not is_name(each.term)]
+    matched = [each for each in triggers.of(words) if not is_common(each.term)]
     trial: dict[str, str] = {each.content_hash: f"{LEARNED}{each.term}" for each in matched if each.on_trial}
     reported = replace(plan, understanding=replace(plan.understanding, shadowed=trial))
     shares: dict[int, float] = {}

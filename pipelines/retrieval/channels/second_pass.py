@@ -16,6 +16,7 @@ from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.channels.run import (
     DENSE,
+    NOTHING,
     ChannelRankings,
     ChannelRequest,
     Floats,
@@ -25,8 +26,8 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     scores_of,
 )
-from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.query.understanding import centroid, shift_of
+from pipelines.retrieval.query.plan import Plan, unrouted
+from pipelines.retrieval.query.understanding import centroid, names_all, only_names, shift_of
 from pipelines.retrieval.settings import ExpansionSettings, RetrievalSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")
@@ -42,10 +43,14 @@ class Hints:
     Attributes:
         texts_of: Texts of contents by row.
         names_near: At most so many names near those in a text.
+        name_of: What a content is called, by row: title, symbol, headings and place of the document.
+        good_enough: How many of some rows match a query well enough to answer it; all where that is not known.
     """
 
     texts_of: Callable[[Sequence[int]], Sequence[str]]
     names_near: Callable[[str, int], Sequence[str]]
+    name_of: Callable[[int], str]
+    good_enough: Callable[[Plan, Mapping[Channel, Ranked], Ints], int]
 
 
 def search_again(
@@ -93,27 +98,33 @@ def _requests(plan: Plan, *, own: bool) -> list[ChannelRequest]:
 def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
     """The plan after a first look at the rankings; the same where they were enough."""
     tuned, vector, memory = settings.understanding, query_vector(by_channel), plan.query.memory
+    if plan.channels != settings.channels:
+        return plan if _words_answer(plan, by_channel, hints, settings) else unrouted(plan, settings)
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
-    widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
-    most = max((len(by_channel[channel].ranking) for channel in _WORDS_AND_MEANING if channel in by_channel), default=0)
-    # Of a query that one channel was enough for, one hit is the answer.
-    routed = plan.channels != settings.channels
-    least = 1 if routed else tuned.expansion.fewer_than
-    few = most < least and len(_first_rows(by_channel)) < least
-    wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
-    if shift is None and not (few or wanted):
+    widening = tuned.shift.widening if shift is not None and shift.dampens else 1.0
+    rows, least = _first_rows(by_channel), tuned.expansion.fewer_than
+    looked_at = np.array(rows[: max(settings.rerank.depth, least)], dtype=np.int64)
+    few = tuned.expansion.enabled and hints.good_enough(plan, by_channel, looked_at) < least
+    wanted = few or plan.understanding.complexity is Complexity.COMPLEX
+    if shift is None and not wanted:
         return plan
     understanding = replace(plan.understanding, shift=shift)
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
-        variants = _variants(plan.text, _first_rows(by_channel), hints, tuned.expansion)
+        variants = _variants(plan.text, rows, hints, tuned.expansion)
         understanding = replace(understanding, variants=variants)
-    return replace(
-        plan,
-        understanding=understanding,
-        depth=round(plan.depth * widening),
-        channels=settings.channels if few else plan.channels,
-        words=plan.text if few else plan.words,
-    )
+    return replace(plan, understanding=understanding, depth=round(plan.depth * widening))
+
+
+def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> bool:
+    """Whether a query is answered by one channel, by words: the best of it bears what is asked for as its name.
+
+    Of exact names a hit is enough: few other texts hold their letters.
+    """
+    hits = by_channel[Channel.LEXICAL].ranking if Channel.LEXICAL in by_channel else NOTHING
+    if not len(hits):
+        return False
+    characters = settings.understanding.router.same_beginning
+    return only_names(plan.text) or names_all(plan.text, hints.name_of(int(hits.rows[0])), characters)
 
 
 def query_vector(by_channel: Mapping[Channel, Ranked]) -> np.ndarray | None:

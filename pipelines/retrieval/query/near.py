@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import combinations, islice
+from statistics import fmean
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,11 +39,13 @@ class Lexicon:
 
     Attributes:
         idle: Words that say nothing about what is asked for.
+        negations: Words that deny.
     """
 
     def __init__(self, prior: NearPrior) -> None:
         self.prior = prior
         self.idle = frozenset(prior.idle_words) | _DIRECTIONS
+        self.negations = frozenset(prior.negations)
         self._synonyms = {each: group[0] for group in prior.synonyms for word in group for each in (word, _stem(word))}
         pairs = [(self.stem(one), self.stem(other)) for one, other in prior.opposites]
         self._opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
@@ -83,6 +90,14 @@ class Wording:
         """Stems of words that say what is asked for."""
         return frozenset(stem for _, stem in self._content_places)
 
+    def lacks(self, other: Wording) -> Counter[str]:
+        """Content stems of another question that this one has not, or not so often."""
+        return other._counted - self._counted
+
+    @cached_property
+    def _counted(self) -> Counter[str]:
+        return Counter(stem for _, stem in self._content_places)
+
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Words with a digit in them: versions, amounts, codes."""
@@ -91,7 +106,7 @@ class Wording:
     @cached_property
     def denies(self) -> bool:
         """Whether there is a negation."""
-        negations = self._lexicon.prior.negations
+        negations = self._lexicon.negations
         return any(word in negations or word.endswith("n't") for word in self.words)
 
     @cached_property
@@ -131,14 +146,14 @@ class Wording:
     def _exchanges(self, other: Wording) -> bool:
         """Whether the two differ by nothing but content words that stand in each other's place, one for one."""
         matcher = SequenceMatcher(None, self.stems, other.stems, autojunk=False)
-        ours, theirs = self.content - other.content, other.content - self.content
+        ours, theirs = other.lacks(self), self.lacks(other)
         pairs = [
             ([each for each in self.stems[a:b] if each in ours], [each for each in other.stems[c:d] if each in theirs])
             for kind, a, b, c, d in matcher.get_opcodes()
             if kind == "replace"
         ]
         single = [pair for pair in pairs if len(pair[0]) == len(pair[1]) == 1]
-        return bool(single) and len(single) == len(ours) == len(theirs)
+        return bool(single) and len(single) == ours.total() == theirs.total()
 
 
 def _stem(word: str) -> str:
@@ -149,28 +164,115 @@ def _stem(word: str) -> str:
     return word.rstrip("e") if len(word) > _STEM else word
 
 
-def near_factor(ours: Wording, theirs: Wording, cosine: float, prior: NearPrior) -> float:
-    """How far outcomes under one question count for another, in [0, 1].
+class Factors(NamedTuple):
+    """How far outcomes under one question count for another, by bins of likeness (LRN-19).
 
-    Examples:
-        >>> from pipelines.settings import load_settings
-        >>> prior = load_settings(environment={}).priors.near
-        >>> asked, lexicon = "enable the cache", Lexicon(prior)
-        >>> [
-        ...     near_factor(Wording(asked, lexicon), Wording(text, lexicon), 0.95, prior) > 0.5
-        ...     for text in ("disable the cache", "how do I activate the cache")
-        ... ]
-        [False, True]
+    Attributes:
+        cosines: Where each bin begins.
+        by_cosine: In [0, 1], of each bin.
+        same_words: Where the content words are the same.
     """
-    if ours.contradicts(theirs):
-        return 0.0
-    if ours.content == theirs.content and ours.content:
-        return prior.same_words
-    return float(np.interp(cosine, prior.cosines, prior.factors))
+
+    cosines: Sequence[float]
+    by_cosine: Sequence[float]
+    same_words: float
+
+    @classmethod
+    def of(cls, prior: NearPrior) -> Factors:
+        """What holds before there were verdicts under near questions."""
+        return cls(prior.cosines, prior.factors, prior.same_words)
+
+    def bin(self, ours: Wording, theirs: Wording, cosine: float) -> int | None:
+        """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts.
+
+        Examples:
+            >>> from pipelines.settings import load_settings
+            >>> prior = load_settings(environment={}).priors.near
+            >>> asked, lexicon, factors = "enable the cache", Lexicon(prior), Factors.of(prior)
+            >>> [
+            ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 0.95)
+            ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
+            ... ]
+            [None, 4, 3]
+        """
+        if ours.contradicts(theirs):
+            return None
+        if ours.content == theirs.content and ours.content:
+            return len(self.cosines)
+        return bisect_right(self.cosines, cosine) - 1 if cosine >= self.cosines[0] else None
+
+    def factor(self, ours: Wording, theirs: Wording, cosine: float) -> float:
+        """How far outcomes under one count for the other, in [0, 1]."""
+        at = self.bin(ours, theirs, cosine)
+        return 0.0 if at is None else (*self.by_cosine, self.same_words)[at]
+
+
+def learned_factors(asked: Sequence[PastQuestion], precedents: Precedents, prior: NearPrior) -> Factors:
+    """Factors as verdicts on the same contents under near questions show them.
+
+    Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
+    A bin's factor is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the cosine.
+    """
+    factors, held = Factors.of(prior), [_held(precedents, each.fingerprint) for each in asked]
+    before = np.array([*prior.factors, prior.same_words])
+    sums, counts = np.zeros_like(before), np.zeros_like(before)
+    for one, other in _pairs(held):
+        cosine = float(asked[one].vector @ asked[other].vector)
+        at = factors.bin(asked[one].wording, asked[other].wording, cosine)
+        if at is not None:
+            both = held[one].keys() & held[other].keys()
+            sums[at] += sum(held[one][content] * held[other][content] for content in both)
+            counts[at] += len(both)
+    learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
+    *by_cosine, same = np.maximum.accumulate(learned).tolist()
+    return Factors(prior.cosines, by_cosine, same)
+
+
+_PAIRS = 20_000  # of questions that are compared; more say the same and take longer
+
+
+def _held(precedents: Precedents, fingerprint: str) -> dict[int, float]:
+    """What people hold of contents under a question, from −1 to 1."""
+    words = precedents.words.take(precedents.under(fingerprint))
+    sums: defaultdict[int, list[float]] = defaultdict(list)
+    for content, good in zip(words.content.tolist(), words.good.tolist(), strict=True):
+        sums[content].append(2.0 * good - 1.0)
+    return {content: fmean(values) for content, values in sums.items()}
+
+
+def _pairs(held: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+    """Pairs of questions under which people spoke of the same content, each once."""
+    by_content: defaultdict[int, list[int]] = defaultdict(list)
+    for at, contents in enumerate(held):
+        for content in contents:
+            by_content[content].append(at)
+    pairs = ((one, other) for some in by_content.values() for one, other in combinations(some, 2))
+    return islice(iter(dict.fromkeys(islice(pairs, _PAIRS))), _PAIRS)
+
+
+class PastQuestion(NamedTuple):
+    """A past question.
+
+    Attributes:
+        vector: A unit vector, float32 (dimension,).
+    """
+
+    fingerprint: str
+    wording: Wording
+    vector: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    asked: Sequence[PastQuestion]
+    vectors: np.ndarray
+    lexicon: Lexicon
+    by_content: Mapping[frozenset[str], Sequence[int]]
+    factors: Factors
 
 
 class QuestionIndex:
-    """Past questions by meaning: vectors of texts, each made once; shared by threads.
+    """Past questions by meaning, each encoded and taken apart once; shared by threads.
 
     Args:
         encode: From texts to unit rows, float32 (n, dimension).
@@ -178,9 +280,10 @@ class QuestionIndex:
 
     def __init__(self, encode: Callable[[Sequence[str]], np.ndarray]) -> None:
         self._encode = encode
-        self._vectors: dict[str, np.ndarray] = {}
+        self._lexicon: Lexicon | None = None
+        self._by_text: dict[str, tuple[Wording, np.ndarray]] = {}
         self._lock = threading.Lock()
-        self._asked: WeakKeyDictionary[Precedents, _Asked] = WeakKeyDictionary()
+        self._indexed: WeakKeyDictionary[Precedents, _Indexed] = WeakKeyDictionary()
 
     def near(self, text: str, vector: np.ndarray | None, precedents: Precedents, prior: NearPrior) -> dict[str, float]:
         """Past questions that count for one, by fingerprint, with the factor; itself, where it was asked, with 1.
@@ -192,36 +295,37 @@ class QuestionIndex:
         near = {own: 1.0} if len(precedents.under(own)) else {}
         if vector is None or not precedents.texts:
             return near
-        asked = self._read(precedents, prior)
-        if not asked.fingerprints:
+        indexed = self._read(precedents, prior)
+        if not indexed.asked:
             return near
-        cosines, ours = asked.vectors @ vector, Wording(text, asked.lexicon)
-        for at in np.flatnonzero(cosines > prior.cosines[0]).tolist():
-            factor = near_factor(ours, Wording(asked.texts[at], asked.lexicon), float(cosines[at]), prior)
-            if factor > 0.0 and asked.fingerprints[at] != own:
-                near[asked.fingerprints[at]] = factor
+        cosines, ours = indexed.vectors @ vector, Wording(text, indexed.lexicon)
+        near_enough = np.flatnonzero(cosines >= prior.cosines[0]).tolist()
+        for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
+            theirs = indexed.asked[at]
+            factor = indexed.factors.factor(ours, theirs.wording, float(cosines[at]))
+            if factor > 0.0 and theirs.fingerprint != own:
+                near[theirs.fingerprint] = factor
         return near
 
-    def _read(self, precedents: Precedents, prior: NearPrior) -> _Asked:
+    def _read(self, precedents: Precedents, prior: NearPrior) -> _Indexed:
         with self._lock:
-            asked = self._asked.get(precedents)
-            if asked is None:
-                asked = self._asked[precedents] = self._encoded(precedents, prior)
-            return asked
+            indexed = self._indexed.get(precedents)
+            if indexed is None:
+                if self._lexicon is None or self._lexicon.prior is not prior:
+                    self._lexicon, self._by_text = Lexicon(prior), {}
+                indexed = self._indexed[precedents] = self._index(precedents, self._lexicon)
+            return indexed
 
-    def _encoded(self, precedents: Precedents, prior: NearPrior) -> _Asked:
-        some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: prior.held]
-        texts = [precedents.texts[each] for each in some]
-        vectors = self._vectors
-        if new := [text for text in dict.fromkeys(texts) if text not in vectors]:
-            vectors = vectors | dict(zip(new, self._encode(new), strict=True))
-        self._vectors = {text: vectors[text] for text in texts}
-        return _Asked(some, texts, np.array([vectors[text] for text in texts], dtype=np.float32), Lexicon(prior))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    fingerprints: Sequence[str]
-    texts: Sequence[str]
-    vectors: np.ndarray
-    lexicon: Lexicon
+    def _index(self, precedents: Precedents, lexicon: Lexicon) -> _Indexed:
+        some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: lexicon.prior.held]
+        texts, encoded = [precedents.texts[each] for each in some], self._by_text
+        if new := [text for text in dict.fromkeys(texts) if text not in encoded]:
+            wordings = [Wording(text, lexicon) for text in new]
+            encoded = encoded | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
+        self._by_text = {text: encoded[text] for text in texts}
+        asked = [PastQuestion(each, *encoded[text]) for each, text in zip(some, texts, strict=True)]
+        vectors = np.array([each.vector for each in asked], dtype=np.float32)
+        by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+        for at, each in enumerate(asked):
+            by_content[each.wording.content].append(at)
+        return _Indexed(asked, vectors, lexicon, by_content, learned_factors(asked, precedents, lexicon.prior))

@@ -74,6 +74,18 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
     )
 
 
+def unrouted(plan: Plan, settings: RetrievalSettings) -> Plan:
+    """The plan of a query that looked simple and that words alone do not answer: a moderate one, with all channels."""
+    limit = settings.understanding.router.limits[Complexity.MODERATE]
+    return replace(
+        plan,
+        understanding=replace(plan.understanding, complexity=Complexity.MODERATE, limit=limit),
+        channels=settings.channels,
+        words=plan.text,
+        k=min(plan.query.k, limit),
+    )
+
+
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
     r"""A text that no channel can choke on: NFC, single blanks, no control characters, lone surrogates replaced.
 

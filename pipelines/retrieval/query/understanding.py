@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -46,7 +47,12 @@ _FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\
 
 _SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
 _JOINT = re.compile(r"(?<=\w)(?:\.|::|->|/)(?=\w)")
-_QUESTION = re.compile(r"\?(?=\s|$)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+_MARK = re.compile(r"\?(?=\s|$)")
+_AGAINST = re.compile(r"(?i)\w\S*\s+vs\.?\s+(?!code\b)\w")  # Visual Studio Code is often called so
+_PARTS = re.compile(r"(?i)[?;]|(?:,\s*|\b)(?:and|or|but)\s+(?:(?:also|then)\s+)?")
+"""Where another question may begin; a comma alone begins a clause that says more of the same thing."""
 
 
 def understood(
@@ -61,8 +67,8 @@ def understood(
         exists: Whether any document has a value under a name.
     """
     kind, confidence, cues = query_type(text, settings.type)
-    inferring = settings.prefilter.enabled
-    sought, filters = inferred_filters(text, exists, settings.prefilter) if inferring else (text, ())
+    inferring, against = settings.prefilter.enabled, compares(text, settings.router)
+    sought, filters = inferred_filters(text, exists, settings.prefilter, compares=against) if inferring else (text, ())
     home = _home(query, settings)
     routed = complexity(sought, settings.router)
     understanding = Understanding(
@@ -123,26 +129,80 @@ def with_name_parts(text: str) -> str:
     return text if apart == text else f"{text} {apart}"
 
 
-def complexity(text: str, settings: RouterSettings) -> Complexity:
-    """Simple where nothing but a few exact names is asked for; complex where much is, or several things.
+def only_names(text: str) -> bool:
+    """Whether a text is nothing but exact names, and no paths: these are matched by their letters.
 
-    An exact name is matched by its letters: other channels add cost and nothing else.
+    Examples:
+        >>> only_names("Store.get_page read_page"), only_names("get_page slow"), only_names("src/store")
+        (True, False, False)
+    """
+    words = text.split()
+    return (
+        bool(words)
+        and "/" not in text
+        and " ".join(match.group() for match in _EXACT.finditer(text)) == " ".join(words)
+    )
+
+
+def names_all(text: str, name: str, characters: int) -> bool:
+    """Whether a name holds every word of a text; words agree that begin alike, whether one or several are meant.
+
+    Args:
+        characters: By how many of their first characters words agree, >= 1.
+
+    Examples:
+        >>> names_all("parse dates", "jobs/clock.py parseDate", 5), names_all("parse times", "parse_date", 5)
+        (True, False)
+    """
+    wanted, held = ({_stem(word, characters) for word in _WORD.findall(_HUMP.sub(" ", each))} for each in (text, name))
+    return bool(wanted) and wanted <= held
+
+
+def _stem(word: str, characters: int) -> str:
+    folded = word.casefold()
+    return (folded.rstrip("s") or folded)[:characters]
+
+
+def complexity(text: str, settings: RouterSettings) -> Complexity:
+    """Simple where a name, a path or a few keywords are asked for; complex where much is, several things, or a choice.
 
     Examples:
         >>> from pipelines.settings import load_settings
         >>> tuned = load_settings(environment={}).retrieval.understanding.router
-        >>> complexity("Store.get_page", tuned).value, complexity("pages of a store", tuned).value
-        ('simple', 'moderate')
-        >>> complexity("What is a page? Who writes it?", tuned).value
-        'complex'
+        >>> [complexity(text, tuned).value for text in ("Store.get_page", "docs/install/linux.md", "page cache")]
+        ['simple', 'simple', 'simple']
+        >>> complexity("how are pages cached", tuned).value
+        'moderate'
+        >>> [complexity(text, tuned).value for text in ("What is a page? Who writes it?", "pages versus blocks")]
+        ['complex', 'complex']
     """
     words = text.split()
-    names = [match.group() for match in _EXACT.finditer(text)]
-    if names and len(words) <= settings.simple_words and " ".join(names) == " ".join(words):
-        return Complexity.SIMPLE
-    if len(words) >= settings.complex_words or len(_QUESTION.findall(text)) >= settings.complex_questions:
+    many = len(words) >= settings.complex_words or _questions(text, settings) >= settings.complex_questions
+    if many or compares(text, settings):
         return Complexity.COMPLEX
-    return Complexity.MODERATE
+    keywords = not (_MARK.search(text) or _pattern(settings.question_words).search(text))
+    return Complexity.SIMPLE if keywords and 0 < len(words) <= settings.simple_words else Complexity.MODERATE
+
+
+def compares(text: str, settings: RouterSettings) -> bool:
+    """Whether a text sets things against one another, as comparisons and trade-offs do.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.router
+        >>> [compares(text, tuned) for text in ("difference between a lock and a lease", "mutex vs. lease")]
+        [True, True]
+        >>> [compares(text, tuned) for text in ("different locks", "notebooks in VS Code")]
+        [False, False]
+    """
+    return bool(_AGAINST.search(text) or _pattern(settings.comparisons).search(text))
+
+
+def _questions(text: str, settings: RouterSettings) -> int:
+    """How many questions are asked, by their marks or by the words that begin them."""
+    parts = (part.split(maxsplit=1) for part in _PARTS.split(text))
+    begun = sum(1 for part in parts if part and part[0].casefold() in settings.question_words)
+    return max(len(_MARK.findall(text)), begun)
 
 
 def _home(query: Query, settings: UnderstandingSettings) -> str | None:
@@ -154,38 +214,50 @@ def _home(query: Query, settings: UnderstandingSettings) -> str | None:
 
 
 def inferred_filters(
-    text: str, exists: Callable[[str, str], bool], settings: PrefilterSettings
+    text: str, exists: Callable[[str, str], bool], settings: PrefilterSettings, *, compares: bool = False
 ) -> tuple[str, tuple[InferredFilter, ...]]:
     """Filters in a query's text, and the text without those that are no question of their own (RET-4).
 
     "name:value" states one outright; a path of folders asks for what lies in it, more surely after "in" or the like.
-    Only what at least one document has is a filter: of anything else the text speaks.
+    Only what at least one document has is a filter: of anything else the text speaks. Where two values of one name are
+    asked for, neither leaves the other out; nor does a path in a comparison leave out what is compared with it.
 
     Args:
         exists: Whether any document has the value under the name.
+        compares: Whether the query is a comparison.
 
     Examples:
         >>> from pipelines.settings import load_settings
         >>> tuned = load_settings(environment={}).retrieval.understanding.prefilter
-        >>> has = lambda name, value: (name, value) in {("team", "core"), ("folder", "src/store")}
+        >>> has = lambda name, value: value in {"core", "src/store", "src/log"}
         >>> text, filters = inferred_filters("page layout in src/store team:core", has, tuned)
         >>> text, [(each.name, each.value, each.applied) for each in filters]
         ('page layout in src/store', [('team', 'core', True), ('folder', 'src/store', True)])
+        >>> _, filters = inferred_filters("pages in src/store and in src/log", has, tuned)
+        >>> [(each.value, each.applied) for each in filters]
+        [('src/store', False), ('src/log', False)]
         >>> inferred_filters("is 10:30 a time", has, tuned)
         ('is 10:30 a time', ())
     """
-    inferred: dict[str, InferredFilter] = {}
+    named: dict[tuple[str, str], float] = {}
 
-    def note(name: str, value: str, confidence: float) -> bool:
-        if name in inferred or not exists(name, value):
-            return False
-        inferred[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
-        return True
+    def note(name: str, value: str, confidence: float) -> None:
+        if exists(name, value):
+            named.setdefault((name, value), confidence)
 
-    rest = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), settings.stated) else match[0], text)
-    for match in _PATH.finditer(rest):
-        note(FOLDER, match[2], settings.named_path if match[1] else settings.mentioned_path)
-    return " ".join(rest.split()) or text, tuple(inferred.values())
+    stated = [(match, match[2].strip('"')) for match in _STATED.finditer(text)]
+    for match, value in stated:
+        note(match[1], value, settings.stated)
+    for match in _PATH.finditer(_STATED.sub(" ", text)):
+        note(FOLDER, match[2], settings.named_path if match[1] and not compares else settings.mentioned_path)
+    values = Counter(name for name, _ in named)
+    filters = tuple(
+        InferredFilter(name, value, sure, sure > settings.applied_above and values[name] == 1)
+        for (name, value), sure in named.items()
+    )
+    applied = {(each.name, each.value) for each in filters if each.applied}
+    rest = _STATED.sub(lambda match: "" if (match[1], match[2].strip('"')) in applied else match[0], text)
+    return " ".join(rest.split()) or text, filters
 
 
 def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[str, ...]:
@@ -204,33 +276,39 @@ def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[st
 def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:
     """How far a query lies from the centroid of its session's recent ones; None before there are enough of them.
 
-    The threshold is learned from the session: its mean distance so far and some deviations more, at least the
-    configured one. Who jumps about anyway has not changed topic by jumping.
+    The threshold is learned from the session: the mean distance within its topics so far and some deviations more,
+    between the configured bounds. Leaps are no such distances, so that no leap hides the next one.
 
     Args:
         vector: float32 (dimension,), a unit vector.
     """
     recent = _recent(memory, len(vector), settings)
-    if not settings.enabled or len(recent) < settings.least:
+    if not settings.enabled or len(recent) < (1 if memory.changed else settings.least):
         return None
     distances, threshold = memory.shift[-settings.window :], settings.distance
     if len(distances) >= settings.least:
         learned = statistics.fmean(distances) + settings.deviations * statistics.pstdev(distances)
-        threshold = max(threshold, learned) if math.isfinite(learned) else threshold
-    return Shift(_distance(vector, recent), threshold)
+        threshold = min(max(threshold, learned), settings.most_distance) if math.isfinite(learned) else threshold
+    return Shift(_distance(vector, recent), threshold, recent=memory.changed)
 
 
 def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: ShiftSettings) -> SessionMemory:
     """The memory after one more query; the same where the query had no vector."""
     if vector is None:
         return memory
-    shift = _distance(vector, _recent(memory, len(vector), settings))
-    return memory.asked(tuple(vector.tolist()), shift=shift, window=settings.window)
+    embedding = tuple(vector.tolist())
+    shift = shift_of(vector, memory, settings)
+    if shift is not None and shift.happened:
+        return memory.leapt(embedding)
+    recent = _recent(memory, len(vector), settings)
+    distance = _distance(vector, recent) if recent else None
+    asked = memory.asked(embedding, shift=distance, window=settings.window)
+    return asked.settled() if len(recent) + 1 >= settings.least else asked
 
 
 def usage_share(shift: Shift | None, settings: ShiftSettings) -> float:
     """Share of recent usage feedback that counts: all of it while the topic is the same."""
-    return settings.usage_share if shift is not None and shift.happened else 1.0
+    return settings.usage_share if shift is not None and shift.dampens else 1.0
 
 
 def centroid(vectors: Sequence[Sequence[float]]) -> np.ndarray | None:

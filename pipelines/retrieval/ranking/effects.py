@@ -1,9 +1,9 @@
 """What came of contents before, added to their scores (LRN-18): an effect over all questions, and one under this one.
 
-With p0 the probability that a score makes, logit p0 = intercept + slope · score, results stand in the order of
-logit p = logit p0 + u_content + u_question. An effect of u in log-odds is u / slope of a score, so that everything adds
-up. A near question's effect counts as far as the near question does (LRN-19). Who called a result right finds it first,
-who called it wrong finds it below the third, whatever others say.
+With p0 the probability that a score makes, logit p0 = intercept + slope · its share of the best score for the query,
+results stand in the order of logit p = logit p0 + u_content + u_question. An effect of u is u · best / slope of a
+score, so that everything adds up. A near question's effect counts as far as the near question does (LRN-19). Who called
+a result right finds it first, who called it wrong finds it below the third, whatever others say.
 """
 
 from __future__ import annotations
@@ -126,13 +126,13 @@ class Effects(NamedTuple):
     question_observations: Floats
 
 
-def effects_of(past_outcomes: PastOutcomes, rows: Ints, score: Floats) -> Effects:
-    """The effects of contents by row, whose scores let expect what they let expect (LRN-18).
+def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effects:
+    """The effects of contents by row (LRN-18).
 
     Args:
-        score: In [0, 1], (n,).
+        share: Of the best score for the query, in [0, 1], (n,).
     """
-    log_odds = past_outcomes.precedents.expected(score)
+    log_odds = past_outcomes.precedents.expected(share)
     content, content_deviation, elsewhere = _over_all_questions(past_outcomes, rows)
     content = content * past_outcomes.share
     question, deviation, here = _under_this_question(past_outcomes, rows, log_odds + np.nan_to_num(content))
@@ -154,7 +154,7 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
     weight = _once_each(words.weight, line, words.principal)
     count, variance = len(rows), precedents.content_variance
     mode, deviation = random_effects(
-        precedents.expected(words.score), words.good, weight, line, count=count, variance=variance
+        precedents.expected(words.share), words.good, weight, line, count=count, variance=variance
     )
     observations = np.bincount(line, weights=weight, minlength=count).astype(np.float64)
     nothing = observations == 0.0
@@ -202,31 +202,47 @@ def _once_each(weight: Floats, line: Ints, principal: Ints) -> Floats:
     return np.asarray(weight / np.maximum(total, 1.0)[of])
 
 
-def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
-    """Candidates with what came of them before added to their scores.
+def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
+    """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known.
 
-    Signals that are not known yet are expected to be like those that are: a score so far is divided by the share of
-    the weights that it rests on.
+    A document is shown at the chunk that is best with what people said of it.
+    """
+    lifted = np.zeros(len(candidates.merged.query))
+    for query, lines in candidates.queries:
+        past_outcomes = outcomes[query]
+        if past_outcomes is not None and len(past_outcomes.words.row):
+            effects, unit = _effects_in(candidates.take(lines), past_outcomes)
+            lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
+    return lifted
+
+
+def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
+    """Effects of the candidates of one query, and what one log-odd of them is in its scores."""
+    best = max(float(candidates.total.max(initial=0.0)), np.finfo(np.float64).tiny)
+    effects = effects_of(past_outcomes, candidates.rows, candidates.total / best)
+    return effects, best / past_outcomes.precedents.prior.curve.slope
+
+
+def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
+    """Candidates with what came of them before added to their scores, best first.
 
     Args:
+        candidates: With their scores by all signals.
         outcomes: Of each query; None where nothing is known.
         level: Of the intervals.
     """
-    shares = np.nansum(np.where(np.isnan(candidates.values), np.nan, candidates.weights)[candidates.number], axis=1)
-    values, slopes = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
+    values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
     beliefs: dict[int, dict[str, WeightBelief]] = {}
     for query, lines in candidates.queries:
         past_outcomes = outcomes[query]
         if past_outcomes is None:
             continue
-        score = candidates.total[lines] / np.maximum(shares[lines], np.finfo(np.float64).tiny)
-        effects = effects_of(past_outcomes, candidates.rows[lines], score)
-        slopes[lines] = past_outcomes.precedents.prior.curve.slope
+        effects, units[lines] = _effects_in(candidates.take(lines), past_outcomes)
         values[lines] = np.stack([effects.content, effects.question], axis=1)
         beliefs |= _beliefs(candidates.number[lines], effects, level)
     if np.isnan(values).all():
         return candidates
-    parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(1.0 / slopes[:, None], 2, axis=1)
+    parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(units[:, None], 2, axis=1)
     return best_first(replace(candidates.add_terms(parts, values, weights), effects=beliefs))
 
 
@@ -254,7 +270,7 @@ def with_own_words(candidates: Candidates, outcomes: Sequence[PastOutcomes | Non
     Args:
         candidates: With their final scores.
     """
-    values, weights = np.full(len(candidates), np.nan), np.ones(len(candidates))
+    values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:
         past_outcomes = outcomes[query]
         own = {} if past_outcomes is None else past_outcomes.own
@@ -263,19 +279,23 @@ def with_own_words(candidates: Candidates, outcomes: Sequence[PastOutcomes | Non
         right, wrong = (
             np.array([own.get(row) is side for row in candidates.rows[lines].tolist()]) for side in (True, False)
         )
-        values[lines] = _own_effects(past_outcomes.precedents.prior, candidates.total[lines], right, wrong)
-        weights[lines] = 1.0 / past_outcomes.precedents.prior.curve.slope
+        prior, scores = past_outcomes.precedents.prior, candidates.total[lines]
+        units[lines] = unit = max(float(scores.max()), np.finfo(np.float64).tiny) / prior.curve.slope
+        values[lines] = _own_effects(prior, scores / unit, right, wrong)
     if np.isnan(values).all():
         return candidates
-    return best_first(candidates.add_terms([ScoreTerm(OWN)], values[:, None], weights[:, None]))
+    return best_first(candidates.add_terms([ScoreTerm(OWN)], values[:, None], units[:, None]))
 
 
 def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags) -> Floats:
-    """By how much own words move results of one query, in log-odds; NaN of those that they say nothing of."""
-    own, slope = np.flatnonzero(right | wrong), prior.curve.slope
-    log_odds = prior.curve.intercept + slope * scores[own]
+    """By how much own words move results of one query; NaN of those that they say nothing of.
+
+    Args:
+        scores: In log-odds, but for what is added to all.
+    """
+    own = np.flatnonzero(right | wrong)
     mode, _ = random_effects(
-        log_odds,
+        prior.curve.intercept + scores[own],
         right[own].astype(np.float64),
         np.ones(len(own)),
         np.arange(len(own)),
@@ -285,14 +305,13 @@ def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags
     moved = np.full(len(scores), np.nan)
     moved[own] = mode
     others = np.sort(scores[~(right | wrong)])[::-1]
-    ahead = np.concatenate([scores[right] + mode[right[own]] / slope, others])
     if right.any() and len(others):
-        lacking = others[0] - (scores[right] + moved[right] / slope).min()
-        moved[right] += max(0.0, lacking * slope + mode[right[own]].min())
+        lacking = others[0] - (scores[right] + moved[right]).min()
+        moved[right] += max(0.0, lacking + moved[right].min())
+    ahead = np.sort(np.concatenate([scores[right] + moved[right], others]))[::-1]
     if wrong.any() and len(ahead) >= _FIRST_PLACES:
-        bound = np.sort(ahead)[::-1][_FIRST_PLACES - 1]
-        beyond = (scores[wrong] + moved[wrong] / slope).max() - bound
-        moved[wrong] -= max(0.0, beyond * slope - mode[wrong[own]].max())
+        beyond = (scores[wrong] + moved[wrong]).max() - ahead[_FIRST_PLACES - 1]
+        moved[wrong] -= max(0.0, beyond - moved[wrong].max())
     return moved
 
 

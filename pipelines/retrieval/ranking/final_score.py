@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_own_words
+from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Floats, Ints, best_first
@@ -23,7 +23,7 @@ BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
 
 
-def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
+def collapse_documents(candidates: Candidates, *, factor: float, lifted: Floats) -> Candidates:
     """One candidate per document, its best chunk: S = S_max + factor · Σ S_rest / √N.
 
     N is the number of the document's chunks that matched; N = 1 passes unchanged. A content that is the best chunk of
@@ -32,12 +32,14 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     Args:
         candidates: Scored by stage 2.
         factor: Weight >= 0 of the further chunks.
+        lifted: By the candidate's number, what is added to its score where the best chunk is chosen.
 
     Returns:
         Best first, ties by content hash; each at its place in the best document that it speaks for.
     """
     numbers, document, place = _in_documents(candidates)
-    order = np.lexsort((numbers, -candidates.totals[numbers], document, candidates.merged.query[numbers]))
+    chosen_by = candidates.totals[numbers] + lifted[numbers]
+    order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]
     new = np.ones(len(order), dtype=bool)
@@ -60,11 +62,15 @@ def separate_chunks(candidates: Candidates) -> Candidates:
     return replace(candidates, document_ids=document_ids)
 
 
-def in_units(candidates: Candidates, settings: RetrievalSettings) -> Candidates:
-    """Candidates as results of the configured unit."""
+def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats) -> Candidates:
+    """Candidates as results of the configured unit.
+
+    Args:
+        lifted: By the candidate's number, what is added to its score where a document's best chunk is chosen.
+    """
     if settings.unit is ResultUnit.CHUNK:
         return separate_chunks(candidates)
-    return collapse_documents(candidates, factor=settings.mpab_factor)
+    return collapse_documents(candidates, factor=settings.mpab_factor, lifted=lifted)
 
 
 class _Best(NamedTuple):
@@ -202,5 +208,6 @@ def score_and_cut(
     counted = {part.signal for part in judged.parts}
     scored = best_first(weighed(judged, weights, of=[signal for signal in SIGNALS if signal not in counted]))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
-    ordered = with_own_words(without_repeats(across, queries, penalty=penalty), past)
+    lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
+    ordered = with_own_words(lifted, past)
     return replace(ordered, past=past_verdicts(ordered, past)).head(depths)

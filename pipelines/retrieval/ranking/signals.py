@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
@@ -19,7 +20,7 @@ from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings
-from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, GenerationFacts
+from pipelines.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
 _SECONDS_PER_HOUR = 3600.0
@@ -38,7 +39,11 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
 """The signal that a channel's score becomes."""
 
 _SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType(
-    {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
+    {
+        channel: getattr(signals, signal.value)
+        for channel, signal in SIMILARITY.items()
+        if channel is not Channel.DEGREE  # whose scale is configured
+    }
 )
 
 ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.TRUST, *SIMILARITY.values()})
@@ -74,12 +79,20 @@ def active_signals(
     return ALWAYS.union(available).difference(silent, without)
 
 
-def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
+def with_similarity(
+    candidates: Candidates, answered: Sequence[Collection[Channel]], *, degree_cap: float
+) -> Candidates:
     """Candidates with their similarity to their query, measured among its own, and whether channels agree.
 
     Args:
         answered: The channels that answered each query.
+        degree_cap: The most that the signal of degree can be, in [0, 1].
     """
+
+    def degree(scores: Floats, _queries: Groups) -> Floats:
+        return signals.degree(scores, degree_cap)
+
+    scales = {**_SCALES, Channel.DEGREE: degree}
     ranked = candidates.merged.ranks[candidates.number] > 0
     by_meaning = np.logical_or.reduce(ranked[:, _DENSE_AT], axis=1)
     ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
@@ -87,7 +100,7 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
     for channel, signal in SIMILARITY.items():
         answers = np.array([channel in channels for channels in answered])
         if answers.any():
-            values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
+            values = scales[channel](candidates.scores_of(channel), candidates.queries)
             columns[signal] = np.where(answers[candidates.query], values, np.nan)
     return candidates.with_signals(columns)
 
@@ -213,17 +226,22 @@ def _of_documents(
 ) -> dict[Signal, Floats]:
     """Signals of candidates that hold whatever was asked, each (n,)."""
     numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
-    ages = np.maximum(0.0, moment.now - documents.modified_at[numbers]) / _SECONDS_PER_HOUR  # NaN where not known
+    new_for = np.maximum(0.0, moment.now - documents.indexed_at[numbers]) / _SECONDS_PER_HOUR
     intent, half_life = moment.query.intent, settings.novelty_half_life_hours
 
     def congruence(stored_for: str | None) -> float | None:
         return None if stored_for is None else signals.congruence(stored_for, intent)
 
     optional: Mapping[Signal, Callable[[], Floats]] = {
-        Signal.NOVELTY: lambda: signals.novelty(ages, boost=settings.novelty_boost, half_life_hours=half_life),
-        Signal.TIER: lambda: documents.tier.map(numbers, lambda word: signals.tier(word, settings.tiers)),
-        Signal.VALIDATION: lambda: documents.validation.map(
-            numbers, lambda word: signals.validation(word, settings.validations)
+        Signal.NOVELTY: lambda: signals.novelty(new_for, half_life_hours=half_life),
+        Signal.TIER: lambda: _declared(
+            documents.tier, numbers, lambda word: signals.tier(word, settings.tiers), settings.undeclared
+        ),
+        Signal.VALIDATION: lambda: _declared(
+            documents.validation,
+            numbers,
+            lambda word: signals.validation(word, settings.validations),
+            settings.undeclared,
         ),
         Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
         Signal.AUTHORITY: lambda: signals.authority(facts.authority(candidates.rows, documents.citations[numbers])),
@@ -232,20 +250,43 @@ def _of_documents(
     }
     available = available_signals(moment)
     return {
-        Signal.FRESHNESS: signals.freshness(_fresh(numbers, documents, beliefs, ages)),
+        Signal.FRESHNESS: signals.freshness(_fresh(candidates, beliefs, moment, settings)),
         Signal.TRUST: _trusted(numbers, documents, beliefs, moment.query.model),
         **{signal: values_of() for signal, values_of in optional.items() if signal in available},
     }
 
 
-def _fresh(numbers: Ints, documents: Documents, beliefs: Beliefs, ages: Floats) -> Floats:
-    """Probability that documents are still accurate, by domain and age."""
-    domains = documents.domain[numbers]
+def _declared(
+    column: Categorical[str | None], numbers: Ints, value_of: Callable[[str | None], float | None], undeclared: float
+) -> Floats:
+    """Values of what documents declare; NaN where no document of the generation declares anything of the kind."""
+    if all(value_of(word) is None for word in column.distinct):
+        return np.full(len(numbers), np.nan)
+    values = column.map(numbers, value_of)
+    return np.where(np.isnan(values), undeclared, values)
+
+
+def _fresh(candidates: Candidates, beliefs: Beliefs, moment: Moment, settings: QualitySettings) -> Floats:
+    """Probability that contents are still accurate: by domain and age, by what overrides age, and by who looked."""
+    numbers, documents = candidates.document, candidates.occurrences.documents
+    domains, checks = documents.domain[numbers], beliefs.checks.of(candidates.hashes)
+    since = np.maximum(documents.dated_at[numbers], checks.validated_at)  # NaN where nothing is dated
+    ages = np.maximum(0.0, moment.now - since) / _SECONDS_PER_HOUR
     fresh = np.zeros(len(numbers))
     for at in np.unique(domains).tolist():
         own = (domains == at).nonzero()[0]
         fresh[own] = beliefs.freshness_many(DOMAINS[at], ages[own])
-    return fresh
+    citations = moment.facts.citations(candidates.rows, documents.citations[numbers])
+    cited = signals.cited_freshness(fresh, citations, settings.citations_half)
+    lasts = documents.intent.map(numbers, lambda intent: float((intent or "").casefold() in settings.lasting)) > 0.0
+    overtaken = documents.committed_at[numbers] > checks.validated_at
+    fresh = np.where((domains == _ACADEMIC) & ~np.isnan(since), cited, fresh)
+    fresh = np.where((domains == _HISTORY) & lasts, 1.0, fresh)
+    fresh = np.where((domains == _CODE) & overtaken, 0.0, fresh)
+    return beliefs.checked(fresh, checks)
+
+
+_ACADEMIC, _HISTORY, _CODE = (DOMAINS.index(domain) for domain in (Domain.ACADEMIC, Domain.HISTORY, Domain.CODE))
 
 
 def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) -> Floats:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.domain.documents import Domain
+from pipelines.domain.documents import COMMITTED_AT, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
@@ -61,7 +61,11 @@ class Documents:
 
     Attributes:
         domain: Place in `DOMAINS`, (documents,).
-        modified_at: Seconds since the epoch, NaN where unknown, (documents,).
+        dated_at: When it was changed last, seconds since the epoch; without a date the middle of its domain, or of all
+            dates where its domain has none. NaN where nothing has a date, (documents,).
+        committed_at: Of the last commit that touched what it was taken from, where that is later than it was changed;
+            else −inf, (documents,).
+        indexed_at: When it was first indexed, seconds since the epoch, (documents,).
         trust_level: 0 to 100, (documents,).
         citations: As declared, 0 where unknown, (documents,).
         source: The type of source that trust is learned by.
@@ -69,7 +73,9 @@ class Documents:
 
     facts: Sequence[StoredDocument]
     domain: Ints
-    modified_at: Floats
+    dated_at: Floats
+    committed_at: Floats
+    indexed_at: Floats
     trust_level: Ints
     citations: Ints
     source: Categorical[str]
@@ -78,13 +84,22 @@ class Documents:
     intent: Categorical[str | None]
 
     @classmethod
-    def of(cls, facts: Sequence[StoredDocument]) -> Documents:
-        """The columns of these documents."""
+    def of(cls, facts: Sequence[StoredDocument], *, created_at: float = 0.0) -> Documents:
+        """The columns of these documents.
+
+        Args:
+            created_at: When their generation was made, in which those are new that no earlier one held.
+        """
         places = {domain: at for at, domain in enumerate(DOMAINS)}
+        domain = np.array([places[each.domain] for each in facts], dtype=np.int64)
+        modified_at = np.array([each.modified_at for each in facts], dtype=np.float64)
+        indexed_at = [created_at if each.indexed_at is None else each.indexed_at for each in facts]
         return cls(
             facts,
-            domain=np.array([places[each.domain] for each in facts], dtype=np.int64),
-            modified_at=np.array([each.modified_at for each in facts], dtype=np.float64),
+            domain=domain,
+            dated_at=middle_dated(modified_at, domain),
+            committed_at=np.array([_committed_after(each) for each in facts], dtype=np.float64),
+            indexed_at=np.array(indexed_at, dtype=np.float64),
             trust_level=np.array([each.trust_level for each in facts], dtype=np.int64),
             citations=np.array([each.citations or 0 for each in facts], dtype=np.int64),
             source=Categorical.of(each.metadata.get("source_type", each.content_type.value) for each in facts),
@@ -96,6 +111,34 @@ class Documents:
     def uri(self, number: int) -> str:
         """The document of that number."""
         return self.facts[number].uri
+
+
+def middle_dated(modified_at: Floats, domain: Ints) -> Floats:
+    """Times, and for those not known, NaN, the middle one of their domain, or of all where their domain has none.
+
+    Examples:
+        >>> nan = float("nan")
+        >>> middle_dated(np.array([1.0, 5.0, 9.0, nan, nan]), np.array([0, 0, 0, 0, 1])).tolist()
+        [1.0, 5.0, 9.0, 5.0, 5.0]
+        >>> middle_dated(np.array([nan]), np.array([0])).tolist()
+        [nan]
+    """
+    given = ~np.isnan(modified_at)
+    if not given.any():
+        return modified_at
+    dated = np.where(given, modified_at, np.median(modified_at[given]))
+    for at in np.unique(domain[~given]).tolist():
+        if len(times := modified_at[given & (domain == at)]):
+            dated[~given & (domain == at)] = np.median(times)
+    return dated
+
+
+def _committed_after(facts: StoredDocument) -> float:
+    """When a later commit touched what a document was taken from; −inf where none is known to have."""
+    declared = facts.metadata.get(COMMITTED_AT)
+    if declared is None or facts.modified_at is None or not is_time(declared):
+        return -math.inf
+    return when if (when := seconds(declared)) > facts.modified_at else -math.inf
 
 
 class RowFilter:
@@ -230,12 +273,16 @@ class GenerationFacts:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
         return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
-    def authority(self, rows: np.ndarray, citations: np.ndarray) -> np.ndarray:
-        """log(1 + c) / log(1 + c_max), c being the citations that are declared, or that edges make if more."""
+    def citations(self, rows: np.ndarray, declared: np.ndarray) -> np.ndarray:
+        """Citations of contents: those that their documents declare, or that edges make if more."""
+        by_edges = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(np.maximum(by_edges, declared))
+
+    def authority(self, rows: np.ndarray, declared: np.ndarray) -> np.ndarray:
+        """log(1 + c) / log(1 + c_max), c being the citations of contents, as `citations` counts them."""
         if not self.most_cited:
             return np.zeros(len(rows))
-        by_edges = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
-        counts, of_row = np.unique(np.maximum(by_edges, citations), return_inverse=True)
+        counts, of_row = np.unique(self.citations(rows, declared), return_inverse=True)
         most = math.log1p(self.most_cited)
         return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
 
@@ -253,7 +300,8 @@ def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> Genera
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
     structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
     available = {
-        Signal.NOVELTY: any(each.modified_at is not None for each in documents),
+        # Where all are equally new, or old, it tells none from another.
+        Signal.NOVELTY: len({each.indexed_at for each in documents}) > 1,
         Signal.TIER: any(each.tier is not None for each in documents),
         Signal.VALIDATION: any(each.validation is not None for each in documents),
         Signal.CONGRUENCE: any(each.intent is not None for each in documents),
@@ -263,7 +311,8 @@ def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> Genera
         Signal.ISOLATION: len(isolation) > 0,
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
-    return GenerationFacts(values, signals, cited, most_cited, structure, parents, Documents.of(documents), isolation)
+    columns = Documents.of(documents, created_at=generation.created_at)
+    return GenerationFacts(values, signals, cited, most_cited, structure, parents, columns, isolation)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:

@@ -7,15 +7,18 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pipelines.domain.chunks import Chunk
+from pipelines.domain.errors import StoreError
 from pipelines.learning.observe.precedents import Precedents
 
 _LINES = re.compile(r"L(\d+)(?:-L?(\d+))?")
+_NAMED = 5  # documents of one name that are listed
 _HASH = re.compile("[0-9a-f]{64}")
 _MARKS = re.compile(r"[^\w\- ]")
 
@@ -96,3 +99,29 @@ def anchor_of(heading: str) -> str:
         'where-is-the-cache-linux'
     """
     return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")
+
+
+def place_of(name: str, uris: Sequence[str], places: Places) -> str:
+    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
+
+    Args:
+        uris: Of all documents.
+        places: What stands where in them.
+
+    Raises:
+        StoreError: No document is called so, or several are; or it has no such heading or line.
+    """
+    path, mark, anchor = name.partition("#")
+    tail = "/" + path.removeprefix("./").lstrip("/")
+    full = Path(path).resolve().as_uri() if path else ""
+    matching = [uri for uri in uris if uri in {path, full}] or [uri for uri in uris if f"/{uri}".endswith(tail)]
+    if len(matching) != 1:
+        shown = ", ".join(matching[:_NAMED])
+        count = f"{len(matching)}: {shown}; name more of its path" if matching else "none; `weft search` shows URIs"
+        raise StoreError(f"{name}: expected one document of this name, found {count}")
+    uri = matching[0] + mark + anchor
+    if not places.rows_of_uri(uri):
+        raise StoreError(
+            f"{name}: expected a heading, symbol or line (#L12) of {matching[0]}, found no {anchor!r} in it"
+        )
+    return uri

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash
+from pipelines.domain.ids import ContentHash, SessionId
+from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import Graph
 from pipelines.indexes.rows import RowSet
@@ -34,6 +35,15 @@ class PairScorer(Protocol):
 
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """How well each text answers the query, in [0, 1]; ModelUnavailableError where it fails."""
+
+
+class SessionMemories(Protocol):
+    """Keeps what sessions remember from one search to the next, whichever process answers it (LRN-15)."""
+
+    def update(self, session_id: SessionId, step: Callable[[SessionMemory], SessionMemory]) -> None:
+        """Replace a session's memory by what `step` makes of it, alone; StoreError, before it is called, where that
+        cannot be had.
+        """
 
 
 class VectorIndex(Protocol):
@@ -71,9 +81,16 @@ class TextIndex(Protocol):
     ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """Rows, int64, and scores, float64, per text, best first, ties by row. `among`: all that each may match."""
 
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in [0, 1]."""
+
 
 class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""
+
+    @property
+    def created_at(self) -> float:
+        """When it was made, seconds since the epoch."""
 
     @property
     def contents(self) -> Sequence[ContentHash]:

@@ -16,10 +16,12 @@ from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreId
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.manifest import ANSWERING, Manifest
 from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.snapshot.documents import RowFilter
@@ -38,11 +40,19 @@ class BeliefReading:
 
     Attributes:
         calibration: None while no learned version carries one.
+        built: From when on a match counts as an answer, by the generation's own questions; None where it had too few.
     """
 
     learned: LearnedVersion
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None
+    built: Answering | None = None
+
+    @property
+    def answering(self) -> Answering | None:
+        """From when on a match counts as an answer: as a night found out, or else as the generation was built."""
+        learned = None if self.calibration is None or self.calibration.match is None else self.calibration.match
+        return self.built if learned is None or learned.answering is None else learned.answering
 
 
 Describe = Callable[[LearnedVersion | None], tuple[LearnedVersion, ScoreCalibration | None]]
@@ -84,8 +94,9 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration = self._describe(base.learned)
-        own = SessionEvidence(session.overlay, base.moments)
-        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
+        overlay = in_full(session.overlay)  # allowances protect others, who do not read it
+        own = SessionEvidence(overlay, base.moments)
+        beliefs = read_beliefs(self._priors, base.evidence + overlay, now=base.at, session=own)
         return BeliefReading(learned, beliefs, calibration)
 
 
@@ -114,6 +125,7 @@ class Snapshot:
         filters: Row masks of the generation.
         calibration: None while no learned version carries one.
         sessions: What open sessions believe instead; None where there are none.
+        built: See `BeliefReading.built`.
     """
 
     generation_id: GenerationId
@@ -123,16 +135,18 @@ class Snapshot:
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None
     sessions: ListedSessions | None = None
+    built: Answering | None = None
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
         if session_id is None or self.sessions is None:
             return self._shared
-        return self.sessions.of(SessionId(session_id)) or self._shared
+        own = self.sessions.of(SessionId(session_id))
+        return self._shared if own is None else replace(own, built=self.built)
 
     @property
     def _shared(self) -> BeliefReading:
-        return BeliefReading(self.learned, self.beliefs, self.calibration)
+        return BeliefReading(self.learned, self.beliefs, self.calibration, self.built)
 
 
 class SnapshotSource(Protocol):
@@ -266,7 +280,8 @@ class CatalogSource:
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
-        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
+        built = _answering_of(generation.manifest)
+        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions, built)
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():
@@ -301,3 +316,12 @@ class CatalogSource:
                 cached = (version, None)
             self._calibration = cached
         return cached[1]
+
+
+def _answering_of(manifest: Manifest) -> Answering | None:
+    stated = manifest.facts.get(ANSWERING)
+    try:
+        return None if stated is None else Answering(**stated)
+    except TypeError as error:
+        log.warning("%s: no threshold of answers: %s; index again", manifest.id, error)
+        return None

@@ -36,7 +36,7 @@ def attribute(response: Response, contents: Contents, options: CommonOptions) ->
         text = sys.stdin.read() if from_stdin else response.read_text(encoding="utf-8", errors="replace")
     catalog = Catalog(require_store(settings))
     with closing(catalog.open_live()) as generation:
-        texts = texts_in(generation, [ContentHash(each) for each in contents])
+        texts = texts_in(generation.chunks, [ContentHash(each) for each in contents])
     attributor = Attributor.load(rules, pinned(settings.embedding, catalog.precisions()))
     attribution = attributor.attribution(texts, text)
     if attributor.unknown:

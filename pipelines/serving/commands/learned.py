@@ -26,7 +26,7 @@ from pipelines.retrieval.answer.trace import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import login, print_rows, stamp, visible
+from pipelines.serving.console.terminal import login, print_rows, stamp, stdout, visible
 from pipelines.settings import Settings
 
 
@@ -109,19 +109,22 @@ def diff(
     options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
-    """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
+    """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
     catalog, settings = _opened(options)
     old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
+    changes = moves(old, new, level=settings.priors.interval.level)
+    if not as_json:
+        stdout.print(_beyond_chance(changes))
     print_rows(
-        moves(old, new),
+        changes,
         as_json=as_json,
         document=_move_as_json,
-        columns=_columns("family", "scope", "parameter", before, after, "change", "surprise"),
+        columns=_columns("family", "scope", "parameter", before, after, "change", "sure"),
         texts=lambda move: (
             *move.key,
             *(number(None if each is None else each.mean) for each in (move.before, move.after)),
             number(move.change, sign=True),
-            f"{move.surprise:.2f}",
+            f"{move.certainty:.0%}",
         ),
     )
 
@@ -234,9 +237,15 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     return read_beliefs(priors, evidence, now=now), evidence
 
 
+_HASH = 64  # digits of a content's
+
+
 def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
-    """Where contents stand and how they begin; of those that the live generation does not hold, the hash or the URI."""
-    names = {each: str(each) if "/" in each else each[:12] for each in hashes}
+    """Where contents stand and how they begin; of those that the live generation does not hold, the hash.
+
+    What people named by a URI is called by it.
+    """
+    names = {each: each[:12] if len(each) == _HASH else str(each) for each in hashes}
     if generation is not None:
         rows = [row for content_hash in hashes if (row := generation.chunks.row_of(content_hash)) is not None]
         for content in generation.chunks.contents(rows):
@@ -246,13 +255,24 @@ def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list
     return [names[content_hash] for content_hash in hashes]
 
 
+def _beyond_chance(changes: Sequence[BeliefChange]) -> str:
+    """How many changes are more than chance makes, in a sentence."""
+    sure = sum(change.beyond_chance for change in changes)
+    if not changes:
+        return "nothing is believed differently"
+    if not sure:
+        return f"nothing moved beyond chance; {len(changes)} beliefs moved within it, the surest first"
+    return f"{sure} of {len(changes)} changes are beyond chance, the surest first"
+
+
 def _move_as_json(move: BeliefChange) -> dict[str, Any]:
     return {
         **dict(zip(("family", "scope", "parameter"), move.key, strict=True)),
         "before": move.before and move.before.mean,
         "after": move.after and move.after.mean,
         "change": move.change,
-        "surprise": move.surprise,
+        "certainty": move.certainty,
+        "beyond_chance": move.beyond_chance,
     }
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.beliefs import Beliefs
@@ -23,6 +26,8 @@ _SENTENCES, _LISTED = 8, 12  # shown at most
 _SEEN = 2.0  # of a bar, below which nobody would see a dot leave its tick
 _OBSERVED = 1.0  # below it there is nothing to tell in a sentence
 _OF_SEVERAL_UNITS = frozenset({"size", "quality", "trust", "threshold"})
+_EVEN = 0.5  # between right and wrong
+_OLDEST_HOURS, _POINTS, _HEIGHT = 26_280.0, 41, 40.0  # of a curve of decay: three years
 _FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 _FOR_FEW = frozenset({"intent"})
 
@@ -82,6 +87,14 @@ class Listed(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
+class DecayCurve(NamedTuple):
+    """How much of a domain still holds by age, as points of a line 100 wide and 40 high, one for each age shown."""
+
+    domain: str
+    was: str
+    now: str
+
+
 @dataclass(frozen=True, slots=True)
 class LearnedPage:
     """All that the page shows.
@@ -89,7 +102,8 @@ class LearnedPage:
     Attributes:
         title: Of what, and made when.
         level: Of the intervals.
-        moves: What changed, a sentence each, the most surprising first.
+        moves: What changed, a sentence each, the surest first.
+        curves: Of domains that something was said about.
     """
 
     title: str
@@ -97,6 +111,7 @@ class LearnedPage:
     moves: Sequence[str]
     groups: Sequence[BeliefGroup]
     lists: Sequence[Listed]
+    curves: Sequence[DecayCurve]
 
     def html(self) -> str:
         """The page; whatever texts of the store hold is shown as text."""
@@ -117,8 +132,9 @@ def page_of(
     old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
     sentences = [
         f"{_title(move.after.family, move.after.scope)}: {move.after.parameter} {number(move.before.mean)} → "
-        f"{number(move.after.mean)}, after {number(move.after.observations)} observations."
-        for move in moves(old, new)
+        f"{number(move.after.mean)}, after {number(move.after.observations)} observations"
+        f"{'' if move.beyond_chance else '; chance may have done that'}."
+        for move in moves(old, new, level=priors.interval.level)
         if move.before is not None and move.after is not None and move.change and move.after.observations >= _OBSERVED
     ]
     former = {reading.key: reading for reading in old}
@@ -127,8 +143,9 @@ def page_of(
         _group(family, scope, [(reading, former.get(reading.key)) for reading in readings])
         for (family, scope), readings in groupby(observed, key=lambda reading: (reading.family, reading.scope))
     ]
-    lists = [*_contents(after, hashes, names), _triggers(after, names)]
-    return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists)
+    lists = [_questions(after, names), *_contents(after, hashes, names), _triggers(after, names)]
+    curves = [_decay(domain, before, after) for domain in Domain if after.reported.decay(domain).observations > 0.0]
+    return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists, curves)
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -164,6 +181,37 @@ def _weights(beliefs: Beliefs, scope: Scope, now: Beliefs) -> list[Reading]:
 
 def _words(signal: Signal) -> str:
     return signal.value.replace("_", " ")
+
+
+def _questions(beliefs: Beliefs, names: NameOf) -> Listed:
+    """What people called right and wrong, by question."""
+    precedents, people = beliefs.precedents, defaultdict[tuple[str, str], list[set[int]]](lambda: [set(), set()])
+    words = precedents.words.take(precedents.words.spoken)
+    for content, question, principal, good in zip(
+        words.content.tolist(), words.question.tolist(), words.principal.tolist(), words.good.tolist(), strict=True
+    ):
+        people[precedents.questions[question], precedents.contents[content]][good < _EVEN].add(principal)
+    order = sorted(people, key=lambda pair: (-len(people[pair][0] | people[pair][1]), pair))[:_LISTED]
+    named = zip(order, names([ContentHash(content) for _, content in order]), strict=True)
+    rows = [
+        (precedents.texts.get(pair[0], "(private)"), str(len(people[pair][0])), str(len(people[pair][1])), name)
+        for pair, name in named
+    ]
+    about = "People who called a content right or wrong for a question: it is found by that question and near ones."
+    return Listed("What people said", about, ("question", "right", "wrong", "content"), rows)
+
+
+def _decay(domain: Domain, before: Beliefs, after: Beliefs) -> DecayCurve:
+    """Freshness by age, from an hour to three years, on a logarithmic scale."""
+    ages = np.logspace(0.0, math.log10(_OLDEST_HOURS), _POINTS)
+    was, now = (
+        " ".join(
+            f"{_FULL * place / (_POINTS - 1):.1f},{_HEIGHT * (1.0 - fresh):.1f}"
+            for place, fresh in enumerate(beliefs.freshness_many(domain, ages).tolist())
+        )
+        for beliefs in (before, after)
+    )
+    return DecayCurve(domain.value, was, now)
 
 
 def _contents(beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf) -> tuple[Listed, Listed]:

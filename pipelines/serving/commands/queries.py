@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import Counter
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +25,14 @@ from pipelines.settings import Settings
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
 
 _TEXT = 60  # characters of a query in the list
+_LOOKED_AT = 10_000  # of the newest, where only some are listed
+
+
+class QueryOrder(StrEnum):
+    """What comes first in a list of queries."""
+
+    NEWEST = "newest"
+    PROBABILITY = "probability"
 
 
 @queries.command("list")
@@ -31,19 +41,36 @@ def list_queries(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
     days: Annotated[float, typer.Option("--days", min=0.0, help="Asked within so many days.")] = 7.0,
     *,
+    gap: Annotated[bool, typer.Option("--gap", help="Only those that nothing answered.")] = False,
+    blamed: Annotated[bool, typer.Option("--blamed", help="Only those with a result that was called wrong.")] = False,
+    sort: Annotated[QueryOrder, typer.Option("--sort", help="What comes first.")] = QueryOrder.NEWEST,
     options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Logged queries, newest first."""
+    """Logged queries: the newest, or those that went wrong."""
     settings = options.settings()
     since = system_clock() - days * SECONDS_PER_DAY
+    most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
+    logged = [
+        query
+        for query in read_queries(require_store(settings), settings.query_log, limit=most, since=since)
+        if (not gap or query.facts["gap"]) and (not blamed or any(each.value < 0.0 for each in query.outcomes))
+    ]
+    if sort is QueryOrder.PROBABILITY:
+        logged.sort(key=_probability)
     print_rows(
-        read_queries(require_store(settings), settings.query_log, limit=limit, since=since),
+        logged[:limit],
         as_json=as_json,
         document=brief,
         columns=("query id", "asked", "text", "results", "channels", "ms", "outcomes"),
         texts=_texts,
     )
+
+
+def _probability(query: LoggedQuery) -> float:
+    """P(good) of its best result, what is not known last."""
+    probabilities = [each.facts["probability"] for each in query.results if each.facts["probability"] is not None]
+    return max(probabilities, default=math.inf)
 
 
 def _texts(query: LoggedQuery) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.feedback.run.partitions import states_in
+from pipelines.feedback.settings import WITHOUT_KEY
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import cells, print_lines, stamp, tell
 from pipelines.settings import Settings
@@ -48,6 +49,7 @@ def facts_of(root: Path, settings: Settings) -> dict[str, Any]:
         "partitions": len(reports),
         **{f"events_{name}": sum(getattr(report, name) for report in reports) for name in _EVENTS},
         "open_sessions": sum(report.open_sessions for report in reports),
+        "authenticity": WITHOUT_KEY if settings.feedback.key is None else "impressions are signed, feedback has tokens",
     }
 
 

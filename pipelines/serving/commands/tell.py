@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import ANONYMOUS, Query
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.retrieval.snapshot.places import Places
+from pipelines.retrieval.snapshot.places import Places, place_of
 from pipelines.serving.console.options import Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import login
-
-_NAMED = 5  # documents of one name that are listed
 
 
 @store_command
@@ -56,29 +51,3 @@ def tell(
             fact = {"question": question, "uri": uri, "right": is_right, "event_id": event_id}
             sys.stdout.write(json.dumps(fact) + "\n")
         producer.flush()
-
-
-def place_of(name: str, uris: Sequence[str], places: Places) -> str:
-    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
-
-    Args:
-        uris: Of all documents.
-        places: What stands where in them.
-
-    Raises:
-        StoreError: No document is called so, or several are; or it has no such heading or line.
-    """
-    path, mark, anchor = name.partition("#")
-    tail = "/" + path.removeprefix("./").lstrip("/")
-    full = Path(path).resolve().as_uri() if path else ""
-    matching = [uri for uri in uris if uri in {path, full}] or [uri for uri in uris if f"/{uri}".endswith(tail)]
-    if len(matching) != 1:
-        shown = ", ".join(matching[:_NAMED])
-        count = f"{len(matching)}: {shown}; name more of its path" if matching else "none; `weft search` shows URIs"
-        raise StoreError(f"{name}: expected one document of this name, found {count}")
-    uri = matching[0] + mark + anchor
-    if not places.rows_of_uri(uri):
-        raise StoreError(
-            f"{name}: expected a heading, symbol or line (#L12) of {matching[0]}, found no {anchor!r} in it"
-        )
-    return uri

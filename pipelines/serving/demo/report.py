@@ -95,6 +95,14 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         )
 
 
+def again(right: Mapping[str, float], questions: int) -> None:
+    """How often the right answer is first for questions that users asked before."""
+    table = titled(f"{questions} questions that users ask", "", "right answer first")
+    for name, share in right.items():
+        table.add_row(name, f"{share:.2f}")
+    tell(table)
+
+
 def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
     """Say what to do next, and where the page of what was learned lies."""
     store, shown = plain(shlex.quote(str(root))), plain(str(page))

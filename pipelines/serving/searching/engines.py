@@ -15,7 +15,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads
@@ -78,11 +78,13 @@ def searching(
     *,
     clock: Clock = system_clock,
     openings: Openings | None = None,
+    memories: SessionMemories | None = None,
 ) -> Iterator[Searcher]:
     """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
 
     Args:
         openings: What others opened of the same generation.
+        memories: What sessions remember; None where that is the caller's to carry.
     """
     encoder, *further = engines.encoders
     rules = settings.retrieval
@@ -90,7 +92,15 @@ def searching(
     with (
         linear_algebra_threads(rules.product_threads),
         Searcher(
-            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
+            source,
+            encoder,
+            rules,
+            clock=clock,
+            further=further,
+            pairs=engines.pairs,
+            openings=openings,
+            memories=memories,
+            key=settings.feedback.key,
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.
@@ -129,14 +139,15 @@ def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Searcher]:
-    """A searcher over what is live in the store.
+    """A searcher over what is live in the store, which keeps there what sessions remember.
 
     Raises:
         NothingPublishedError: No generation is live.
     """
     require_published(settings)
-    engines = load_engines(settings)
-    with searching(settings, engines, source_of(settings, arithmetic=engines.arithmetic)) as searcher:
+    engines, memories = load_engines(settings), Catalog(Path(settings.storage.root)).memories
+    source = source_of(settings, arithmetic=engines.arithmetic)
+    with searching(settings, engines, source, memories=memories) as searcher:
         yield searcher
 
 

@@ -12,7 +12,7 @@ from pipelines.evaluation.replay.remembering import RememberingEncoder, remember
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import Pin
-from pipelines.serving.searching.engines import Engines, load_engines, source_of
+from pipelines.serving.searching.engines import Engines, LoadEngines, load_engines, source_of
 from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 
@@ -33,17 +33,18 @@ class StoreReplay:
     and Lucene are asked once for what is the same under all.
     """
 
-    def __init__(self, settings: Settings, *, times: int, engines: Engines | None = None) -> None:
+    def __init__(self, settings: Settings, *, times: int, load: LoadEngines | None = None) -> None:
         """Start nothing yet.
 
         Args:
             settings: Those that say what processes are started, whatever is asked under which.
             times: How often so many queries will be asked as the first time; 0 starts no processes.
-            engines: Those of this process, where they are loaded already.
+            load: Loads other engines than those that remember.
         """
         self._settings = settings
         self._times = times
-        self._views = OpenViews(remembering_engines if engines is None else lambda _: engines)
+        self._load = load or remembering_engines
+        self._views = OpenViews(self._load)
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
 
@@ -73,7 +74,7 @@ class StoreReplay:
         if self._pool is None and processes > 1:
             from pipelines.serving.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
 
-            self._pool = SearcherPool(self._settings, processes=processes, load=remembering_engines)
+            self._pool = SearcherPool(self._settings, processes=processes, load=self._load)
         return self._pool
 
     def close(self) -> None:

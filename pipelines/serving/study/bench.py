@@ -64,7 +64,7 @@ class Bench:
         self.encoders = engines.encoders
         self.document_id = document_id(dataset)
         self._now = system_clock()
-        self._replay = StoreReplay(settings, times=0, engines=engines)
+        self._replay = StoreReplay(settings, times=0, load=lambda _: engines)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""

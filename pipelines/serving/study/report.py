@@ -15,6 +15,7 @@ from pipelines.evaluation.simulation.study import StudyRow, Values
 from pipelines.learning.evidence import Evidence
 from pipelines.serving.console.terminal import plain
 from pipelines.serving.reports.figures import titled
+from pipelines.serving.study.again import Outcome
 
 CONVEX = "best fixed convex"
 
@@ -52,6 +53,16 @@ def table(title: str, study: Studied) -> Table:
             *([_deals(each.deals)] if dealt else []),
             "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
             "" if each.weights is None else _weights(each.weights),
+        )
+    return shown
+
+
+def outcomes(title: str, again: Sequence[Outcome]) -> Table:
+    """What came of asking again, for people."""
+    shown = titled(title, "", "share", "questions", "goal", "")
+    for each in again:
+        shown.add_row(
+            each.name, f"{each.value:.3f}", str(each.count), each.goal, "" if each.met else "[yellow]not met[/]"
         )
     return shown
 

@@ -98,11 +98,15 @@ def run(
 def scaled_to_days(settings: Settings, sessions: int) -> Settings:
     """The settings for sessions that take minutes and stand for days, of `SESSIONS_A_DAY` each.
 
-    As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
+    As much counts as of so many days, and everybody has a history. Beliefs change when searches are told to look, and
+    not in between: repeatable.
     """
     days = sessions / SESSIONS_A_DAY
     retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
-    return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
+    limits = settings.feedback.limits.model_copy(update={"newcomers": settings.feedback.limits.principals})
+    feedback = settings.feedback.model_copy(update={"limits": limits})
+    values = {"retrieval": retrieval, "feedback": feedback, "priors": of_days(settings.priors, days)}
+    return settings.model_copy(update=values)
 
 
 def _named(sessions: int) -> str:

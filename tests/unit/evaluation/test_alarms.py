@@ -179,6 +179,20 @@ def test_a_lost_channel_is_named() -> None:
     assert "dense 100 times" in rung("channel_collapse", [one_channel(n) for n in range(N)]).says
 
 
+def test_a_channel_that_only_ranks_hides_no_collapse() -> None:
+    """EVA-2, EVA-11: whoever ranks what one channel found is no second channel, here and for triggers."""
+
+    def ranked_too(number: int) -> LoggedQuery:
+        return a_logged(number, [a_result(f"x{number}", channels={"lexical": 1, "degree": 1})])
+
+    def triggered(number: int) -> LoggedQuery:
+        results = [a_result("wanted"), a_result(f"x{number}", rank=2, channels={"triggers": 1, "degree": 1})]
+        return a_logged(number, results, outcomes=[an_outcome("wanted")])
+
+    assert rung("channel_collapse", [ranked_too(n) for n in range(N)]).ringing
+    assert rung("trigger_pollution", [triggered(n) for n in range(N)]).ringing
+
+
 def test_what_rings_comes_first_and_an_empty_log_rings_nothing() -> None:
     """EVA-11."""
     found = alarms(watched([one_channel(n) for n in range(N)]), RULES)

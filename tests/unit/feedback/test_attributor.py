@@ -77,4 +77,4 @@ def test_texts_come_from_the_live_generation_by_hash() -> None:
     held = {content_hash(text): text for text in ("take the lock first", "the disk is full")}
     assert generation.contents == sorted(held)
     unknown = content_hash("never indexed")
-    assert texts_in(generation, [*held, unknown]) == {**held, unknown: None}  # type: ignore[arg-type]
+    assert texts_in(generation.chunks, [*held, unknown]) == {**held, unknown: None}  # type: ignore[arg-type]

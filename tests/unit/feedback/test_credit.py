@@ -146,7 +146,7 @@ def test_uses_are_counted_beside_outcomes() -> None:
 
 @pytest.mark.parametrize(
     "feedback",
-    [explicit(1.0, 9), selection(9), retrieval(1, 9), inclusion(9), reference(9)],
+    [explicit(1.0, 9), selection(9), inclusion(9), reference(9)],
     ids=lambda f: type(f).__name__,
 )
 def test_feedback_about_what_was_not_shown_is_refused(feedback: Feedback) -> None:

@@ -14,7 +14,7 @@ from pipelines.feedback.store.rows import define_row_hash, protect
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.feedback.store.tables import write_republished
 from pipelines.learning.evidence import Evidence
-from tests.support.feedback_events import RULES
+from tests.support.feedback_events import RULES, rules
 from tests.support.session_store import Partition, alone, judged, phase
 
 
@@ -51,6 +51,29 @@ def _without_parts(file: Path) -> None:
         connection.commit()
 
 
+def _without_kinds(file: Path) -> None:
+    """Bring allowances and what sessions draw on them back to one for everything."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        define_row_hash(connection)
+        for table, key in (("allowances", "day, principal"), ("draws", "principal, day, first, part")):
+            columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "allowance"]
+            names = ", ".join(columns)
+            for (index,) in connection.execute(
+                "select name from sqlite_schema where type = 'index' and tbl_name = ? and sql is not null", (table,)
+            ).fetchall():
+                connection.execute(f"drop index {index}")
+            connection.execute(f"alter table {table} rename to later")
+            connection.execute(f"create table {table} ({names}, primary key ({key})) without rowid")
+            connection.execute(f"insert into {table} select {names} from later")
+            connection.execute("drop table later")
+            connection.execute("delete from sums where name = ?", (table,))
+            connection.execute("delete from checks where name = ?", (table,))
+        connection.execute("create index draws_of_session on draws (session, part)")
+        connection.execute("create index draws_counted on draws (principal, day, first, part) where counted = 1")
+        protect(connection)
+        connection.commit()
+
+
 def _without_questions(evidence: Evidence) -> Evidence:
     return Evidence(evidence.counts, {key._replace(question=""): micro for key, micro in evidence.usage.items()})
 
@@ -73,6 +96,24 @@ def test_uses_kept_before_questions_were_told_apart_are_taken_over(tmp_path: Pat
     partition.state.close()
     partition.open()
     assert len(partition.shared.usage) == 2
+
+
+def test_allowances_kept_before_each_report_had_its_own_are_taken_over(tmp_path: Path) -> None:
+    """ARC-3, LRN-20: what was drawn was drawn for weights, and sessions come out as they went in."""
+    tight = rules(limits__principal_daily=1.0, limits__session_part=0.5)
+    found, left = [], [*judged("loose"), phase("start", "later"), *judged("later", query="q2")]
+    for name, earlier in (("earlier", True), ("now", False)):
+        partition = Partition(tmp_path / name, tight)
+        partition.feed([phase("start"), *judged(query="q1"), phase("complete"), *judged("loose", query="q0")])
+        partition.state.close()
+        if earlier:
+            _without_kinds(partition.state.folder / STATE_FILE)
+        partition.open()
+        partition.feed([*left, phase("complete", "later")])
+        merged = partition.shared
+        partition.feed([phase("unlearn")])
+        found.append((merged, partition.shared, partition.overlay("later", SETTLED)))
+    assert found[0] == found[1]
 
 
 def test_sessions_merged_before_parts_were_kept_come_out_as_they_went_in(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ _SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": WeightMethod.L
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
 """Weights that say of each signal what is believed of it, whatever the others do."""
 SCOPE = Scope(Domain.CODE, "m", "a")
-ROOM = rules(limits__principal_daily=20.0)
-"""Everybody may say all that they say here."""
+ROOM = rules(limits__principal_daily=20.0, limits__newcomers=100)
+"""Everybody may say all that they say here, the first day, too."""
 
 
 @pytest.fixture
@@ -91,6 +91,24 @@ def test_a_session_hears_its_own_evidence_more_than_all_do_after_the_merge(parti
     vector = Signal.VECTOR
     assert own[vector].mean > merged[vector].mean > before[vector].mean
     assert weights(partition, "other") == before  # its fork is from before the merge
+
+
+def test_a_session_reads_all_that_it_said_itself(tmp_path: Path) -> None:
+    """LRN-20, LRN-14: allowances protect others, and nobody else reads it; once merged, they do."""
+    found = []
+    for name, settings in (("tight", rules(limits__principal_daily=2.0, limits__session_part=1.0)), ("room", ROOM)):
+        partition = Partition(tmp_path / name, settings)
+        partition.feed([event for who in ("one", "two", "three") for event in said(who, vector=0.6, answers=1)])
+        started(partition, "mine")
+        partition.feed(said("mine", vector=0.98, answers=8))
+        partition.publish()
+        own = weights(partition, "mine")
+        partition.feed([phase("complete", "mine", principal="mine")])
+        partition.publish()
+        found.append((own, weights(partition)))
+    (own, merged), (own_with_room, merged_with_room) = found
+    assert own == own_with_room
+    assert merged != merged_with_room
 
 
 def test_sessions_that_differed_much_let_the_next_one_hear_itself(tmp_path: Path) -> None:

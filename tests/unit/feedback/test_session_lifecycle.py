@@ -94,13 +94,44 @@ def test_suspending_and_resuming_change_nothing_it_has_learned(partition: Partit
 @pytest.mark.parametrize("cuts", [True, False], ids=["a batch each", "one batch"])
 @pytest.mark.parametrize("silence_ms", [IDLE_MS, IDLE_MS + 1])
 def test_a_session_expires_by_the_clock_of_its_partition(tmp_path: Path, silence_ms: int, cuts: bool) -> None:
-    """LRN-15: silent for longer than it may be; whether it is told by its next event or by a stranger's."""
-    partition = Partition(tmp_path, LEAPS)
+    """LRN-15: silent for longer than it may be; whether it is told by its next event or by a stranger's.
+
+    What it learned is everybody's either way, and the record that it is merged at does not depend on batches.
+    """
+    partition = Partition(tmp_path / "store", LEAPS)
     later = NOON + silence_ms
-    partition.feed([phase("start"), *judged(), *judged("stranger", ts=later), phase("complete", ts=later)], cuts=cuts)
-    expired = silence_ms > IDLE_MS
-    assert partition.state.read(session_in, "s1").phase is (Phase.EXPIRED if expired else Phase.COMPLETED)
-    assert partition.report.dropped == 2 * int(expired)
+    stranger = judged("stranger", ts=later)
+    partition.feed([phase("start"), *judged(), *stranger, phase("complete", ts=later)], cuts=cuts)
+    life = partition.state.read(session_in, "s1")
+    assert (life.phase, life.merged) == ((Phase.EXPIRED, 3) if silence_ms > IDLE_MS else (Phase.COMPLETED, 5))
+    assert partition.shared == alone(tmp_path / "alone", [*judged(), *stranger])
+    assert (partition.report.dropped, partition.report.version) == (0, 1)
+
+
+@pytest.mark.parametrize("cuts", [True, False], ids=["a batch each", "one batch"])
+def test_what_an_expired_session_said_stays_its_own_to_take_back(tmp_path: Path, cuts: bool) -> None:
+    """LRN-15, LRN-17, CON-1: merged like one that completed, what it says afterwards too, and unlearned like one."""
+    partition = Partition(tmp_path / "store", LEAPS)
+    later = {"ts": NOON + IDLE_MS + 1}
+    stranger = judged("stranger", **later)
+    partition.feed([phase("start"), *judged(), *stranger, *judged(query="q2", rank=2, **later)], cuts=cuts)
+    said = [*judged(), *judged(query="q2", rank=2, **later)]
+    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "said", said)
+    assert partition.shared == alone(tmp_path / "both", [*stranger, *said])
+    partition.feed([phase("unlearn", **later)])
+    assert partition.shared == alone(tmp_path / "stranger", stranger)
+    again = judged(query="q3", **later)
+    partition.feed([phase("start", event_id="again", **later), *again], cuts=cuts)
+    assert partition.overlay("s1") == alone(tmp_path / "again", again)
+
+
+@pytest.mark.parametrize("cuts", [True, False], ids=["a batch each", "one batch"])
+def test_abandoning_drops_what_silence_would_merge(tmp_path: Path, cuts: bool) -> None:
+    """LRN-15: only `abandon` drops."""
+    partition = Partition(tmp_path, LEAPS)
+    stranger = phase("start", "stranger", ts=NOON + SUSPENDED_MS)
+    partition.feed([phase("start"), *judged(), phase("abandon"), stranger], cuts=cuts)
+    assert (partition.shared.is_empty, partition.report.dropped) == (True, 2)
 
 
 @pytest.mark.parametrize("silence_ms", [IDLE_MS + 1, SUSPENDED_MS, SUSPENDED_MS + 1])
@@ -150,13 +181,13 @@ def test_a_session_that_nobody_started_has_nothing_to_unlearn(partition: Partiti
 
 
 def test_forgotten_sessions_leave_the_store(tmp_path: Path) -> None:
-    """LRN-17: so many records are kept; an open session that old drops what it held, a settled one stays settled."""
+    """LRN-17, LRN-15: so many records are kept; an open session that old is merged, a settled one stays settled."""
     partition = Partition(tmp_path / "store", rules(limits__session_records=4))
     partition.feed([phase("start", "open"), *judged("open"), phase("start", "b"), *judged("b"), phase("complete", "b")])
     partition.feed([phase("suspend", "filling", event_id=f"filling {n}") for n in range(5)])
     assert partition.state.read(sessions_in) == []
-    assert partition.shared == alone(tmp_path / "alone", judged("b"))
-    assert partition.report.dropped == 2
+    assert partition.shared == alone(tmp_path / "alone", [*judged("open"), *judged("b")])
+    assert (partition.report.dropped, partition.report.version) == (0, 2)
 
 
 def test_what_stands_beside_leaves_no_clicks_and_triggers_and_moves_up_with_them(tmp_path: Path) -> None:

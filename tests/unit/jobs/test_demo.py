@@ -19,6 +19,7 @@ from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
 from pipelines.serving.demo.corpus import make_room, prepare, split
+from pipelines.serving.study.run import scaled_to_days
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher
@@ -111,7 +112,7 @@ def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None
 
 
 def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
-    """EVA-6, LRN-3: each question is asked by a user of its own, so that no allowance is used up within minutes."""
+    """EVA-6, LRN-3: each question is asked by a user of its own, with a history of its own: no allowance is used up."""
     lessons = [
         replace(a_question(f"red apple {number}"), content_hash=content_hash("red apple")) for number in range(60)
     ]
@@ -128,7 +129,8 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
         )
     assert len(counts_at_refresh) == len(refreshes([len(lessons)])) > 1
     assert counts_at_refresh[-1] == len(published.values)
-    counts = learned(tmp_path / "store", published.values).counts
+    rules = scaled_to_days(SETTINGS, len(lessons)).feedback
+    counts = learned(tmp_path / "store", published.values, rules).counts
     mass_of_feedback = sum(mass for key, mass in counts.items() if key.parameter == "relevance")
     assert mass_of_feedback > SETTINGS.feedback.limits.principal_daily * MICRO
     assert not [key for key in counts if key.parameter.startswith(SURPLUS)]

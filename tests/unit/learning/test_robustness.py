@@ -13,7 +13,8 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.learning.pooling.gathering import SIGNALS, DailyMasses, gathered, trusted_shares
+from pipelines.learning.pooling.daily import DailyMasses, trusted_shares
+from pipelines.learning.pooling.gathering import SIGNALS, gathered
 from pipelines.learning.recency import Discount, capped_share
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
@@ -50,7 +51,7 @@ def daily(*days: tuple[float, float]) -> DailyMasses:
 
 def test_a_day_counts_up_to_its_cap() -> None:
     """LRN-3: a thousand identical events of one source count as the cap."""
-    shares = trusted_shares(daily((5 * BOUNDS.daily_cap, 0.0), (20.0, 0.0)), BOUNDS)
+    shares = trusted_shares(daily((5 * BOUNDS.daily_cap, 0.0), (20.0, 0.0)), BOUNDS, daily_cap=BOUNDS.daily_cap)
     assert shares.tolist() == [0.2, 1.0]
     cap, flood = (
         read_beliefs(PRIORS, linked(1.0, times * BOUNDS.daily_cap, agent="one"), now=NOW) for times in (1, 50)
@@ -76,18 +77,18 @@ def test_a_flood_spread_over_days_counts_up_to_the_effective_cap() -> None:
 def test_a_day_out_of_character_counts_less_and_is_not_lost() -> None:
     """LRN-3: |z| > 3 against all other days: it counts 3/|z|; the evidence keeps its whole mass."""
     usual = [(70.0, 30.0)] * 5
-    shares = trusted_shares(daily(*usual, (5.0, 95.0)), BOUNDS)
+    shares = trusted_shares(daily(*usual, (5.0, 95.0)), BOUNDS, daily_cap=BOUNDS.daily_cap)
     assert shares[:5].tolist() == [1.0] * 5
     believed = 351.0 / 502.0
     deviation = math.sqrt(believed * (1.0 - believed) * (1 / 100 + 1 / 502))
     assert shares[5] == pytest.approx(3.0 * deviation / (believed - 0.05))
-    assert trusted_shares(daily(*usual, (64.0, 36.0)), BOUNDS).tolist() == [1.0] * 6
+    assert trusted_shares(daily(*usual, (64.0, 36.0)), BOUNDS, daily_cap=BOUNDS.daily_cap).tolist() == [1.0] * 6
 
 
 def test_nothing_is_out_of_character_before_there_is_any() -> None:
     """LRN-3: with enough evidence behind it."""
-    assert trusted_shares(daily((0.0, 20.0), (10.0, 2.0)), BOUNDS).tolist() == [1.0, 1.0]
-    assert trusted_shares(daily(), BOUNDS).tolist() == []
+    assert trusted_shares(daily((0.0, 20.0), (10.0, 2.0)), BOUNDS, daily_cap=BOUNDS.daily_cap).tolist() == [1.0, 1.0]
+    assert trusted_shares(daily(), BOUNDS, daily_cap=BOUNDS.daily_cap).tolist() == []
 
 
 def test_bounds_hold_on_read_alone() -> None:

@@ -26,35 +26,38 @@ def terms(found: LearnedTriggers, *asked: str) -> list[str]:
 
 def test_a_trigger_leads_to_its_content_until_it_goes_stale() -> None:
     """RET-17: 30 days unless reinforced."""
-    once = said("flush", day=TODAY - PRIOR.lasts_days)
+    once = said("flush", day=TODAY - PRIOR.lasts_days) + said("flush", day=TODAY - PRIOR.lasts_days, principal="q")
     assert terms(read(once), "flush", "disk") == ["flush"]
     assert terms(read(once, TODAY + 1), "flush") == []
     assert terms(read(once + said("flush", day=TODAY), TODAY + 1), "flush") == ["flush"]
 
 
 def test_at_most_eight_of_one_content_are_kept_the_strongest() -> None:
-    """RET-17."""
+    """RET-17: what is in force before what is on trial."""
     many = said(*(f"term{number}" for number in range(9)))
     strong = said("term8", principal="q")
-    found = read(many + strong)
+    found = read(many + strong, least=1.0, trial_days=3)
     assert found.count == 8
     assert terms(found, "term8", "term7") == ["term8"]
+    young = Evidence.sum(said("young", day=TODAY, principal=name) for name in "pqr")
+    assert terms(read(many + young, least=1.0, trial_days=3), "young") == []
 
 
-def test_one_principal_counts_once() -> None:
-    """RET-17, FBK-11: who says it every day has said it once."""
-    often = Evidence.sum(said("flush", day=TODAY - back) for back in range(5))
-    assert [trigger.strength for trigger in read(often).of(["flush"])] == [1.0]
-    assert [trigger.strength for trigger in read(often + said("flush", principal="q")).of(["flush"])] == [2.0]
-    assert terms(read(often, least=2.0), "flush") == []
+def test_two_principals_must_agree() -> None:
+    """RET-17, FBK-11: who says it every day has said it once; until a second one does, it is told and no more."""
+    long_ago = TODAY - PRIOR.trial_days
+    often = Evidence.sum(said("flush", day=long_ago - back) for back in range(5))
+    (alone,) = read(often).of(["flush"])
+    assert (alone.strength, alone.on_trial) == (1.0, True)
+    (agreed,) = read(often + said("flush", day=TODAY, principal="q")).of(["flush"])
+    assert (agreed.strength, agreed.on_trial) == (2.0, False)
 
 
-def test_a_young_trigger_is_on_trial() -> None:
+def test_for_seven_days_a_trigger_is_on_trial() -> None:
     """RET-17: a shadow period, from its first selection on."""
-    young = said("flush", day=TODAY)
-    assert [trigger.on_trial for trigger in read(young).of(["flush"])] == [True]
-    assert [trigger.on_trial for trigger in read(young, TODAY + PRIOR.trial_days).of(["flush"])] == [False]
-    assert [trigger.on_trial for trigger in read(young + said("flush")).of(["flush"])] == [False]
+    young = said("flush", day=TODAY) + said("flush", day=TODAY, principal="q")
+    assert [read(young, TODAY + days).of(["flush"])[0].on_trial for days in (0, 6, 7)] == [True, True, False]
+    assert [trigger.on_trial for trigger in read(young + said("flush", day=TODAY - 7)).of(["flush"])] == [False]
 
 
 def test_what_is_unlearned_is_gone() -> None:

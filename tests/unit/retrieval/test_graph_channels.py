@@ -63,21 +63,40 @@ def test_two_hits_that_point_to_one_content_lift_it_above_the_neighbour_of_one()
     assert next(iter(energies)) == 2
 
 
-def test_degree_is_its_formula_and_capped() -> None:
-    """RET-7: log(1 + d) / log(1 + d_max), at most the cap; excluded contents have none."""
+def test_degree_is_its_formula() -> None:
+    """RET-7: log(1 + d) / log(1 + d_max); excluded contents have none."""
     edges = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (MENTIONS, 1, "x")).arrays()
     expected = np.log1p([1.6, 1.3, 0.8, 0.0]) / np.log1p(1.6)
-    assert degree_scores(edges, WEIGHTS, cap=1.0) == pytest.approx(expected)
-    assert degree_scores(edges, WEIGHTS, cap=0.15) == pytest.approx(np.minimum(expected, 0.15))
-    assert degree_scores(edges, WEIGHTS, cap=1.0, excluded=[0]) == pytest.approx(
+    assert degree_scores(edges, WEIGHTS) == pytest.approx(expected)
+    assert degree_scores(edges, WEIGHTS, excluded=[0]) == pytest.approx(
         [0.0, 1.0, math.log1p(0.8) / math.log1p(1.3), 0.0]
     )
+
+
+def test_the_cap_of_degree_bounds_what_it_adds_and_makes_no_ties() -> None:
+    """RET-7: contents are ranked by their degree as it is; the signal keeps that order, and none is above the cap."""
+    texts = [f"page {number}" for number in range(6)]
+    generation = MemoryGeneration({f"d{number}": [text] for number, text in enumerate(texts)})
+    rows = [generation.row_of(text) for text in texts]
+    chain = [(CALLS, rows[0], rows[at]) for at in range(1, 6)] + [(CALLS, rows[1], rows[at]) for at in range(2, 5)]
+    generation.graph = MemoryGraph(6, *chain)
+    degrees = np.bincount([row for _, *ends in chain for row in ends], minlength=6)
+    answer = a_searcher(generation).search(a_query("page"))
+    scored = {result.text: result.channels[Channel.DEGREE] for result in answer.results}
+    by_degree = sorted(scored, key=lambda text: scored[text].rank)
+    counted = [int(degrees[generation.row_of(text)]) for text in by_degree]
+    assert counted == sorted(counted, reverse=True)
+    assert len({hit.score for hit in scored.values()}) == len(set(counted)) > 2
+    assert max(hit.score for hit in scored.values()) == 1.0
+    cap = settings().degree.cap
+    told = {result.text: result.signals[Signal.DEGREE] for result in answer.results}
+    assert told == pytest.approx({text: cap * hit.score for text, hit in scored.items()})
 
 
 def test_degree_ranks_what_others_found_and_nothing_else() -> None:
     """RET-7: it knows no query."""
     graph = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (CALLS, 0, 3))
-    tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS, "cap": 1.0})
+    tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS})
     channel = DegreeChannel(graph.arrays(), tuned)
     first = [{Channel.DENSE: Ranked(Hits.of([(2, 0.9), (0, 0.1)])), Channel.LEXICAL: Ranked(NOTHING)}]
     (ranked,) = channel.follow([""], [None], first, 9)

@@ -6,9 +6,11 @@ import pytest
 
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.domain.ranking import Answer, Channel, Signal
+from pipelines.feedback.events.trigger_terms import trigger_terms
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.observe.triggers import LearnedTrigger, LearnedTriggers
 from pipelines.retrieval.answer.trace import answer_as_json
+from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, MemoryGraph, a_query, a_searcher
 
 TEXTS = {"a": ["pages and quotas"], "b": ["yellow bananas"], "c": ["flush order"]}
@@ -16,13 +18,17 @@ PAGES = content_hash("pages and quotas")
 
 
 def answered(
-    text: str, *triggers: LearnedTrigger, generation: MemoryGeneration | None = None, **query: object
+    text: str,
+    *triggers: LearnedTrigger,
+    generation: MemoryGeneration | None = None,
+    depth: int = 1,
+    **query: object,
 ) -> Answer:
     class Taught(EvenBeliefs):
         triggers = LearnedTriggers([])
 
     Taught.triggers = LearnedTriggers(triggers)
-    searcher = a_searcher(generation or MemoryGeneration(TEXTS), depth=1)
+    searcher = a_searcher(generation or MemoryGeneration(TEXTS), depth=depth)
     object.__setattr__(searcher.snapshot, "beliefs", Taught())
     return searcher.search(a_query(text, **query))
 
@@ -57,11 +63,31 @@ def test_a_trigger_on_trial_is_told_and_changes_nothing() -> None:
     assert answer_as_json(trial)["understanding"]["triggers_on_trial"] == {PAGES: "[learned:]disk"}
 
 
-def test_names_that_the_generation_knows_trigger_nothing() -> None:
-    """RET-17: what was learned never comes from the vocabulary of the domain."""
-    generation = MemoryGeneration(TEXTS)
-    generation.graph = MemoryGraph(3, (EdgeKind.MENTIONS, 0, "Disk"))
-    assert triggered(answered("disk flush", learned("disk"), generation=generation)) == {}
+def test_words_that_stand_in_much_of_the_corpus_trigger_nothing() -> None:
+    """RET-17: the domain's vocabulary; a name that few contents bear is none of it, though the graph knows it."""
+    texts = {f"d{number}": [f"disk number {number}"] for number in range(4)} | {
+        f"o{at}": [f"o{at}"] for at in range(36)
+    }
+    generation = MemoryGeneration({**TEXTS, **texts, "q": ["quota named once"]})
+    generation.graph = MemoryGraph(44, (EdgeKind.MENTIONS, 0, "quota"), (EdgeKind.MENTIONS, 0, "disk"))
+    assert len(generation.contents) == 44
+    triggers = [learned(term) for term in ("disk", "quota", "full")]
+    assert triggered(answered("disk quota full", *triggers, generation=generation)) == pytest.approx({"a": 3 / 3})
+    common = MemoryGeneration({**TEXTS, **texts, "x": ["one more disk"]})
+    assert triggered(answered("disk quota full", *triggers, generation=common)) == pytest.approx({"a": 2 / 3})
+
+
+def test_words_that_a_query_was_expanded_by_trigger_nothing_and_teach_nothing() -> None:
+    """RET-3, RET-17: triggers are matched with the query's own words, and these alone go with a selection."""
+    sweet = {f"s{number}": [f"apple cinnamon {name}"] for number, name in enumerate(("pie", "tart", "jam"))}
+    others = {f"o{number}": [f"stone {number}"] for number in range(30)}
+    generation = MemoryGeneration({**TEXTS, **sweet, **others})
+    answer = answered("which apple ? which tart ?", learned("cinnamon"), generation=generation, depth=9)
+    assert answer.understanding is not None
+    assert any("cinnamon" in variant.text for variant in answer.understanding.variants)
+    assert triggered(answer) == {}
+    taught = trigger_terms(answer.query.text, load_settings(environment={}).feedback.triggers)
+    assert taught == ("apple", "tart")
 
 
 def test_a_content_that_is_gone_or_filtered_out_is_not_found() -> None:

@@ -41,7 +41,7 @@ def told(facts: dict[str, object], **query: object) -> dict[Signal, float]:
     [
         ({"tier": "Core"}, Signal.TIER, settings().quality.tiers["core"]),
         ({"validation": "reviewed"}, Signal.VALIDATION, settings().quality.validations["reviewed"]),
-        ({"modified_at": NOW - 12 * HOUR}, Signal.NOVELTY, 0.15 / 2),
+        ({"indexed_at": NOW - 12 * HOUR}, Signal.NOVELTY, 1 / 2),
         ({"citations": 3}, Signal.AUTHORITY, 1.0),
         ({"intent": "Debug"}, Signal.CONGRUENCE, 1.0),
         ({"intent": "decision"}, Signal.CONGRUENCE, 0.0),

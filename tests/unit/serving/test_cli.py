@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.domain.documents import Rejection
+from pipelines.domain.documents import Domain, Rejection
 from pipelines.indexes.schemas import rejections_to_table
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from tests.support.generations import publish
@@ -162,14 +162,17 @@ def test_everything_believed_is_shown(learned: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_changed_between_two_versions_is_shown(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """LRN-12: the most surprising first; what is believed as before is left out."""
+    """LRN-12: the surest first; what is believed as before is left out."""
     assert weft(learned, "learned", "diff", "v000001", "v000002", "--json") == 0
     rows = printed_rows(capsys)
-    surprises = [row["surprise"] for row in rows]
-    assert surprises == sorted(surprises, reverse=True)
-    (decay,) = [row for row in rows if row["family"] == "decay"]
+    sure = [row["certainty"] for row in rows]
+    assert sure == sorted(sure, reverse=True)
+    decay, *others = [row for row in rows if row["family"] == "decay"]
     assert decay["scope"] == "code"
     assert decay["after"] < decay["before"]
+    assert len(others) == len(Domain) - 1  # they listen
+    assert weft(learned, "learned", "diff", "v000001", "v000002", "--family", "lesson") == 0
+    assert "nothing moved beyond chance" in capsys.readouterr().out
     assert weft(learned, "learned", "diff", "v000001", "priors", "--json") == 0
     assert printed_rows(capsys) == []
 

@@ -81,7 +81,7 @@ def test_places_on_a_bar_are_in_order_and_within_it() -> None:
 
 
 def test_what_moved_is_told_in_sentences_and_contents_by_what_came_of_them() -> None:
-    """LRN-12, FBK-6, RET-17: the most surprising first; each list holds what belongs there."""
+    """LRN-12, FBK-6, RET-17: the surest first; each list holds what belongs there."""
     page = shown(clicks())
     assert page.moves
     assert "→" in page.moves[0]

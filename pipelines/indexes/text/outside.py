@@ -1,0 +1,99 @@
+"""BM25 of texts that an index does not hold, as if it did: by its statistics, in which nothing changes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.build import LexicalDocument
+from pipelines.indexes.text.lexical import LexicalIndex
+
+_EXACT_BELOW = 24  # terms: Lucene stores longer lengths by their four leading bits above it
+_LEADING_BITS = 4
+
+
+class OutsideTexts:
+    """Texts scored beside an index; the score of each is what a search of the index would give it."""
+
+    def __init__(self, index: LexicalIndex, documents: Sequence[LexicalDocument], settings: LexicalSettings) -> None:
+        """Take texts up.
+
+        Args:
+            settings: Those that the index was made with.
+        """
+        self._index = index
+        self._size = len(documents)
+        weights = {name: weight for name, weight in settings.weights.model_dump().items() if weight}
+        self._fields = [
+            _Field(
+                index, name, [getattr(each, name) for each in documents], weight=weight, k1=settings.k1, b=settings.b
+            )
+            for name, weight in weights.items()
+        ]
+
+    def scores(self, text: str) -> np.ndarray:
+        """BM25 of each text for the words of a query, float64 (texts,); 0 of those that share none with it."""
+        total = np.zeros(self._size)
+        for term, times in Counter(self._index.terms(text)).items():
+            for field in self._fields:
+                field.add(term, times, total)
+        return total.astype(np.float32).astype(np.float64)  # as Lucene gives them
+
+
+class _Field:
+    """One field of all texts: score(t) = weight · idf · tf / (tf + k1 · (1 − b + b · length / average))."""
+
+    def __init__(
+        self, index: LexicalIndex, name: str, texts: Sequence[str], *, weight: float, k1: float, b: float
+    ) -> None:
+        self._index, self._name, self._weight = index, name, weight
+        self._b, self._k1 = b, k1
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._idf: dict[str, float] = {}
+        lengths = []
+        for place, text in enumerate(texts):
+            terms = index.analysed(text)
+            lengths.append(stored_length(len(terms)))
+            for term, times in Counter(terms).items():
+                self._postings.setdefault(term, []).append((place, times))
+        self._lengths = lengths
+
+    def add(self, term: str, times: int, total: np.ndarray) -> None:
+        """Add what a query's term, which it holds so many times, gives each text."""
+        for place, frequency in self._postings.get(term, ()):
+            saturation = self._k1 * (1.0 - self._b + self._b * self._lengths[place] / self._average)
+            total[place] += times * self._weight * self._rarity(term) * frequency / (frequency + saturation)
+
+    def _rarity(self, term: str) -> float:
+        if term not in self._idf:
+            documents, holding = self._counts[0], self._index.document_frequency(self._name, term)
+            self._idf[term] = math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+        return self._idf[term]
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        return self._index.field_counts(self._name)
+
+    @property
+    def _average(self) -> float:
+        documents, terms = self._counts
+        return terms / documents if documents else 1.0
+
+
+def stored_length(terms: int) -> int:
+    """A length as Lucene stores it, in one byte.
+
+    Examples:
+        >>> [stored_length(terms) for terms in (23, 39, 41, 1000)]
+        [23, 39, 40, 984]
+    """
+    beyond = terms - _EXACT_BELOW
+    if beyond < 0:
+        return terms
+    lost = max(0, beyond.bit_length() - _LEADING_BITS)
+    return _EXACT_BELOW + ((beyond >> lost) << lost)

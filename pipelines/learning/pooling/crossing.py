@@ -1,0 +1,255 @@
+"""Models and agents cross: what each adds to its domain, told apart by what each was seen with (LRN-21).
+
+A rate is that of its domain, plus what its model adds, plus what its agent adds, plus what is peculiar to the two
+together. Both additions are fitted at once, since neither is seen alone: an agent that stands above those who used the
+same models keeps that under any other model, and a model keeps what its agents have in common under any other agent.
+Where a model was seen with one agent only, nothing tells the two apart, and each takes its share of the prior variance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, logit
+
+from pipelines.learning.pooling.hierarchy import Level, Pooled, expected_kappa, pool_below
+from pipelines.learning.pooling.shrinkage import Correlation, believed_strength, intraclass_correlation
+from pipelines.learning.priors import PoolingPrior
+from pipelines.learning.recency import capped_share
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_STEPS = 200  # of conjugate gradients, which settle within a dozen where models share agents
+_SETTLED = 1e-20  # of the squared residual, relative: ten digits of what models and agents add
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What was observed below the domains, each row of a model, of an agent, or of the two together.
+
+    Attributes:
+        domain: int64 (cells,).
+        model, agent: int64 (cells,), −1 where none was named.
+        domain_of_model, domain_of_agent: int64, the domain of each; the same name in two domains is two nodes.
+        hits, misses: float64 (cells, parameters).
+    """
+
+    domain: Ints
+    model: Ints
+    agent: Ints
+    domain_of_model: Ints
+    domain_of_agent: Ints
+    hits: Floats
+    misses: Floats
+
+    @property
+    def n(self) -> Floats:
+        """Observations of each cell."""
+        return self.hits + self.misses
+
+    @property
+    def pairs(self) -> Ints:
+        """The cells that name both."""
+        return np.flatnonzero((self.model >= 0) & (self.agent >= 0))
+
+    @cached_property
+    def by_model(self) -> sparse.csr_array:
+        """What takes values of models to cells; transposed, what sums those of cells: (cells, models)."""
+        return _incidence(self.model, len(self.domain_of_model))
+
+    @cached_property
+    def by_agent(self) -> sparse.csr_array:
+        """The same of agents."""
+        return _incidence(self.agent, len(self.domain_of_agent))
+
+
+class Crossed(NamedTuple):
+    """What is believed of models whoever the agent is, of agents whatever the model is, and of pairs that were seen."""
+
+    models: Pooled
+    agents: Pooled
+    pairs: Pooled
+
+
+def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap: float = math.inf) -> Crossed:
+    """Beliefs of every model, agent and pair.
+
+    Time is linear in the number of cells.
+
+    Args:
+        effective_cap: At most so many observations of a node stand against its prior (LRN-3).
+    """
+    # What models have in common is seen within agents, and the other way round.
+    apart = math.sqrt(pooling.agents_over_models)
+    sides = (
+        _Side(cells.by_model, cells.domain_of_model, _differ(cells, domains, cells.model, cells.agent), apart),
+        _Side(cells.by_agent, cells.domain_of_agent, _differ(cells, domains, cells.agent, cells.model), 1.0 / apart),
+    )
+    fitted = _Fit(domains, cells, sides, pooling, effective_cap)
+    models, agents = fitted.pooled()
+    pairs = cells.pairs
+    together = crossed(
+        domains.rows(cells.domain[pairs]), models.rows(cells.model[pairs]), agents.rows(cells.agent[pairs])
+    )
+    here = Level(np.arange(len(pairs)), cells.hits[pairs], cells.misses[pairs])
+    peculiar = intraclass_correlation(
+        cells.agent[pairs],
+        len(cells.domain_of_agent),
+        prior_mean=together.mean,
+        hits=here.hits,
+        misses=here.misses,
+    )
+    above = replace(together, strength=agents.strength)
+    return Crossed(
+        models,
+        agents,
+        pool_below(above, here, pooling, effective_cap=effective_cap, correlation=peculiar, ratio=apart),
+    )
+
+
+def crossed(domain: Pooled, model: Pooled, agent: Pooled) -> Pooled:
+    """What is believed of pairs before they are seen: log-odds of the domain with what each of both adds to them.
+
+    Args:
+        domain, model, agent: Beliefs at the domain, the model and the agent of each pair, a row per pair.
+    """
+    mean = expit(logit(model.mean) + logit(agent.mean) - logit(domain.mean))
+    variances = [each.total_variance for each in (model, agent)]
+    variance = np.maximum(variances[0] + variances[1] - domain.total_variance, np.maximum(*variances))
+    nothing = np.zeros_like(mean)
+    return Pooled(mean, agent.kappa, nothing, nothing, variance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Models, or agents: which cells are theirs, their domains, how much they differ, and κ beside that of domains."""
+
+    of_cell: sparse.csr_array
+    domain: Ints
+    differ: Correlation
+    ratio: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The additions u that minimise Σ n·(rate − domain − u_model − u_agent)² + Σ κ·u²: best linear unbiased prediction.
+
+    (Henderson, Biometrics 1975.) Agents are eliminated; models are found by conjugate gradients, preconditioned by what
+    agents leave of each model's own evidence.
+    """
+
+    domains: Pooled
+    cells: Cells
+    sides: tuple[_Side, _Side]
+    pooling: PoolingPrior
+    cap: float
+
+    def pooled(self) -> tuple[Pooled, Pooled]:
+        """The beliefs of models and of agents."""
+        models, agents = self._additions
+        left = self._left(0, 1), self._left(1, 0)
+        return self._believed(self.sides[0], models, left[0], 0), self._believed(self.sides[1], agents, left[1], 1)
+
+    @cached_property
+    def _n(self) -> tuple[Floats, Floats]:
+        """Observations of each model, and of each agent."""
+        return self._sum(0, self.cells.n), self._sum(1, self.cells.n)
+
+    @cached_property
+    def _kappa(self) -> tuple[Floats, Floats]:
+        """κ of each, raised where more was observed than may stand against it."""
+        both = []
+        for side, n in zip(self.sides, self._n, strict=True):
+            share = capped_share(n, self.cap)
+            strength = believed_strength(side.differ, self.domains.strength, self.pooling, ratio=side.ratio)
+            points = list(strength.points(None, weakest=self.pooling.weakest))
+            both.append(expected_kappa(points, n * share) / share)
+        return both[0], both[1]
+
+    def _sum(self, side: int, values: Floats) -> Floats:
+        return np.asarray(self.sides[side].of_cell.T @ values)
+
+    def _spread(self, side: int, values: Floats) -> Floats:
+        return np.asarray(self.sides[side].of_cell @ values)
+
+    def _left(self, side: int, other: int) -> Floats:
+        """Observations of each that the other side does not account for."""
+        n = self.cells.n
+        accounted = n * n * self._spread(other, 1.0 / (self._kappa[other] + self._n[other]))
+        return np.maximum(self._n[side] - self._sum(side, accounted), 0.0)
+
+    @cached_property
+    def _additions(self) -> tuple[Floats, Floats]:
+        """What each model and each agent adds to the rate of its domain."""
+        n = self.cells.n
+        beyond = self.cells.hits - n * self.domains.mean[self.cells.domain]
+        totals = tuple(kappa + of_side for kappa, of_side in zip(self._kappa, self._n, strict=True))
+
+        def through_agents(at_cells: Floats) -> Floats:
+            return n * self._spread(1, self._sum(1, at_cells) / totals[1])
+
+        def reduced(models: Floats) -> Floats:
+            return totals[0] * models - self._sum(0, through_agents(n * self._spread(0, models)))
+
+        target = self._sum(0, beyond - through_agents(beyond))
+        models = _conjugate_gradients(reduced, target, self._kappa[0] + self._left(0, 1))
+        agents = self._sum(1, beyond - n * self._spread(0, models)) / totals[1]
+        return models, agents
+
+    def _believed(self, side: _Side, added: Floats, left: Floats, which: int) -> Pooled:
+        """Betas about the domain's mean with what was added to it; as sure as the evidence that was left to them."""
+        n = left * capped_share(self._n[which], self.cap)
+        strength = believed_strength(side.differ, self.domains.strength, self.pooling, ratio=side.ratio)
+        kappa = expected_kappa(list(strength.points(None, weakest=self.pooling.weakest)), n)
+        hits = np.clip(n * self.domains.mean[side.domain] + added * (kappa + n), 0.0, n)
+        level = Level(side.domain, hits, n - hits)
+        return pool_below(self.domains, level, self.pooling, correlation=side.differ, ratio=side.ratio)
+
+
+def _differ(cells: Cells, domains: Pooled, these: Ints, others: Ints) -> Correlation:
+    """How much some differ among those that were seen with the same of the others; with none, in the same domain."""
+    rows = np.flatnonzero(these >= 0)
+    alone = others.max(initial=-1) + 1 + cells.domain
+    family = np.where(others >= 0, others, alone)[rows]
+    return intraclass_correlation(
+        family,
+        int(alone.max(initial=0)) + 1,
+        prior_mean=domains.mean[cells.domain[rows]],
+        hits=cells.hits[rows],
+        misses=cells.misses[rows],
+    )
+
+
+def _conjugate_gradients(apply: Callable[[Floats], Floats], target: Floats, diagonal: Floats) -> Floats:
+    """Solve A·x = target, for each column: A symmetric and positive definite, with about that diagonal."""
+    x, residual = np.zeros_like(target), target
+    scaled = residual / diagonal
+    direction, product = scaled, (residual * scaled).sum(axis=0)
+    enough = _SETTLED * product
+    for _ in range(_STEPS):
+        if (product <= enough).all():
+            break
+        image = apply(direction)
+        step = _ratio(product, (direction * image).sum(axis=0))
+        x, residual = x + step * direction, residual - step * image
+        scaled = residual / diagonal
+        before, product = product, (residual * scaled).sum(axis=0)
+        direction = scaled + _ratio(product, before) * direction
+    return x
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
+
+
+def _incidence(places: Ints, size: int) -> sparse.csr_array:
+    rows = np.flatnonzero(places >= 0)
+    return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(places), size))

@@ -1,0 +1,189 @@
+"""`weft principals`: what somebody said and what it moved, and taking it out again (LRN-17a)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import principal_fingerprint
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.feedback.fold.names import NameKind
+from pipelines.feedback.fold.sessions import Life
+from pipelines.feedback.store.overlays import SETTLED, overlay_in, sessions_in
+from pipelines.feedback.store.tables import source_counts_in
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.priors import Priors
+from pipelines.learning.reading import BeliefChange, moves, read_all
+from pipelines.runtime.clock import system_clock
+from pipelines.serving.commands.learned_page import number
+from pipelines.serving.commands.partitions import states
+from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import stderr, table_of, tell
+from pipelines.settings import Settings
+
+Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
+
+_PHASE = "session"
+_CONTENTS = ("content", "question", "what", "observations")
+_BELIEFS = ("family", "scope", "parameter", "without", "with", "change")
+
+principals = typer.Typer(no_args_is_help=True, help="Who said what, what it moved, and taking it out again.")
+
+
+@dataclass(slots=True)
+class PrincipalWords:
+    """What a principal said, over all partitions of a store.
+
+    Attributes:
+        partitions: How many the topic has.
+        events: Applied ones, by kind.
+        sessions: That it started and that are remembered, with their partitions.
+        settled: What those brought into the evidence that all share.
+        usage: What it said of contents, as it counts now, with its own masses alone.
+    """
+
+    partitions: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    sessions: list[tuple[int, Life]] = field(default_factory=list)
+    settled: Evidence = field(default_factory=Evidence)
+    usage: Evidence = field(default_factory=Evidence)
+
+    @property
+    def lasting(self) -> int:
+        """Events that none of its sessions holds, at most: what they moved of weights stays."""
+        spoken = sum(count for kind, count in self.events.items() if kind != _PHASE)
+        return max(0, spoken - sum(life.pending + life.settled for _, life in self.sessions))
+
+
+@principals.command()
+@store_command
+def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> None:
+    """What a principal said, the results and beliefs that it moved, and what of it can be taken out."""
+    settings = options.settings()
+    words = _words_of(settings, principal)
+    live = Catalog(require_store(settings)).live_evidence()
+    changes = list(_moved(settings.priors, live, words))
+    if as_json:
+        sys.stdout.write(json.dumps(_document(principal, words, changes)) + "\n")
+        return
+    events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
+    sys.stdout.write(f"{principal}: {events}\n")
+    tell(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
+    tell(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
+    sys.stdout.write(f"{len(words.sessions):,} sessions\n{_lasting(words)}")
+
+
+@principals.command()
+@store_command
+def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
+    """Take out of the evidence what a principal said; the updaters do so when they read of it.
+
+    What it said of contents goes, and its sessions of the last ninety days, exactly. What it said outside of sessions
+    that sent `start` has moved weights, which stay: nobody's share of these is told apart.
+    """
+    settings = options.settings(bootstrap=bootstrap)
+    words = _words_of(settings, principal)
+    _require_in_force(Catalog(require_store(settings)))
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        event_ids = producer.unlearn(principal, partitions=words.partitions)
+        producer.flush()
+    sys.stdout.write(json.dumps({"principal": principal, "event_ids": event_ids, "lasting": words.lasting}) + "\n")
+    stderr.print(_lasting(words), end="", highlight=False, soft_wrap=True)
+
+
+def _words_of(settings: Settings, principal: str) -> PrincipalWords:
+    words, fingerprint = PrincipalWords(), principal_fingerprint(principal)
+    overlays = []
+    for state in states(settings):
+        words.partitions = state.report().partitions
+        for (kind, name, what), count in state.read(source_counts_in).items():
+            if (kind, name) == (NameKind.PRINCIPAL, fingerprint):
+                words.events[what] += count
+        mine = [life for life in state.read(sessions_in) if life.principal == principal]
+        words.sessions += [(state.partition, life) for life in mine]
+        overlays += [state.read(overlay_in, life.session, SETTLED) for life in mine if life.settled]
+    if not words.events:
+        raise StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
+    words.settled = Evidence.sum(overlays)
+    words.usage = _usage_of(Catalog(require_store(settings)).live_evidence(), fingerprint)
+    return words
+
+
+def _usage_of(evidence: Evidence, fingerprint: str) -> Evidence:
+    return Evidence({}, {key: micro for key, micro in evidence.usage.items() if key.principal == fingerprint and micro})
+
+
+def _moved(priors: Priors, live: Evidence, words: PrincipalWords) -> Iterator[BeliefChange]:
+    """Beliefs that its sessions moved, those that surprise most first."""
+    now = system_clock()
+    before, after = (read_beliefs(priors, each, now=now) for each in (live - Evidence(words.settled.counts, {}), live))
+    scopes = list(after.scopes())
+    return iter(moves(read_all(before, priors, scopes), read_all(after, priors, scopes), level=priors.interval.level))
+
+
+def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
+    """What it said of each content under each question, the most first."""
+    masses: Counter[tuple[str, str, str]] = Counter()
+    for key, micro in words.usage.usage.items():
+        masses[key.content_hash, key.question, key.bin] += micro
+    return [
+        {"content_hash": content, "question": question, "what": what, "observations": micro / MICRO}
+        for (content, question, what), micro in sorted(masses.items(), key=lambda item: (-abs(item[1]), item[0]))
+    ]
+
+
+def _document(principal: str, words: PrincipalWords, changes: Iterable[BeliefChange]) -> dict[str, Any]:
+    return {
+        "principal": principal,
+        "fingerprint": principal_fingerprint(principal),
+        "events": dict(words.events),
+        "contents": _contents(words),
+        "sessions": [{"partition": partition, **life._asdict()} for partition, life in words.sessions],
+        "beliefs": [
+            {
+                **dict(zip(("family", "scope", "parameter"), change.key, strict=True)),
+                "without": None if change.before is None else change.before.mean,
+                "with": None if change.after is None else change.after.mean,
+            }
+            for change in changes
+        ],
+        "lasting": words.lasting,
+    }
+
+
+def _content_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (row["content_hash"][:12], row["question"], row["what"], f"{row['observations']:.2f}")
+
+
+def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
+    sides = (number(None if each is None else each.mean) for each in (change.before, change.after))
+    return (*change.key, *sides, number(change.change, sign=True))
+
+
+def _lasting(words: PrincipalWords) -> str:
+    if not words.lasting:
+        return "all of it can be taken out again\n"
+    return (
+        f"up to {words.lasting:,} events came outside of sessions that sent `start`, or more than ninety days ago: "
+        "what they said of contents can be taken out again, what they moved of weights cannot\n"
+    )
+
+
+def _require_in_force(catalog: Catalog) -> None:
+    """Refuse after a rollback: what the night had folded in is out already, and would be taken out twice."""
+    pointer = catalog.pointer()
+    if pointer.decided != pointer.learned:
+        raise StoreError(
+            f"expected the learned version {pointer.decided} to be live, found {pointer.learned}, to which it was "
+            "rolled back: wait for the next night, or make it live again"
+        )

@@ -1,0 +1,89 @@
+"""From when on a match counts as an answer, in a generation that nobody has judged yet (RET-15).
+
+A generation's own questions are asked of it, each of a content that lacks the words it is asked with. How well their
+answers match says what an answer looks like here; how many queries on other matters match as well says what passes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from pipelines.consolidation.probes import NO_MATCH, probes
+from pipelines.domain.errors import WeftError
+from pipelines.domain.ids import QueryId
+from pipelines.domain.matching import MatchFeatures, best_match
+from pipelines.domain.ranking import Query
+from pipelines.domain.understanding import Complexity
+from pipelines.evaluation.replay.masking import Masks, masked
+from pipelines.indexes.generation import Generation, open_generation
+from pipelines.indexes.manifest import ANSWERING
+from pipelines.ingestion.questions import StoredQuestion, stored_questions
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.calibration.matching import Answering, answering_of
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.documents import RowFilter
+from pipelines.retrieval.snapshot.snapshot import PRIORS_ALONE, OneSnapshot, Snapshot
+from pipelines.runtime.clock import system_clock
+from pipelines.serving.searching.engines import Engines, load_engines
+from pipelines.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def answering_facts(settings: Settings, folder: Path) -> Mapping[str, object]:
+    """What tells answers from gaps in a staged generation, as facts of its manifest.
+
+    Returns:
+        Nothing where it has too few questions of its own, or cannot be searched, which is logged: a generation without
+        it is searched all the same.
+    """
+    rules = settings.consolidation.calibration
+    questions = stored_questions(folder)[: rules.own_questions]
+    if len(questions) * rules.answerable_bound < 1.0:
+        return {}
+    try:
+        answering = _fitted(settings, folder, questions)
+    except WeftError as error:
+        log.warning("no threshold of answers: %s", error)
+        return {}
+    return {} if answering is None else {ANSWERING: asdict(answering)}
+
+
+def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion]) -> Answering | None:
+    rules, engines = settings.consolidation.calibration, load_engines(settings)
+    with closing(open_generation(folder, verify=False)) as generation:
+        if engines.encoders[0].name not in generation.encoders:
+            return None
+        snapshot = _as_asked(generation, questions, engines, settings)
+        encoder, *further = engines.encoders
+        with Searcher(
+            OneSnapshot(snapshot), encoder, settings.retrieval, clock=system_clock, further=further
+        ) as searcher:
+            own = _best(searcher, [question.text for question in questions], settings)
+            others = _best(searcher, probes(rules.probes), settings)
+    return answering_of(own, others, marked=rules.answerable_bound)
+
+
+def _as_asked(
+    generation: Generation, questions: Sequence[StoredQuestion], engines: Engines, settings: Settings
+) -> Snapshot:
+    """The generation at the priors, its contents without what they are asked with."""
+    beliefs = read_beliefs(settings.priors, Evidence(), now=generation.created_at)
+    plain = Snapshot(generation.manifest.id, generation, RowFilter(generation.chunks), PRIORS_ALONE, beliefs)
+    rests = {question.content_hash: question.rest for question in questions}
+    masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
+    return masked(plain, masks, engines.encoders, pooling=settings.embedding.tokens.pooling)
+
+
+def _best(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[MatchFeatures]:
+    k = settings.retrieval.understanding.router.limits[Complexity.MODERATE]
+    queries = [Query(text=text, query_id=QueryId(f"own-{number}"), k=k) for number, text in enumerate(texts)]
+    return [
+        best_match(result.match for result in answer.results) if answer.results else NO_MATCH
+        for answer in searcher.search_many(queries)
+    ]

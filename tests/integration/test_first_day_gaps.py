@@ -1,0 +1,106 @@
+"""RET-15 from the first day: a store that nobody has judged says when nothing in it answers a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from jobs.search import show
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import probes
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Channel, Query
+from pipelines.indexes.manifest import ANSWERING
+from pipelines.ingestion.questions import StoredQuestion, stored_questions
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.snapshot import OneSnapshot
+from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.indexing import plan_of, run
+from pipelines.serving.searching.engines import opened, searching, source_of
+from pipelines.serving.searching.masked import masking_engines
+from pipelines.settings import Settings, load_settings
+from tests.conftest import ROOT
+from tests.support.ingestion import write
+
+SOURCES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "feedback.md", ROOT / "docs" / "operations.md"]
+PATIENT = [f"retrieval.budget_ms.{channel.value}=60000" for channel in Channel]  # a busy machine loses no channel
+
+
+def settings_at(root: Path, *changes: str) -> Settings:
+    stated = [f"storage.root={root}", "extraction.enabled=false", *PATIENT, *changes]
+    return load_settings(assignments=stated, environment={})
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    stored = settings_at(tmp_path_factory.mktemp("first-day"))
+    run(plan_of(stored, SOURCES), executor=HERE)
+    return stored
+
+
+@pytest.fixture(scope="module")
+def searcher(settings: Settings) -> Iterator[Searcher]:
+    with opened(settings) as searcher:
+        yield searcher
+
+
+def asked(searcher: Searcher, *texts: str) -> list[bool]:
+    """Whether each question has no answer, as the store says."""
+    queries = [Query(text=text, query_id=QueryId(f"q{at}")) for at, text in enumerate(texts)]
+    return [answer.gap is not None for answer in searcher.search_many(queries)]
+
+
+def test_what_is_about_other_matters_has_no_answer_from_the_first_day(searcher: Searcher) -> None:
+    """RET-15: nobody judged anything, no night has been; seven of ten are marked at least."""
+    assert asked(searcher, "sourdough bread recipe", "which wine goes with grilled salmon") == [True, True]
+    marked = asked(searcher, *probes("bundled"))
+    assert sum(marked) >= 0.7 * len(marked)
+
+
+def test_what_a_store_answers_is_hardly_ever_marked(settings: Settings) -> None:
+    """RET-15: of its own questions, masked, one in twenty at most; most of them are found, too."""
+    catalog = Catalog(Path(settings.storage.root))
+    questions = own_questions(catalog)
+    engines = masking_engines(questions)(settings)
+    snapshot = engines.over(source_of(settings, arithmetic=engines.arithmetic).take(None))
+    assert snapshot.built is not None
+    with searching(settings, engines, OneSnapshot(snapshot)) as searcher:
+        marked = asked(searcher, *(question.text for question in questions))
+    assert len(questions) >= 20
+    assert sum(marked) <= 0.05 * len(marked)
+
+
+def own_questions(catalog: Catalog) -> list[StoredQuestion]:
+    live = catalog.pointer().generation
+    assert live is not None
+    return stored_questions(catalog.folder_of(live))
+
+
+def test_the_screen_says_so(searcher: Searcher, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-15: also where no verdict has calibrated anything."""
+    show(searcher.search(Query(text="which wine goes with grilled salmon", query_id=QueryId("q"))), explain=False)
+    assert "evidence gap: the best match is" in capsys.readouterr().out
+
+
+def test_the_threshold_lies_in_the_generation_and_goes_with_it(settings: Settings) -> None:
+    """RET-15, ARC-2: its manifest states it, and another generation its own; what the generation means is the same."""
+    catalog = Catalog(Path(settings.storage.root))
+    with closing(catalog.open_live()) as generation:
+        stated = generation.manifest.facts[ANSWERING]
+        catalog.verify(generation.manifest.id)
+    assert 0.0 < stated["near"] < 1.0
+    assert stated["marked"] == settings.consolidation.calibration.answerable_bound
+    assert 0.0 <= stated["bound"] <= 0.3  # of everyday questions
+
+
+def test_a_store_with_too_few_questions_of_its_own_tells_nothing(tmp_path: Path) -> None:
+    """RET-15: rather than a threshold by chance; it is indexed and searched as ever."""
+    settings = settings_at(tmp_path / "store")
+    write(tmp_path / "tree" / "one.md", "# Locks\n\nA lock is released when its holder is done with it.\n")
+    run(plan_of(settings, [tmp_path / "tree"]), executor=HERE)
+    with opened(settings) as searcher:
+        assert searcher.snapshot.built is None
+        assert asked(searcher, "which wine goes with grilled salmon") == [False]

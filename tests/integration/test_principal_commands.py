@@ -1,0 +1,181 @@
+"""LRN-17a, FBK-13: by command, with a real broker and a real updater: who said what, taken out, and by whom."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.update import run
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.domain.events import AnyEvent
+from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.signatures import SigningKey
+from pipelines.feedback.events.authenticity import signed, token_of
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.fold.names import principal_fingerprint
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
+from pipelines.settings import Settings, load_settings
+from tests.support.feedback_events import explicit, impression, unlearned
+from tests.support.session_store import judged, phase
+from weft.cli import main
+
+SECRET = "a key that only services and updaters share"
+
+
+class Loop:
+    """A broker, a producer, and an updater that is run until it has read everything."""
+
+    def __init__(self, broker: EmbeddedBroker, store: Path, *places: str) -> None:
+        self.broker, self.store = broker, store
+        places = (f"kafka.bootstrap={broker.bootstrap}", f"storage.root={store}", *places)
+        self.settings: Settings = load_settings([], places, environment={})
+        self.catalog = Catalog(store)
+        create_topic(self.settings.kafka, self.settings.feedback.topic, partitions=3, replication=1)
+
+    def send(self, values: list[tuple[str, bytes]]) -> None:
+        publisher = KafkaPublisher(self.settings.kafka, self.settings.feedback.topic)
+        for session_id, value in values:
+            publisher.send(session_id.encode(), value)
+        publisher.close()
+        self.catch_up()
+
+    def tell(self, events: list[AnyEvent]) -> None:
+        self.send([(event.session_id, encode(event)) for event in events])
+
+    def catch_up(self) -> dict[str, int]:
+        """Read everything; dead letters by reason."""
+        standings = run(self.settings, local=True, until_caught_up=True)
+        assert all(one.report.balanced for one in standings)
+        reasons: dict[str, int] = {}
+        for one in standings:
+            for reason, count in one.report.reasons.items():
+                reasons[reason] = reasons.get(reason, 0) + count
+        return reasons
+
+    def weft(self, *arguments: str) -> int:
+        return main([*arguments, "--store", str(self.store)])
+
+    def night(self, parent: LearnedVersion | None) -> LearnedVersion:
+        """What a consolidation publishes, without its gate."""
+        streamed, reach = self.catalog.streamed_reach()
+        state = LearnedState(
+            parent=parent, evidence=self.catalog.live_evidence(), cut=streamed, provenance={"reach": reach}
+        )
+        version = self.catalog.publish_learned(state, expected_newest=parent)
+        self.catalog.make_live(version)
+        return version
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def loop(broker: EmbeddedBroker, tmp_path: Path) -> Loop:
+    return Loop(broker, tmp_path)
+
+
+def spoken(who: str, session_id: str, signal: float = 1.0) -> list[AnyEvent]:
+    return judged(session_id, signal, principal=who, ts=round(time.time() * 1000))
+
+
+def merged(who: str, session_id: str) -> list[AnyEvent]:
+    facts: dict[str, Any] = {"principal": who, "ts": round(time.time() * 1000)}
+    return [phase("start", session_id, **facts), *spoken(who, session_id), phase("complete", session_id, **facts)]
+
+
+def words_of(evidence: Evidence, who: str) -> dict[object, int]:
+    return {
+        key: micro for key, micro in evidence.usage.items() if micro and key.principal == principal_fingerprint(who)
+    }
+
+
+def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-17a: over all partitions, and out of the learned version that holds it, too."""
+    loop.tell([event for number in range(6) for who in ("ada", "bob") for event in spoken(who, f"{who} {number}")])
+    first = loop.night(None)
+    loop.tell(merged("bob", "started"))
+    loop.night(first)
+    before = loop.catalog.live_evidence()
+    assert loop.weft("principals", "show", "bob", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["events"] == {"impression": 7, "praise": 7, "session": 2}
+    (content,) = {row["content_hash"] for row in shown["contents"]}
+    assert sum(row["observations"] for row in shown["contents"]) == 7.0
+    assert [row["session"] for row in shown["sessions"]] == ["started"]
+    assert shown["lasting"] == 6 * 2  # six answers, and a verdict on each, outside of sessions that started
+    assert loop.weft("principals", "show", "bob") == 0
+    text = capsys.readouterr().out
+    assert content[:12] in text
+    assert "moved of weights cannot" in text
+    assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 0
+    assert "moved of weights cannot" in capsys.readouterr().err
+    loop.catch_up()
+    after = loop.catalog.live_evidence()
+    assert words_of(after, "bob") == {}
+    assert words_of(after, "ada") == words_of(before, "ada") != {}
+
+
+def test_somebody_who_said_nothing_is_refused(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-17a."""
+    loop.tell(spoken("ada", "s1"))
+    assert loop.weft("principals", "show", "bob") == 1
+    assert "found no 'bob'" in capsys.readouterr().err
+
+
+def test_nothing_is_taken_out_twice_after_a_rollback(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-17a: what the night had folded in left with it."""
+    loop.tell(spoken("ada", "s1"))
+    first = loop.night(None)
+    loop.tell(spoken("bob", "s2"))
+    loop.night(first)
+    loop.catalog.make_live(first)
+    assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 1
+    assert "rolled back" in capsys.readouterr().err
+
+
+def test_with_a_key_attackers_teach_and_unlearn_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FBK-13: forged impressions, verdicts on another's query, a captured session, and unlearning in another's name."""
+    loop, key = Loop(broker, tmp_path, f"feedback.signing_key={SECRET}"), SigningKey(SECRET)
+    now = round(time.time() * 1000)
+    shown = impression("q1", principal="ada", ts=now)
+    praise = explicit(query_id="q1", principal="ada", ts=now)
+    token = token_of(praise, key)
+    genuine = [signed(encode(shown), key), encode(explicit(query_id="q1", principal="ada", ts=now, token=token))]
+    loop.send([("s1", value) for value in genuine])
+    before = loop.catalog.live_evidence()
+    assert words_of(before, "ada")
+    forged = [event for number in range(20) for event in spoken(f"invented {number}", f"s{number}")]
+    foreign = explicit(-1.0, query_id="q1", principal="mallory", ts=now, event_id="foreign", token=token)
+    captured = phase("start", "s1", principal="mallory", ts=now)
+    stated = [phase("unlearn", "s1", principal="ada", ts=now), unlearned("ada", ts=now)]
+    loop.tell([*forged, foreign, captured, *stated])
+    assert loop.catch_up() == {"forged": 20, "unauthorised": 20 + 4}
+    assert loop.catalog.live_evidence() == before
+    monkeypatch.setenv("WEFT__FEEDBACK__SIGNING_KEY", SECRET)
+    assert loop.weft("principals", "unlearn", "ada", "--bootstrap", broker.bootstrap) == 0
+    loop.catch_up()
+    assert not words_of(loop.catalog.live_evidence(), "ada")
+    capsys.readouterr()
+    assert loop.weft("status", "--json") == 0
+    assert "signed" in json.loads(capsys.readouterr().out)["authenticity"]
+    assert SECRET not in "".join(path.read_text("latin-1") for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_without_a_key_the_store_says_who_can_teach(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-13: in `weft status`, and once when updaters start."""
+    loop.tell(spoken("ada", "s1"))
+    assert loop.weft("status", "--json") == 0
+    assert "anybody who can write to the topic can teach" in json.loads(capsys.readouterr().out)["authenticity"]

@@ -1,0 +1,151 @@
+"""LRN-3: what one day, or one long history, can do to a belief, for every family of evidence alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.families.gaussian_process import quality_masses
+from pipelines.learning.families.survival import survival_masses
+from pipelines.learning.families.threshold import threshold_masses
+from pipelines.learning.parameters import reported_evidence
+from pipelines.learning.priors import WeightMethod
+from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
+
+STATED = load_settings(environment={}).priors
+# By log-odds alone, so that a weight says what is believed of its signal's agreement.
+LOG_ODDS = STATED.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
+PRIORS = STATED.model_copy(update={"signals": LOG_ODDS})
+BOUNDS = PRIORS.robustness
+DAY = 400
+FLOOD = 100_000.0
+SCOPE = Scope(Domain.CODE, "m", "a")
+
+
+class Family(NamedTuple):
+    """How a family is told that something is good or bad, and what is then believed, higher where it is good."""
+
+    masses: Callable[[float, bool], dict[str, int]]
+    parameter: str
+    believed: Callable[[Beliefs], float]
+    observations: Callable[[Beliefs], float]
+    cap: float = BOUNDS.reported_daily_cap
+
+    def told(self, n: float, *, good: bool, day: int = DAY) -> Evidence:
+        return reported_evidence(day, SCOPE, self.parameter, self.masses(n, good))
+
+
+class Weights(Family):
+    """The weights of signals, which follow from outcomes of results."""
+
+    def told(self, n: float, *, good: bool, day: int = DAY) -> Evidence:
+        facts = {"intent": "*", "score": 0.5, "content_hash": ContentHash("a" * 64), "bins": 20, "weight": n / 2.0}
+        each = (
+            outcome_evidence(
+                day=day, scope=SCOPE, signals={"vector": 0.9 if right == good else 0.1}, good=right, **facts
+            )
+            for right in (True, False)
+        )
+        return Evidence.sum(each)
+
+
+def sides(good: str, bad: str) -> Callable[[float, bool], dict[str, int]]:
+    return lambda n, is_good: {good if is_good else bad: round(n * MICRO)}
+
+
+def curve(of: Beliefs) -> float:
+    return float(of.reported.quality("m", "a").predict(np.array([10.0]))[0][0])
+
+
+FAMILIES = {
+    "weights": Weights(
+        sides("", ""),
+        "",
+        lambda of: of.weights(SCOPE, list(Signal))[Signal.VECTOR].mean,
+        lambda of: of.weights(SCOPE, list(Signal))[Signal.VECTOR].n_effective / 2.0,
+        2.0 * BOUNDS.daily_cap,  # good and bad outcomes are counted apart
+    ),
+    "trust": Family(
+        sides("verified", "refuted"),
+        "trust.blog",
+        lambda of: of.reported.trust("blog", "m").mean,
+        lambda of: of.reported.trust("blog", "m").observations,
+    ),
+    "lessons": Family(
+        sides("success", "failure"),
+        "lesson.one",
+        lambda of: of.reported.lesson("one").mean,
+        lambda of: of.reported.lesson("one").observations,
+    ),
+    "decay": Family(
+        lambda n, good: survival_masses(100.0, accurate=good, per_doubling=4, weight=n),
+        "decay",
+        lambda of: of.freshness(Domain.CODE, 100.0),
+        lambda of: of.reported.decay(Domain.CODE).observations,
+    ),
+    "thresholds": Family(
+        lambda n, good: threshold_masses(0.5, good=good, bins=20, weight=n),
+        "threshold",
+        lambda of: 1.0 - of.reported.threshold(Domain.CODE).mean,
+        lambda of: of.reported.threshold(Domain.CODE).observations,
+    ),
+    "model quality": Family(
+        lambda n, good: quality_masses(10, 0.9 if good else 0.1, turns=PRIORS.quality.turns, weight=n),
+        "quality",
+        curve,
+        lambda of: of.reported.quality("m").observations,
+    ),
+}
+every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
+
+
+def read(*evidence: Evidence, day: int = DAY) -> Beliefs:
+    return read_beliefs(PRIORS, Evidence.sum(evidence), now=day * 86_400.0)
+
+
+@every_family
+@pytest.mark.parametrize("good", [True, False], ids=["praise", "blame"])
+def test_a_flood_of_one_day_counts_as_the_cap(family: Family, good: bool) -> None:
+    """LRN-3: a hundred thousand identical reports of one day are believed as the cap is, whatever they are about."""
+    flood, cap = read(family.told(FLOOD, good=good)), read(family.told(family.cap, good=good))
+    assert family.believed(flood) == pytest.approx(family.believed(cap), rel=1e-9)
+    assert family.observations(flood) == pytest.approx(family.observations(cap), rel=1e-9)
+
+
+@every_family
+def test_a_flood_out_of_character_moves_what_is_settled_little(family: Family) -> None:
+    """LRN-3: |z| > 3 against what thirty days say: down-weighted; the count stays in the evidence."""
+    usual = Evidence.sum(
+        family.told(share * family.cap, good=good, day=day)
+        for day in range(DAY - 30, DAY)
+        for share, good in ((0.16, True), (0.04, False))
+    )
+    flood = family.told(FLOOD, good=False)
+    settled, moved, alone = (family.believed(read(*each)) for each in ((usual,), (usual, flood), (flood,)))
+    assert alone < settled
+    assert 0.0 < settled - moved < 0.25 * (settled - alone)
+    assert usual + flood - usual == flood
+
+
+@every_family
+def test_a_belief_is_able_to_move_however_long_its_history_is(family: Family) -> None:
+    """LRN-3: at most `effective_cap` observations stand against the prior: the surplus blends back to it."""
+    days = [family.told(family.cap, good=False, day=day) for day in range(DAY - 200, DAY)]
+    assert family.observations(read(*days)) <= BOUNDS.effective_cap + PRIORS.pooling.maximum
+
+
+@every_family
+def test_what_is_reported_within_the_bounds_all_counts(family: Family) -> None:
+    """LRN-3: bounds hold floods; a day of ordinary use is heard in full."""
+    some, more = (read(family.told(n, good=True)) for n in (20.0, 80.0))
+    assert family.observations(more) - family.observations(some) == pytest.approx(60.0, rel=0.6)
+    assert family.believed(more) > family.believed(some) > family.believed(read())
