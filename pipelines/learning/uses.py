@@ -21,8 +21,8 @@ class UsageKey(NamedTuple):
 
     Attributes:
         bin: "positive" or "negative" for outcomes, "verdict:…" for those that somebody called so (`verdicts`);
-            "retrieval", "inclusion" or "reference" for uses, whatever came of them; "accurate" or
-            "inaccurate" for what was looked at.
+            "retrieval", "inclusion" or "reference" for uses, whatever came of them; "accurate" or "inaccurate" for what
+            was looked at.
         principal: Fingerprint of who said so; "" where that is not known.
         question: Fingerprint of what was asked; "" where that is not known, and of uses.
     """

@@ -158,7 +158,7 @@ def test_lines_may_be_piped_in_and_a_wrong_one_ends_nothing(
     assert "late interaction" in out
     assert "nobody is told: start with --bootstrap HOST:PORT" in out
     assert "expected one of the 2 results of the last answer, found -9" in out
-    assert out.count("+2 good · -2 bad") == 2
+    assert out.count("+2 right · -2 wrong") == 2
     assert logged(root) == [*asked_before, QUESTION]
 
 
@@ -197,8 +197,8 @@ def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys
         os.kill(broker.pid, signal.SIGKILL)
         sat.listen(["+2", "locks and transactions"])
         printed = capsys.readouterr()
-    assert "told: 1 good" in printed.out
-    assert "told: 2 good" not in printed.out
+    assert "told: 1 right" in printed.out
+    assert "told: 2 right" not in printed.out
     assert "Locks are released" in printed.out
     assert settings.kafka.bootstrap in printed.err
 

@@ -206,9 +206,9 @@ def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[s
         near = {question_fingerprint(content_hash(f"q{query}")): 1.0}
         past = PastOutcomes(precedents, QuestionWords.of(precedents, near, placed, ""), near, numbers)
         scores = signals @ by_signal
-        effects = effects_of(past, rows, scores)
+        effects = effects_of(past, rows, scores / scores.max())
         moved = np.nan_to_num(effects.content) + np.nan_to_num(effects.question)
-        scores += moved / precedents.prior.curve.slope
+        scores = scores + moved * scores.max() / precedents.prior.curve.slope
         gains = relevant[np.argsort(-scores, kind="stable")][:10]
         discounts = 1.0 / np.log2(np.arange(2, 12))
         ideal = np.sort(relevant)[::-1][:10] @ discounts

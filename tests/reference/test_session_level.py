@@ -108,7 +108,7 @@ def test_a_session_stands_below_its_agent_as_an_agent_below_its_model() -> None:
     ours = agreement.posterior(agreement.node(scope))
     agent = shared.posterior(shared.node(scope))
     place = SIGNALS.index(Signal.GRAPH)
-    believed = _kappas(shared._tree.levels[3].strength, column, moments, shared._tree.columns)
+    believed = _kappas(shared._tree.levels[4].strength, column, moments, shared._tree.columns)
     prior = agent.a[place, 0] / (agent.a[place, 0] + agent.b[place, 0])
     expected = sum(weight * (kappa * prior + 2.0) / (kappa + 8.0) for kappa, weight in believed.items())
     assert math.isclose(ours.a[place, 0] / (ours.a[place, 0] + ours.b[place, 0]), expected, rel_tol=1e-9)

@@ -21,7 +21,7 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
 Usage of a content is kept under who says something, and the first 16 digits of the question's hash (LRN-18):
     of a verdict on this very result "verdict:<good|bad>:<ms>:<percent>" += mass, with the day and the millisecond since
         when that is the speaker's word: a new one begins where the sign changes, or on a later day, at its own time or
-        a millisecond after the word before; the score in percent
+        a millisecond after the word before; the score in percent of the best one on its page
     of every other outcome "positive" or "negative" += mass
     of a correction "verdict:<good|bad>:<ms>:-" += 10⁶ under the hash, or else the URI, that it names; nothing else
     where the question's text is known, for each such event "question:<text>" += 10⁶, of no content and nobody; on the
@@ -354,8 +354,9 @@ class _Reader:
             for result, good, weight in found:
                 self.add(event, impression, (result, good, weight), place, beside)
                 if is_verdict(event):
-                    said = f"verdict:{'good' if good else 'bad'}", result["content_hash"], word
-                    spoken(place, event, (*said, str(round(result["score"] * 100))), round(weight * MICRO), asked)
+                    held = f"verdict:{'good' if good else 'bad'}", result["content_hash"], word
+                    share = result["score"] / max(each["score"] for each in impression["results"])
+                    spoken(place, event, (*held, str(round(share * 100))), round(weight * MICRO), asked)
             if not is_verdict(event):
                 ask(place, event["at"] // DAY_MS, asked)
         return places

@@ -25,13 +25,13 @@ def a_word(
     good: bool = True,
     day: int = TODAY,
     ms: int = 0,
-    score: float | None = 0.5,
+    share: float | None = 0.7,
     weight: float = 1.0,
     text: bool = True,
 ) -> Evidence:
     """One principal's word on a content under a question, with the question's text unless it is private."""
     asked = question_of(question)
-    name = VerdictBin(good, ms, score).name
+    name = VerdictBin(good, ms, share).name
     usage = {UsageKey(day, content, name, principal_fingerprint(principal), asked): round(weight * MICRO)}
     if text:
         usage[UsageKey(day, "", question_bin(question), question=asked)] = MICRO

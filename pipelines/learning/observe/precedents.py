@@ -221,7 +221,7 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     """
     words, prior, spread = precedents.words, precedents.prior, precedents.prior.variance_spread
     sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
-    some = words.take(words.spoken & ~np.isnan(words.share))
+    some = _of_several(words.take(words.spoken & ~np.isnan(words.share)))
     expected = precedents.expected(some.share)
     first, cell = numbered((some.content, sizes[0]), (some.question, sizes[1]))
     question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
@@ -238,6 +238,12 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
         spread=spread,
     )
     return content, question
+
+
+def _of_several(words: Words) -> Words:
+    """Words on contents that several spoke of: what one alone says of one shows a taste, or a flood (LRN-20)."""
+    speakers = np.unique(np.stack([words.content, words.principal], axis=1), axis=0)[:, 0]
+    return words.take(np.bincount(speakers, minlength=int(words.content.max(initial=0)) + 1)[words.content] > 1)
 
 
 def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:

@@ -207,7 +207,7 @@ class Factors(NamedTuple):
         return 0.0 if at is None else (*self.by_cosine, self.same_words)[at]
 
 
-def learned_factors(asked: Sequence[Asked], precedents: Precedents, prior: NearPrior) -> Factors:
+def learned_factors(asked: Sequence[PastQuestion], precedents: Precedents, prior: NearPrior) -> Factors:
     """Factors as verdicts on the same contents under near questions show them.
 
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
@@ -250,7 +250,7 @@ def _pairs(verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]
     return islice(iter(dict.fromkeys(islice(pairs, _PAIRS))), _PAIRS)
 
 
-class Asked(NamedTuple):
+class PastQuestion(NamedTuple):
     """A past question.
 
     Attributes:
@@ -264,7 +264,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    asked: Sequence[Asked]
+    asked: Sequence[PastQuestion]
     vectors: np.ndarray
     lexicon: Lexicon
     by_content: Mapping[frozenset[str], Sequence[int]]
@@ -318,12 +318,12 @@ class QuestionIndex:
 
     def _index(self, precedents: Precedents, lexicon: Lexicon) -> _Indexed:
         some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: lexicon.prior.held]
-        texts, by_text = [precedents.texts[each] for each in some], self._by_text
-        if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
+        texts, encoded = [precedents.texts[each] for each in some], self._by_text
+        if new := [text for text in dict.fromkeys(texts) if text not in encoded]:
             wordings = [Wording(text, lexicon) for text in new]
-            by_text = by_text | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
-        self._by_text = {text: by_text[text] for text in texts}
-        asked = [Asked(each, *by_text[text]) for each, text in zip(some, texts, strict=True)]
+            encoded = encoded | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
+        self._by_text = {text: encoded[text] for text in texts}
+        asked = [PastQuestion(each, *encoded[text]) for each, text in zip(some, texts, strict=True)]
         vectors = np.array([each.vector for each in asked], dtype=np.float32)
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):

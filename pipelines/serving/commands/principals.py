@@ -41,7 +41,7 @@ principals = typer.Typer(no_args_is_help=True, help="Who said what, what it move
 
 
 @dataclass(slots=True)
-class Words:
+class PrincipalWords:
     """What a principal said, over all partitions of a store.
 
     Attributes:
@@ -101,8 +101,8 @@ def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None
     stderr.print(_lasting(words), end="", highlight=False, soft_wrap=True)
 
 
-def _words_of(settings: Settings, principal: str) -> Words:
-    words, fingerprint = Words(), principal_fingerprint(principal)
+def _words_of(settings: Settings, principal: str) -> PrincipalWords:
+    words, fingerprint = PrincipalWords(), principal_fingerprint(principal)
     overlays = []
     for state in states(settings):
         words.partitions = state.report().partitions
@@ -123,7 +123,7 @@ def _usage_of(evidence: Evidence, fingerprint: str) -> Evidence:
     return Evidence({}, {key: micro for key, micro in evidence.usage.items() if key.principal == fingerprint and micro})
 
 
-def _moved(priors: Priors, live: Evidence, words: Words) -> Iterator[BeliefChange]:
+def _moved(priors: Priors, live: Evidence, words: PrincipalWords) -> Iterator[BeliefChange]:
     """Beliefs that its sessions moved, those that surprise most first."""
     now = system_clock()
     before, after = (read_beliefs(priors, each, now=now) for each in (live - Evidence(words.settled.counts, {}), live))
@@ -131,7 +131,7 @@ def _moved(priors: Priors, live: Evidence, words: Words) -> Iterator[BeliefChang
     return iter(moves(read_all(before, priors, scopes), read_all(after, priors, scopes), level=priors.interval.level))
 
 
-def _contents(words: Words) -> list[Mapping[str, Any]]:
+def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
     """What it said of each content under each question, the most first."""
     masses: Counter[tuple[str, str, str]] = Counter()
     for key, micro in words.usage.usage.items():
@@ -142,7 +142,7 @@ def _contents(words: Words) -> list[Mapping[str, Any]]:
     ]
 
 
-def _document(principal: str, words: Words, changes: Iterable[BeliefChange]) -> dict[str, Any]:
+def _document(principal: str, words: PrincipalWords, changes: Iterable[BeliefChange]) -> dict[str, Any]:
     return {
         "principal": principal,
         "fingerprint": principal_fingerprint(principal),
@@ -170,7 +170,7 @@ def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
     return (*change.key, *sides, number(change.change, sign=True))
 
 
-def _lasting(words: Words) -> str:
+def _lasting(words: PrincipalWords) -> str:
     if not words.lasting:
         return "all of it can be taken out again\n"
     return (

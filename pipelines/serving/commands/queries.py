@@ -69,8 +69,8 @@ def list_queries(
 
 def _probability(query: LoggedQuery) -> float:
     """P(good) of its best result, what is not known last."""
-    known = [each.facts["probability"] for each in query.results if each.facts["probability"] is not None]
-    return max(known, default=math.inf)
+    probabilities = [each.facts["probability"] for each in query.results if each.facts["probability"] is not None]
+    return max(probabilities, default=math.inf)
 
 
 def _texts(query: LoggedQuery) -> tuple[str, ...]:

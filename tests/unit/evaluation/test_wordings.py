@@ -7,7 +7,7 @@ import random
 import pytest
 
 from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
-from pipelines.retrieval.query.near import Lexicon, Wording, near_factor
+from pipelines.retrieval.query.near import Factors, Lexicon, Wording
 from tests.support.words_spoken import PRIORS
 
 PRIOR = PRIORS.near
@@ -41,7 +41,7 @@ def test_a_near_miss_differs_in_one_word(text: str, seed: int) -> None:
     if any(letter.isdigit() for letter in text):
         assert differing == [("3.11", "4.11")]
         lexicon = Lexicon(PRIOR)
-        assert near_factor(Wording(text, lexicon), Wording(made, lexicon), 0.99, PRIOR) == 0.0
+        assert Factors.of(PRIOR).factor(Wording(text, lexicon), Wording(made, lexicon), 0.99) == 0.0
 
 
 def test_where_no_word_can_be_exchanged_there_is_no_near_miss() -> None:

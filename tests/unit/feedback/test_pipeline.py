@@ -73,13 +73,13 @@ def masses(evidence: Evidence, parameter: str) -> dict[str, int]:
 def test_feedback_meets_its_impression(tmp_path: Path) -> None:
     """FBK-4, LRN-18: s = 0.5 and a good outcome of weight 1 is half a unit for and half against, on the event's day.
 
-    It is a word on the content, too, since noon, of a result that was shown with a score of a half.
+    It is a word on the content, too, since noon, of a result that had the best score on its page.
     """
     report, evidence = after(tmp_path, [impression(), explicit(1.0, 1)])
     assert fates(report) == (2, 0, 0, 0)
     assert masses(evidence, "signal.vector.good") == {"for": 500_000, "against": 500_000}
     assert {(key.day, key.content_hash, key.bin): n for key, n in evidence.usage.items()} == {
-        (DAY, HASHES[1], "verdict:good:43200000:50"): 1_000_000
+        (DAY, HASHES[1], "verdict:good:43200000:100"): 1_000_000
     }
 
 

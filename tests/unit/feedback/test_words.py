@@ -53,8 +53,8 @@ def since(at_ms: int) -> str:
     return f"{(START + at_ms) % DAY_MS:08d}"
 
 
-def a_row(word: str, at_ms: int, who: str = "ada", score: str = "50") -> Row:
-    return at_ms // LEFT_MS, HASHES[1], f"verdict:{word}:{since(at_ms)}:{score}", who
+def a_row(word: str, at_ms: int, who: str = "ada", share: str = "100") -> Row:
+    return at_ms // LEFT_MS, HASHES[1], f"verdict:{word}:{since(at_ms)}:{share}", who
 
 
 def the_question(day: int = 0) -> Row:
@@ -62,7 +62,7 @@ def the_question(day: int = 0) -> Row:
 
 
 def test_a_verdict_is_a_word_since_its_time(tmp_path: Path) -> None:
-    """LRN-18: with the score it was shown with, under the question, whose text goes along once for each."""
+    """LRN-18: with the share of its page's best score, under the question, whose text goes along once for each."""
     assert words(tmp_path, said(1.0, 7)) == {a_row("good", 7): 1, the_question(): 1}
 
 

@@ -136,7 +136,7 @@ def test_variances_follow_how_people_agree_beyond_what_was_expected() -> None:
                 p = expit(PRIOR.curve.intercept + PRIOR.curve.slope * score)
                 good = surprise if agreeing else bool(rng.random() < p)
                 content = f"{question:064x}"
-                said.append(a_word(content, f"question {question}", f"user {who}", good=good, score=score))
+                said.append(a_word(content, f"question {question}", f"user {who}", good=good, share=score))
         return precedents_of(*said).question_variance
 
     assert variance(agreeing=False) < variance(agreeing=True)
@@ -146,7 +146,7 @@ def test_variances_follow_how_people_agree_beyond_what_was_expected() -> None:
 def test_one_principal_alone_shows_nothing_of_how_contents_differ() -> None:
     """LRN-20, FBK-11: whoever praises bad contents under a hundred questions each changes no variance."""
     flood = [
-        a_word(f"{content:064x}", f"question {content} {number}", "mallory", score=0.2)
+        a_word(f"{content:064x}", f"question {content} {number}", "mallory", share=0.2)
         for content in range(5)
         for number in range(100)
     ]
