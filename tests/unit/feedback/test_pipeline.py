@@ -15,6 +15,7 @@ from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.impressions import EXAMINATION
+from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     BINS,
@@ -116,11 +117,12 @@ def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
 def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     """FBK-1: reports need no impression."""
     report, evidence = after(tmp_path, one_of_each(), rules(limits__principal_daily=100.0))
-    assert fates(report) == (13, 0, 0, 0)
+    assert fates(report) == (14, 0, 0, 0)
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
         *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson")
     }
-    assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
+    uses = {"positive", "negative", "retrieval", "inclusion", "reference"}
+    assert {key.bin for key in evidence.usage} == {*uses, f"{REMOVED}flush"}
 
 
 def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:
