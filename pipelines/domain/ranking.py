@@ -173,8 +173,8 @@ class WeightBelief(msgspec.Struct, frozen=True, gc=False):
         mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1.
         low, high: 90 % credible interval of that share.
         n_effective: Observations behind it, in pseudo-counts beyond the prior.
-        level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model", "agent" or
-            "session".
+        level: What informs it most: a level of the hierarchy, "prior", "global", "domain", "model", "agent" or
+            "session", or "fit", the regression of the night before.
     """
 
     mean: float

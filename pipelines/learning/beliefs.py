@@ -18,9 +18,10 @@ from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
+from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import SEED, believed_weights, sampled_shares, share_draws
+from pipelines.learning.pooling.weights import SEED, believed_weights, mean_shares, sampled_shares, share_draws
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -56,10 +57,12 @@ class Beliefs:
         examination: Mapping[Domain, Examination],
         sizing: SizingBeliefs,
         triggers: LearnedTriggers,
+        fitted: FittedWeights | None = None,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
+        self._fitted = {} if fitted is None else fitted.by_domain
         self.reported = reported
         self.examination = examination
         self.sizing = sizing
@@ -96,7 +99,9 @@ class Beliefs:
         beliefs = self._weights.get(key)
         if beliefs is None:
             posterior = self._agreement.posterior(*key[:2])
-            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval.level))
+            level = self._priors.interval.level
+            counted, fit = believed_weights(posterior, key[2], level), self._fitted.get(scope.domain)
+            beliefs = MappingProxyType(counted if fit is None else fit.beliefs(counted, level))
             self._weights[key] = beliefs
         return beliefs
 
@@ -105,18 +110,28 @@ class Beliefs:
     ) -> Mapping[Signal, float]:
         """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
         posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
-        return sampled_shares(posterior, frozenset(active), rng)
+        if (fit := self._fitted.get(scope.domain)) is None:
+            return sampled_shares(posterior, frozenset(active), rng)
+        return {signal: float(one[0]) for signal, one in fit.draws(self._means(scope, active), rng, 1).items()}
 
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
         key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
         draws = self._drawn.get(key)
         if draws is None:
-            posterior = self._agreement.posterior(*key[:2])
+            posterior, fit = self._agreement.posterior(*key[:2]), self._fitted.get(scope.domain)
             seed = [SEED, list(Domain).index(scope.domain)]  # domains are drawn independently
-            draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
-            self._drawn[key] = draws
+            rng = np.random.default_rng(seed)
+            drawn = (
+                share_draws(posterior, key[2], rng, n) if fit is None else fit.draws(self._means(scope, active), rng, n)
+            )
+            draws = self._drawn[key] = MappingProxyType(drawn)
         return draws
+
+    def _means(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, float]:
+        """What counting alone says of the active signals, in their order."""
+        posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
+        return mean_shares(posterior, active)
 
     def usage(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used.
@@ -162,7 +177,14 @@ class Beliefs:
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, believed)
 
 
-def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
+def read_beliefs(
+    priors: Priors,
+    evidence: Evidence,
+    *,
+    now: float,
+    session: SessionEvidence | None = None,
+    fitted: FittedWeights | None = None,
+) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
     Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
@@ -170,6 +192,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
 
     Args:
         session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
+        fitted: Weights that the live version holds: what is counted moves them on.
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
@@ -183,4 +206,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         ),
         sizing=read_sizing(priors, evidence, today),
         triggers=read_triggers(priors.triggers, evidence, today),
+        fitted=fitted,
     )

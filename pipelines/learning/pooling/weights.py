@@ -63,6 +63,17 @@ def believed_weights(
     }
 
 
+def mean_shares(posterior: AgreementPosterior, active: Collection[Signal]) -> dict[Signal, float]:
+    """The means of `believed_weights` alone.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    weigher = _Weigher(posterior, active)
+    shares = _exact(weigher.mean())
+    return {SIGNALS[column]: share for column, share in zip(weigher.columns, shares, strict=True)}
+
+
 def sampled_shares(
     posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator
 ) -> dict[Signal, float]:
