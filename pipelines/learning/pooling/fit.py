@@ -110,7 +110,7 @@ def counted(logged: LoggedSignals, prior: FitPrior, *, correlation: float) -> Fl
         >>> three = LoggedSignals(*(np.zeros(3, dtype=np.int64) for _ in range(4)), np.zeros((3, 1)),
         ...     np.ones(3, dtype=bool), np.ones(3), np.ones(3))
         >>> rules = FitPrior(deviation=1.0, least=10.0, propensity=0.1, most=1.0)
-        >>> counted(three, rules, correlation=0.0).sum()  # one person said the same of the same three times
+        >>> float(counted(three, rules, correlation=0.0).sum())  # one person said the same of the same three times
         1.0
     """
     if not len(logged):
