@@ -229,12 +229,16 @@ def _readings(
 
 def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
-    if version in (LIVE, PRIORS):
-        evidence, now = catalog.live_evidence() if version == LIVE else Evidence(), system_clock()
+    if version == PRIORS:
+        return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
+    name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
+    state = None if name is None else catalog.read_learned(name)
+    fitted = None if state is None else state.fitted
+    if version == LIVE or state is None:
+        evidence, now = catalog.live_evidence(), system_clock()
     else:
-        state = catalog.read_learned(LearnedVersion(version))
         evidence, now = state.evidence, state.created_at
-    return read_beliefs(priors, evidence, now=now), evidence
+    return read_beliefs(priors, evidence, now=now, fitted=fitted), evidence
 
 
 _HASH = 64  # digits of a content's
