@@ -80,9 +80,9 @@ def ask(
             from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
             from pipelines.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
-            if settings.feedback.key is None:
-                stderr.print(f"[dim]{plain(WITHOUT_KEY)}[/]")
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
+            if settings.feedback.key is None:
+                stderr.print(f"[dim]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
         stdout.print(f"[dim]{plain(HELP)}[/]")

@@ -2,17 +2,16 @@
 
     python -m jobs.consolidate --store DIR [--adopt DIR] [--dry-run] [--json]
 
-Queries of the query log are asked again for the gate, where there are any. It can be killed at any instant and started
-again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over
-what another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no
-MLflow, no store or a damaged one, taken over before), 2 usage.
+Queries of the query log are asked again for the gate, where there are any. Retrieval is measured before and after, on
+judged questions and on the store's own; MLflow draws it over nights. It can be killed at any instant and started again:
+the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over what
+another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no MLflow,
+no store or a damaged one, taken over before), 2 usage.
 """
 
 from __future__ import annotations
 
 import sys
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,9 +22,8 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted, learned_by
 from pipelines.serving.console.options import CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import plain, stderr
-from pipelines.serving.night import look_of, night_of, run_visibly, shadow_of
+from pipelines.serving.night import asking_night, run_visibly
 from pipelines.serving.reports.query_log import ringing
-from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 
@@ -39,10 +37,9 @@ def consolidate(
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = options.settings()
     require_store(settings)  # a night over a folder that is not there would find nothing new, every night
-    with closing(StoreReplay(settings, times=2)) as replay:
-        shadow, look = shadow_of(settings, replay), look_of(settings, replay)
-        adopted = None if adopt is None else _learned_by(adopt, settings)
-        summary = run_visibly(replace(night_of(settings), shadow=shadow, look=look), dry_run=dry_run, adopted=adopted)
+    adopted = None if adopt is None else _learned_by(adopt, settings)
+    with asking_night(settings) as night:
+        summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
     for alarm in alarms:
         stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")

@@ -27,11 +27,11 @@ from rich.progress import track
 from jobs import _job, reindex
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
-from pipelines.consolidation.gate import Improve, Improvement, Shadow
+from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.improvement import Improve, Improvement, QuestionSource
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.ground_truth import collect as ground_truth
-from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
@@ -39,7 +39,7 @@ from pipelines.evaluation.simulation.users import PAGE, react, refreshes, tell, 
 from pipelines.evaluation.simulation.wordings import paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
@@ -50,6 +50,7 @@ from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.night import night_of, run_visibly
+from pipelines.serving.questions import improvement_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.study.run import scaled_to_days
 from pipelines.serving.updaters import BackgroundUpdaters
@@ -106,7 +107,6 @@ def demo(
             night_of(settings),
             shadow=_replayed(systems),
             improve=_improved(systems, settings),
-            evaluate=lambda evidence: _under(evidence, systems).means,
         )
     )
     report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
@@ -233,24 +233,23 @@ def _query(question: SyntheticQuestion, k: int) -> Query:
 def _replayed(systems: Mapping[str, SystemRun]) -> Shadow:
     """The rankings that the gate compares: asked already, under no evidence and under all of it."""
 
-    def rankings(evidence: Evidence) -> list[list[ContentHash]]:
-        return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, systems).run.values()]
+    def rankings(learned: Learned) -> list[list[ContentHash]]:
+        return [[ContentHash(name) for name in ranked] for ranked in _under(learned, systems).run.values()]
 
     return rankings
 
 
 def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
-    def improvement(former: Evidence, candidate: Evidence) -> Improvement:
-        control, treatment = (_under(evidence, systems).measured["ndcg_at_10"] for evidence in (former, candidate))
-        difference = compare(control, treatment, settings.evaluation)
-        change = difference.change
-        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control), difference.significant)
+    def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
+        control, treatment = (_under(learned, systems).measured for learned in (former, candidate))
+        source, rules = QuestionSource.JUDGED, settings.evaluation
+        return [improvement_of(name, source, control[name], treatment[name], rules) for name in control]
 
-    return improvement
+    return improvements
 
 
-def _under(evidence: Evidence, systems: Mapping[str, SystemRun]) -> SystemRun:
-    return systems[report.BEFORE if evidence.is_empty else report.AFTER]
+def _under(learned: Learned, systems: Mapping[str, SystemRun]) -> SystemRun:
+    return systems[report.BEFORE if learned.evidence.is_empty else report.AFTER]
 
 
 if __name__ == "__main__":

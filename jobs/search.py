@@ -247,9 +247,9 @@ def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
     from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
     from pipelines.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
-    if settings.feedback.key is None:
-        stderr.print(f"[yellow]{plain(WITHOUT_KEY)}[/]")
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        if settings.feedback.key is None:
+            stderr.print(f"[yellow]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
         _tell(answers, producer)
         producer.flush()
         if producer.lost:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +18,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.runtime.storage.errors import named, refused
 from pipelines.runtime.storage.files import (
     file_hashes,
@@ -31,7 +32,10 @@ from pipelines.runtime.storage.files import (
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
 CALIBRATION_FILE = "calibration.json"
+FITTED_FILE = "fitted.json"
 FORMAT = 1
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class LearnedState:
         evidence: The base that searches read together with what is streamed since.
         cut: The sum of the updaters' snapshots when it was cut.
         calibration: From score to P(good), None while outcomes are too few.
+        fitted: Weights fitted to logged outcomes, of the domains in which they go live; None where there are none.
         priors: Hash of the priors it was judged under.
         policy: Further decisions that searches follow, such as the fusion mode.
         provenance: Where it comes from, for people: counts, gate, run.
@@ -54,6 +59,7 @@ class LearnedState:
     evidence: Evidence
     cut: Evidence
     calibration: ScoreCalibration | None = None
+    fitted: FittedWeights | None = None
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -120,12 +126,12 @@ class LearnedStore:
         manifest = self.manifest(version)
         folder = self.folder_of(version)
         verify_files(folder, manifest.files)
-        path = folder / CALIBRATION_FILE
         return LearnedState(
             parent=manifest.parent,
             evidence=read_evidence(folder / EVIDENCE_FILE),
             cut=read_evidence(folder / CUT_FILE),
-            calibration=ScoreCalibration.from_json(path.read_text(encoding="utf-8")) if path.exists() else None,
+            calibration=_read(folder / CALIBRATION_FILE, ScoreCalibration.from_json),
+            fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -201,6 +207,12 @@ def _write_tables(folder: Path, state: LearnedState) -> None:
         pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
     if state.calibration is not None:
         (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
+    if state.fitted is not None:
+        (folder / FITTED_FILE).write_text(state.fitted.to_json(), encoding="utf-8")
+
+
+def _read(path: Path, reader: Callable[[str], Part]) -> Part | None:
+    return reader(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _manifest(version: LearnedVersion, state: LearnedState, files: Mapping[str, str]) -> LearnedManifest:

@@ -18,6 +18,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import RELEVANCE
+from pipelines.learning.pooling.fitted import FittedWeights, Learned
 
 ADOPTED = "adopted"
 """Under which a version's provenance says what it took over."""
@@ -100,12 +101,13 @@ class Proposal:
         published: The version it already is, where a former night was killed after publishing it; else None.
         parent: The version that is live; None before the first.
         newest: The version published last, live or not; None before the first.
-        former: The evidence of `parent`, with its calibration.
+        former: The evidence of `parent`, with its calibration and fitted weights.
         base: The candidate's evidence: that of the version it builds on, and all that came since the newest cut.
         cut: What the updaters had when it was cut.
         fresh: What the newest cut had not seen; empty means that there is nothing new.
         reach: How far into each partition the cut reaches: which sessions are in it follows from that (LRN-17).
         adopted: What was taken over from another store, see `Adopted.as_json`; None where nothing was.
+        fitted: Weights that go live with it, see `fitting`; None before they are fitted, and where counting is better.
     """
 
     published: LearnedVersion | None
@@ -113,11 +115,23 @@ class Proposal:
     newest: LearnedVersion | None
     former: Evidence
     former_calibration: ScoreCalibration | None
+    former_fitted: FittedWeights | None
     base: Evidence
     cut: Evidence
     fresh: Evidence
     reach: Reach
     adopted: Mapping[str, str] | None = None
+    fitted: FittedWeights | None = None
+
+    @property
+    def live(self) -> Learned:
+        """What beliefs are read from under the live version."""
+        return Learned(self.former, self.former_fitted)
+
+    @property
+    def learned(self) -> Learned:
+        """What they are read from under the candidate."""
+        return Learned(self.base, self.fitted)
 
     @property
     def observations(self) -> dict[str, float]:
@@ -150,6 +164,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
         newest=newest,
         former=live.evidence,
         former_calibration=live.calibration,
+        former_fitted=live.fitted,
         base=(last if waits else live).evidence + fresh,
         cut=streamed,
         fresh=fresh,
@@ -168,10 +183,12 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
         newest=version,
         former=parent.evidence,
         former_calibration=parent.calibration,
+        former_fitted=parent.fitted,
         base=learned.evidence,
         cut=learned.cut,
         fresh=learned.evidence - parent.evidence,
         reach=learned.provenance.get(REACH, {}),
+        fitted=learned.fitted,
         adopted=learned.provenance.get(ADOPTED),
     )
 

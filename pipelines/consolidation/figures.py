@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from pipelines.consolidation.gate import WeightMove, Weights
+from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.recalibrate import Measured
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
@@ -190,23 +191,27 @@ def _reliability_points(axes: Axes, measured: Measured, *, color: str, hollow: b
     axes.scatter(x, y, s=sizes, facecolors=face, edgecolors=color, linewidths=1.4, zorder=3, label=label)
 
 
-def retrieval(before: Mapping[str, float], after: Mapping[str, float]) -> Figure:
-    """Retrieval metrics before and after, a line from one to the other."""
-    names = [name for name in sorted(after, reverse=True) if name in before]
-    with panels(1, height=0.45 * len(names) + 1.8, width=8.0) as (figure, (axes,)):
-        for row, name in enumerate(names):
-            color = NOW if after[name] >= before[name] else ALERT
-            axes.plot([before[name], after[name]], [row, row], color=color, lw=2, zorder=1)
-            axes.scatter(before[name], row, s=70, facecolors="white", edgecolors=PAST, linewidths=1.4, zorder=2)
-            axes.scatter(after[name], row, s=70, color=color, zorder=3)
-            label = f"{before[name]:.3f} → {after[name]:.3f}"
-            axes.annotate(
-                label, (max(before[name], after[name]), row), (10, 0), textcoords="offset points", va="center"
-            )
-        axes.set_yticks(range(len(names)), names)
-        axes.set(xlim=(0.0, 1.2), ylim=(-0.6, len(names) - 0.4), xlabel="metric (hollow: before, filled: after)")
+def retrieval(improvements: Sequence[Improvement]) -> Figure:
+    """Retrieval before and after with intervals, a line from one to the other."""
+    with panels(1, height=0.5 * len(improvements) + 1.8, width=9.0) as (figure, (axes,)):
+        for row, one in enumerate(reversed(improvements)):
+            before, after = one.before, one.after
+            color = NOW if after.mean >= before.mean else ALERT
+            axes.plot([before.mean, after.mean], [row, row], color=color, lw=2, zorder=1)
+            for place, interval, shade in ((row - 0.12, before, PAST), (row + 0.12, after, color)):
+                axes.plot([interval.low, interval.high], [place, place], color=shade, lw=1, zorder=1)
+            axes.scatter(before.mean, row, s=70, facecolors="white", edgecolors=PAST, linewidths=1.4, zorder=2)
+            axes.scatter(after.mean, row, s=70, color=color, zorder=3)
+            label = f"{before.mean:.3f} → {after.mean:.3f}"
+            right = max(before.high, after.high)
+            axes.annotate(label, (right, row), (10, 0), textcoords="offset points", va="center")
+        labels = [
+            f"{one.measure.replace('_at_', '@')} · {one.questions} {one.source}" for one in reversed(improvements)
+        ]
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set(xlim=(0.0, 1.2), ylim=(-0.6, len(labels) - 0.4), xlabel="metric (hollow: before, filled: after)")
         axes.set_xticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-        axes.set_title("Retrieval before and after")
+        axes.set_title("Retrieval before and after, 95 % intervals")
         axes.grid(visible=False, axis="y")
     return figure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -11,12 +11,13 @@ from typing import Protocol
 from scipy import stats
 
 from pipelines.consolidation.candidate import Proposal
+from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.settings import ConsolidationSettings, MovementSettings, ShadowSettings
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import Beliefs
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import Learned
 
 Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
 """What is believed about every signal's weight, by domain."""
@@ -62,8 +63,8 @@ Ranking = Sequence[ContentHash]
 class Shadow(Protocol):
     """Replays queries; called twice a night, once per learned version under comparison."""
 
-    def __call__(self, evidence: Evidence) -> Sequence[Ranking]:
-        """The ranking of every query of one fixed set, under the beliefs that `evidence` gives."""
+    def __call__(self, learned: Learned) -> Sequence[Ranking]:
+        """The ranking of every query of one fixed set, under the beliefs that follow from what was learned."""
 
 
 class Decision(StrEnum):
@@ -88,45 +89,24 @@ class GateVerdict:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Improvement:
-    """How much better the candidate answers judged queries than the live version, with its interval.
-
-    Attributes:
-        measure: What was measured, such as "nDCG@10".
-        significant: Whether that is more than chance alone makes of so many queries.
-    """
-
-    measure: str
-    mean: float
-    low: float
-    high: float
-    queries: int
-    significant: bool
-
-
-Improve = Callable[[Evidence, Evidence], Improvement]
-"""Measures the improvement from one evidence to another on judged queries that neither learned from."""
-
-
 def judge(
     candidate: Proposal,
     before: Beliefs,
     after: Beliefs,
     *,
     shadow: Shadow | None,
-    improve: Improve | None,
+    measured: Improvement | None,
     rules: ConsolidationSettings,
 ) -> GateVerdict:
     """Compare the candidate with the live version: by replayed queries where there are any, else by weights.
 
-    Where judged queries are at hand, they have the last word: see `weighed`.
+    Where it was measured on questions, they have the last word: see `weighed`.
     """
     if shadow is None:
         verdict = judge_movement(weights_of(before), weights_of(after), rules.movement)
     else:
-        verdict = judge_rankings(shadow(candidate.former), shadow(candidate.base), rules.shadow)
-    return verdict if improve is None else weighed(verdict, improve(candidate.former, candidate.base))
+        verdict = judge_rankings(shadow(candidate.live), shadow(candidate.learned), rules.shadow)
+    return verdict if measured is None else weighed(verdict, measured)
 
 
 def weighed(verdict: GateVerdict, measured: Improvement) -> GateVerdict:
@@ -136,13 +116,17 @@ def weighed(verdict: GateVerdict, measured: Improvement) -> GateVerdict:
     need not wait for a person, and one that is shown to be worse must, however small it is.
     """
     decision = verdict.decision
-    if measured.significant and measured.mean < 0.0:
+    change = measured.change
+    if measured.significant and change.mean < 0.0:
         decision = Decision.REVIEW
-    elif measured.significant and measured.mean > 0.0 and decision is Decision.REVIEW:
+    elif measured.significant and change.mean > 0.0 and decision is Decision.REVIEW:
         decision = Decision.MONITORED
-    shown = f"{measured.measure} {measured.mean:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
-    reason = f"{verdict.reason}; on {measured.queries} judged queries {shown}"
-    return GateVerdict(decision, reason, {**verdict.figures, "improvement": measured.mean})
+    shown = f"{_LABEL} {change.mean:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+    reason = f"{verdict.reason}; on {measured.questions} {measured.source} questions {shown}"
+    return GateVerdict(decision, reason, {**verdict.figures, "improvement": change.mean})
+
+
+_LABEL = "nDCG@10"  # of the headline measure
 
 
 def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], settings: ShadowSettings) -> GateVerdict:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.champion import EXPERIMENT
-from pipelines.consolidation.gate import Improve, Shadow
+from pipelines.consolidation.fitting import Fitting, ReadLogged, fitting_of
+from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -19,6 +20,7 @@ from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.allowances import in_force
+from pipelines.learning.pooling.fitted import Learned
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking
@@ -48,13 +50,12 @@ RunRecord: TypeAlias = "TrackedRun | Rehearsal"
 
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 
+CURVES = "retrieval, night by night"
+"""The one run that every night adds a point to, so that MLflow draws curves over nights."""
+
+CURVES_TAGS = {"weft.curves": "retrieval"}
+
 STEPS = ("merge", "recalibrate", "gate", "publish", "report")
-
-Metrics = Mapping[str, float]
-"""Measures by name, such as ndcg_at_10."""
-
-Evaluate = Callable[[Evidence], Metrics]
-"""Measures retrieval under the beliefs that evidence gives; called for the live version, then for the candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,8 @@ class Night:
         now: Seconds since the epoch; all beliefs of the night are read at it.
         facts: What the run records of its surroundings, such as the fingerprint of the settings.
         shadow: Replays queries for the gate, where there are any.
-        improve: Compares two states of evidence on judged queries, where there are any.
-        evaluate: Measures retrieval for the report, where there is something to measure it on.
+        logged: Reads results that something became of, for the fit of weights, where queries were logged.
+        improve: Measures retrieval under two states of evidence, where there is something to measure it on.
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         counters: What the updaters did with their records, by partition.
@@ -81,8 +82,8 @@ class Night:
     now: float
     facts: Mapping[str, object] = field(default_factory=dict)
     shadow: Shadow | None = None
+    logged: ReadLogged | None = None
     improve: Improve | None = None
-    evaluate: Evaluate | None = None
     probe: Probe | None = None
     look: Look | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -92,9 +93,15 @@ class Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
         return replace(self, now=self.catalog.learned_manifest(version).created_at)
 
-    def beliefs(self, evidence: Evidence) -> Beliefs:
-        """What that evidence makes be believed tonight."""
-        return read_beliefs(self.priors, evidence, now=self.now)
+    def beliefs(self, learned: Learned) -> Beliefs:
+        """What that makes be believed tonight."""
+        return read_beliefs(self.priors, learned.evidence, now=self.now, fitted=learned.fitted)
+
+    def fitting(self, evidence: Evidence) -> Fitting:
+        """Weights fitted to what was logged, where anything was, against those that the evidence counts."""
+        if self.logged is None:
+            return Fitting()
+        return fitting_of(self.logged(), self.priors, self.beliefs(Learned(evidence)))
 
     def outcomes(self, evidence: Evidence) -> ScoreBins:
         """Outcomes by score, of all domains."""
@@ -107,9 +114,15 @@ class Night:
     def _in_force(self, evidence: Evidence) -> Evidence:
         return in_force(evidence, alone=self.priors.robustness.alone)
 
-    def measured(self, candidate: Proposal) -> tuple[Metrics, Metrics] | None:
-        """Retrieval under the live version and the candidate, where something measures it."""
-        return None if self.evaluate is None else (self.evaluate(candidate.former), self.evaluate(candidate.base))
+    def compared(self, former: Learned, latter: Learned) -> Sequence[Improvement]:
+        """Retrieval under two states of learning; empty where nothing measures it."""
+        return () if self.improve is None else self.improve(former, latter)
+
+    def draw_curves(self, values: Mapping[str, float], version: LearnedVersion) -> None:
+        """Add a point to each of the curves over nights, at the number of the version that this one published."""
+        if values:
+            step = int(version.lstrip("v"))
+            self.tracking.extend(EXPERIMENT, CURVES, CURVES_TAGS, values, now=self.now, step=step)
 
     def page(self, *, dry_run: bool) -> AbstractContextManager[RunRecord]:
         """The run that the night is written to; none for a rehearsal."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
+from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import GateVerdict, judge
+from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
 from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
 from pipelines.consolidation.report import Findings, report
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.pooling.fitted import Learned
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -42,57 +46,70 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         require_new(night.catalog, night.tracking, adopted)
     candidate = merge(night.catalog, night.tracking, adopted)
     if candidate.fresh.is_empty:
-        return {"learned": candidate.parent, "decision": "nothing new", "run": None}
+        return {"learned": candidate.parent, "decision": "nothing new", **as_summary(()), "run": None}
     return _recorded(night, candidate, dry_run=dry_run)
 
 
 def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
         page.parameters({**night.facts, **candidate.facts})
-        before, after = _merged(night, candidate, page)
-        calibration = _recalibrated(night, candidate, page)
-        verdict = _judged(night, candidate, page, before, after)
+        before = _merged(night, candidate, page)
+        calibration, fitting = _recalibrated(night, candidate, page)
+        if candidate.published is None:
+            candidate = replace(candidate, fitted=fitting.fitted)
+        after = night.beliefs(candidate.learned)
+        improvements, verdict = _judged(night, candidate, page, before, after)
         findings = Findings(
             candidate=candidate,
             before=before,
             after=after,
             recalibration=calibration,
+            fitting=fitting,
             verdict=verdict,
-            retrieval=night.measured(candidate),
+            improvements=improvements,
             counters=night.counters,
         )
         version = candidate.published if dry_run else _published(night, page, findings)
         with night.step(page, "report"):
             summary = report(page, findings, version, night.rules, now=night.now)
         if version is not None and not dry_run:
+            night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
         return {**summary, "run": page.run_id or None}
 
 
-def _merged(night: Night, candidate: Proposal, page: RunRecord) -> tuple[Beliefs, Beliefs]:
+def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
     with night.step(page, "merge") as note:
         note.metrics(candidate.observations, now=night.now)
-        return night.beliefs(candidate.former), night.beliefs(candidate.base)
+        return night.beliefs(candidate.live)
 
 
-def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> Recalibration:
+def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[Recalibration, Fitting]:
     rules, former = night.rules.calibration, candidate.former_calibration
     with night.step(page, "recalibrate") as note:
         scores = recalibrate(night.outcomes(candidate.base), former, night.learning, rules)
         curves = curves_of(night.verdicts(candidate.base), night.priors.verdicts, rules, night.look)
         calibration = with_matches(scores, curves, former, night.probe, rules)
-        note.parameters({"outcome": calibration.reason})
-        return calibration
+        fitting = night.fitting(candidate.base)
+        if fitting.fitted is not None:
+            measured = deciding(night.compared(Learned(candidate.base), Learned(candidate.base, fitting.fitted)))
+            if measured is not None and measured.significant and measured.change.mean < 0.0:
+                fitting = fitting.refused(measured)
+        note.parameters({"outcome": calibration.reason, "weights": fitting.reason})
+        return calibration, fitting
 
 
-def _judged(night: Night, candidate: Proposal, page: RunRecord, before: Beliefs, after: Beliefs) -> GateVerdict:
+def _judged(
+    night: Night, candidate: Proposal, page: RunRecord, before: Beliefs, after: Beliefs
+) -> tuple[Sequence[Improvement], GateVerdict]:
     with night.step(page, "gate") as note:
+        improvements = night.compared(candidate.live, candidate.learned)
         recorded = recorded_verdict(night.tracking, candidate.published)
         verdict = recorded or judge(
-            candidate, before, after, shadow=night.shadow, improve=night.improve, rules=night.rules
+            candidate, before, after, shadow=night.shadow, measured=deciding(improvements), rules=night.rules
         )
         note.parameters({"decision": verdict.decision, "reason": verdict.reason})
-        return verdict
+        return improvements, verdict
 
 
 def _published(night: Night, page: RunRecord, findings: Findings) -> LearnedVersion:

@@ -68,6 +68,7 @@ def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Re
         evidence=candidate.base,
         cut=candidate.cut,
         calibration=recalibration.calibration,
+        fitted=candidate.fitted,
         priors=night.priors.fingerprint,
         provenance={
             REACH: dict(candidate.reach),
@@ -112,3 +113,7 @@ def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) ->
         path = Path(scratch) / "calibration.json"
         path.write_text("null" if calibration is None else calibration.to_json(), encoding="utf-8")
         page.file(path, FOLDER)
+        if candidate.fitted is not None:
+            path = Path(scratch) / "fitted.json"
+            path.write_text(candidate.fitted.to_json(), encoding="utf-8")
+            page.file(path, FOLDER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,10 @@ from matplotlib.figure import Figure
 from pipelines.consolidation import figures
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.figures import Curve
+from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import Decision, GateVerdict, WeightMove, Weights, moves, weights_of
-from pipelines.consolidation.night import Metrics, RunRecord
+from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary
+from pipelines.consolidation.night import RunRecord
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.documents import Domain
@@ -42,7 +44,8 @@ class Findings:
 
     Attributes:
         before, after: What the live version and the candidate make be believed, read at the same time.
-        retrieval: Measured before and after, where something measures it.
+        fitting: Fitted weights against counted ones.
+        improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
     """
 
@@ -51,7 +54,8 @@ class Findings:
     after: Beliefs
     recalibration: Recalibration
     verdict: GateVerdict
-    retrieval: tuple[Metrics, Metrics] | None = None
+    fitting: Fitting = field(default_factory=Fitting)
+    improvements: Sequence[Improvement] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
@@ -110,6 +114,8 @@ def summary_of(findings: Findings, version: LearnedVersion | None) -> dict[str, 
         "reason": findings.verdict.reason,
         "calibration": findings.recalibration.reason,
         "recalibrated": findings.recalibration.refitted,
+        **as_summary(findings.improvements),
+        "fit": _contests(findings),
         **_measures(findings.recalibration),
         "moved": [
             {"domain": move.domain.value, "signal": move.signal.value, "before": move.before, "after": move.after}
@@ -134,8 +140,7 @@ def _metrics(findings: Findings) -> dict[str, float]:
     measures |= findings.candidate.observations
     for domain, weights in findings.weights_after.items():
         measures |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
-    for when, metrics in zip(("before", "after"), findings.retrieval or (), strict=False):
-        measures |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
+    measures |= as_metrics(findings.improvements)
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
             measures[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
@@ -151,8 +156,8 @@ def _pictures(findings: Findings) -> dict[str, Figure]:
     before, after = findings.recalibration.before, findings.recalibration.after
     if before is not None and after is not None:
         pictures["reliability"] = figures.reliability(before, after)
-    if findings.retrieval is not None:
-        pictures["retrieval"] = figures.retrieval(*findings.retrieval)
+    if findings.improvements:
+        pictures["retrieval"] = figures.retrieval(findings.improvements)
     return pictures
 
 
@@ -165,12 +170,14 @@ def _note(findings: Findings, version: LearnedVersion | None, settings: Consolid
         f"- built on: {findings.candidate.parent or 'the priors'}",
         f"- observations: {observed['observations']:,.1f}, {observed['observations_new']:,.1f} of them new",
         f"- calibration: {findings.recalibration.reason}",
+        f"- weights: {findings.fitting.reason}",
         *_alarms(findings, settings),
         "",
         "| calibration error | before | after |",
         "| --- | --- | --- |",
         *_error_rows(findings.recalibration),
         "",
+        *_improvement_rows(findings.improvements),
         "| moved most | before | after | change |",
         "| --- | --- | --- | --- |",
         *(
@@ -207,6 +214,21 @@ def _error_rows(recalibration: Recalibration) -> list[str]:
     ]
 
 
+def _improvement_rows(improvements: Sequence[Improvement]) -> list[str]:
+    if not improvements:
+        return []
+    return [
+        "| retrieval | before | after | change |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {one.measure} · {one.questions} {one.source} questions | {one.before.mean:.3f} | {one.after.mean:.3f} |"
+            f" {one.change.mean:+.3f} ({one.change.low:+.3f} to {one.change.high:+.3f}) |"
+            for one in improvements
+        ),
+        "",
+    ]
+
+
 def _curve(beliefs: Beliefs, domain: Domain) -> Curve:
     freshness = beliefs.freshness_many(domain, _AGES)
     half = float(np.interp(-0.5, -freshness, _AGES)) if freshness[-1] <= 0.5 else float("inf")
@@ -227,6 +249,7 @@ def tables_of(findings: Findings) -> dict[str, pa.Table]:
         "calibration_bands": [row for when, one in measured for row in _bands(when, one.bands)],
         "calibration_bins": [row for when, one in measured for row in _bands(when, one.diagram)],
         "retrieval": _retrieval(findings),
+        "fit": _fitted(findings),
         "updaters": [{"partition": name, **counts} for name, counts in sorted(findings.counters.items())],
     }
     return {name: pa.Table.from_pylist([dict(row) for row in rows]) for name, rows in rows_by_table.items() if rows}
@@ -281,12 +304,43 @@ def _bands(when: str, bands: Sequence[Band]) -> list[Mapping[str, object]]:
     ]
 
 
-def _retrieval(findings: Findings) -> list[Mapping[str, object]]:
-    if findings.retrieval is None:
-        return []
-    before, after = findings.retrieval
+def _contests(findings: Findings) -> dict[str, Any]:
+    return {
+        domain.value: {
+            "live": one.wins,
+            "change": one.change,
+            "questions": one.questions,
+            "outcomes": one.fit.outcomes,
+            "disagreement": one.disagreement,
+        }
+        for domain, one in findings.fitting.contests.items()
+    }
+
+
+def _fitted(findings: Findings) -> list[Mapping[str, object]]:
+    """Where the fit and counting disagree, signal by signal."""
     return [
-        {"metric": name, "before": before[name], "after": after[name], "change": after[name] - before[name]}
-        for name in sorted(after)
-        if name in before
+        {"domain": domain.value, "signal": signal.value, "fitted": fitted, "counted": counted, "live": one.wins}
+        for domain, one in findings.fitting.contests.items()
+        for signal, fitted, counted in zip(
+            one.fit.signals, one.fit.shares.tolist(), one.fit.counted.tolist(), strict=True
+        )
     ]
+
+
+def _retrieval(findings: Findings) -> list[Mapping[str, object]]:
+    return [
+        {
+            "questions": one.source.value,
+            "metric": one.measure,
+            "number": one.questions,
+            **{f"{name}{part}": value for name, interval in _intervals(one) for part, value in interval.items()},
+            "significant": one.significant,
+        }
+        for one in findings.improvements
+    ]
+
+
+def _intervals(one: Improvement) -> Iterator[tuple[str, Mapping[str, float]]]:
+    for name, interval in (("before", one.before), ("after", one.after), ("change", one.change)):
+        yield name, {"": interval.mean, "_low": interval.low, "_high": interval.high}

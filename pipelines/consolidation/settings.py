@@ -54,6 +54,7 @@ class CalibrationSettings(BaseModel):
         scrambled: More are made of the store's own words; none where there are no probes.
         answerable_bound: How often at most a question of a store's own may count as unanswered, before the first night.
         own_questions: How many of them are asked when a generation is built.
+        own_changed: Share of the documents that must have changed for them to be asked again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +68,7 @@ class CalibrationSettings(BaseModel):
     scrambled: Annotated[int, Field(ge=0)]
     answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
     own_questions: Annotated[int, Field(ge=0)]
+    own_changed: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class ConsolidationSettings(BaseModel):

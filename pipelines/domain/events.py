@@ -17,7 +17,7 @@ SCHEMA_VERSION = 3
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
         examination of results, and results without a score; terms of selections
-    3   correction; questions of impressions; precedent of results
+    3   correction, trigger_removal; questions of impressions; precedent of results
 
 A field that may be left out joins the newest version: who does not know it passes it over.
 """
@@ -272,6 +272,13 @@ class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outc
     outcome: Literal["success", "failure", "confirmation", "contradiction"]
 
 
+class TriggerRemoval(Event, kw_only=True, frozen=True, gc=False, tag="trigger_removal"):
+    """A content is no longer to be found by a word that it was picked by, whoever picks it again (RET-17)."""
+
+    content_hash: Hash
+    term: Term
+
+
 class SessionPhase(Event, kw_only=True, frozen=True, gc=False, tag="session"):
     """The session's lifecycle moved on; or all that its principal said in this partition is unlearned (LRN-17a)."""
 
@@ -286,4 +293,4 @@ Feedback = (
 Report = Review | Accuracy | ModelQuality | Trust | LessonOutcome
 """What is evidence by itself."""
 
-AnyEvent = Impression | Feedback | Report | SessionPhase
+AnyEvent = Impression | Feedback | Report | SessionPhase | TriggerRemoval

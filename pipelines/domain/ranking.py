@@ -180,8 +180,8 @@ class WeightBelief(msgspec.Struct, frozen=True, gc=False):
         mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1. Of an effect, log-odds.
         low, high: 90 % credible interval of it.
         n_effective: Observations behind it, in pseudo-counts beyond the prior.
-        level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model", "agent" or
-            "session"; below the ranking "content" or "question" (LRN-18).
+        level: What informs it most: a level of the hierarchy, "prior", "global", "domain", "model", "agent" or
+            "session"; "fit", the regression of the night before; below the ranking "content" or "question" (LRN-18).
     """
 
     mean: float

@@ -42,6 +42,9 @@ INSTRUCTIONS = "instructions"
 ANSWERING = "answering"
 """The fact that says from when on a match counts as an answer (RET-15)."""
 
+DESCRIBED = "described"
+"""The fact that says of which share of the documents what searches said about them was found out."""
+
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})

@@ -11,6 +11,7 @@ from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import seal_with
 from pipelines.ingestion.plan import (
     IndexPlan,
+    description,
     facts_of,
     forget,
     items_of,
@@ -95,10 +96,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             reporter.enter("building indexes")
             list(executor.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder)
-            if plan.describe is not None:
-                reporter.enter("telling answers from gaps")
-                (described,) = executor.tasks(plan.describe, [staged])
-                seal_with(staged, described)
+            reporter.enter("telling answers from gaps")
+            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
         elif reporter.progress.counts.get("documents", 0):

@@ -20,7 +20,7 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
-from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS, SOURCES
+from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT, IndexProgress
 from pipelines.ingestion.settings import IngestSettings, PoolSettings, SourceSettings
@@ -35,7 +35,7 @@ from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from pipelines.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
 from pipelines.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from pipelines.learning.priors import Priors
-from pipelines.runtime.ray.stages import Stage
+from pipelines.runtime.ray.stages import Executor, Stage
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 _THREADS = 1  # of each extractor and encoder: more actors scale better than more threads
@@ -58,7 +58,9 @@ class IndexPlan:
         full: Make everything anew: forget what is cached, and publish even content that is live already.
         fingerprint: Of all settings, for the manifest.
         encoder, extractor: What makes the models, as "module:name".
-        describe: Gives further facts of a staged generation for its manifest; called once, where it was built.
+        describe: Gives further facts of a staged generation for its manifest; called where it was built, unless most
+            of its documents are those that its base was described with.
+        described_least: Share of the documents that counts as most.
     """
 
     sources: Sequence[Path]
@@ -76,6 +78,7 @@ class IndexPlan:
     extractor: str = EXTRACTOR
     declared: Sequence[SourceSettings] = ()
     describe: Describe | None = None
+    described_least: float = 1.0
 
     @property
     def places(self) -> list[Path]:
@@ -96,6 +99,14 @@ class IndexPlan:
     def equivalent_keys(self) -> EquivalentKeys:
         """Further keys of the live documents."""
         return EquivalentKeys(self.store / "cache" / "found-again")
+
+
+def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
+    """What searches of a staged generation say about it, where that is asked for."""
+    if plan.describe is None:
+        return {}
+    (facts,) = executor.tasks(plan.describe, [staged])
+    return {**facts, DESCRIBED: 1.0}
 
 
 def items_of(plan: IndexPlan) -> SourceListing:

@@ -21,9 +21,13 @@ from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
+from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import SEED, SharePosterior
+from pipelines.learning.pooling.weights import (
+    SEED,
+    SharePosterior,
+)
 from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -66,10 +70,12 @@ class Beliefs:
         triggers: LearnedTriggers,
         precedents: Precedents,
         checks: CheckedContents,
+        fitted: FittedWeights | None = None,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
+        self._fitted = {} if fitted is None else fitted.by_domain
         self.reported = reported
         self.examination = examination
         self.sizing = sizing
@@ -119,7 +125,9 @@ class Beliefs:
         key = self._key(scope, active)
         beliefs = self._weights.get(key)
         if beliefs is None:
-            beliefs = MappingProxyType(self._shares(key).believed(self._priors.interval.level))
+            level = self._priors.interval.level
+            counted, fit = self._shares(key).believed(level), self._fitted.get(scope.domain)
+            beliefs = MappingProxyType(counted if fit is None else fit.beliefs(counted, level))
             self._weights[key] = beliefs
         return beliefs
 
@@ -130,16 +138,20 @@ class Beliefs:
 
         Draws are unbiased: on average over many, every signal takes what `weights` says, and one of weight 0 nothing.
         """
-        return self._shares(self._key(scope, active)).sample(rng)
+        shares, fit = self._shares(self._key(scope, active)), self._fitted.get(scope.domain)
+        if fit is None:
+            return shares.sample(rng)
+        return {signal: float(one[0]) for signal, one in fit.draws(shares.means(), rng, 1).items()}
 
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
         key = (*self._key(scope, active), n)
         draws = self._drawn.get(key)
         if draws is None:
-            seed = [SEED, list(Domain).index(scope.domain)]  # domains are drawn independently
-            draws = MappingProxyType(self._shares(key[:3]).draws(np.random.default_rng(seed), n))
-            self._drawn[key] = draws
+            shares, fit = self._shares(key[:3]), self._fitted.get(scope.domain)
+            rng = np.random.default_rng([SEED, list(Domain).index(scope.domain)])  # domains are drawn independently
+            drawn = shares.draws(rng, n) if fit is None else fit.draws(shares.means(), rng, n)
+            draws = self._drawn[key] = MappingProxyType(drawn)
         return draws
 
     def _key(self, scope: Scope, active: Collection[Signal]) -> tuple[Node, str, frozenset[Signal]]:
@@ -224,7 +236,14 @@ def _first_below(curve: Floats, threshold: float) -> int | None:
     return int(below[0]) + 1 if len(below) else None
 
 
-def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
+def read_beliefs(
+    priors: Priors,
+    evidence: Evidence,
+    *,
+    now: float,
+    session: SessionEvidence | None = None,
+    fitted: FittedWeights | None = None,
+) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
     Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
@@ -232,6 +251,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
 
     Args:
         session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
+        fitted: Weights that the live version holds: what is counted moves them on.
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
@@ -250,4 +270,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
         checks=read_checks(evidence, today, priors.recency.project_half_life_days),
+        fitted=fitted,
     )

@@ -41,11 +41,21 @@ class SpreadPrior(_Section):
     question_correlation: Share
 
 
+class FitPrior(_Section):
+    """What is assumed of weights before logged outcomes are fitted, and how far each outcome counts (CON-8)."""
+
+    deviation: Positive
+    least: Positive
+    propensity: Share
+    most: Share
+
+
 class AgreementPrior(_Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
     weighing: WeightMethod
     spread: SpreadPrior
+    fit: FitPrior
     log_odds_per_weight: Positive
     global_strength: Positive
     variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]

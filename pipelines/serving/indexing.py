@@ -51,6 +51,7 @@ def plan_of(
         index=settings.index,
         declared=settings.sources,
         describe=partial(described, settings),
+        described_least=1.0 - settings.consolidation.calibration.own_changed,
     )
 
 

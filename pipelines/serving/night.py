@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
+from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
@@ -18,15 +19,19 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES
 from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
+from pipelines.evaluation.log.signals import logged_signals
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.run.partitions import states_in
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import Learned
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
+from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
+from pipelines.serving.questions import by_chunk, improve_of, judged_questions, own, questions_of
 from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
@@ -37,6 +42,24 @@ _DOING = {
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
 }
+
+
+@contextmanager
+def asking_night(settings: Settings) -> Iterator[Night]:
+    """The night that the settings describe, which asks the store whatever there is to ask."""
+    now, questions = system_clock(), questions_of(settings)
+    with (
+        closing(StoreReplay(settings, times=2)) as replay,
+        closing(StoreReplay(settings, times=0, load=masking_engines(questions))) as masked,
+    ):
+        asked = [(judged_questions(settings, now=now), settings, replay), (own(questions), by_chunk(settings), masked)]
+        yield replace(
+            night_of(settings, clock=lambda: now),
+            shadow=shadow_of(settings, replay),
+            look=look_of(settings, replay),
+            logged=logged_of(settings),
+            improve=improve_of([each for each in asked if each[0].queries], settings),
+        )
 
 
 def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
@@ -57,7 +80,8 @@ def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
 
 def run_visibly(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
     """Consolidate, and say on stderr what is done and what came of it."""
-    summary = consolidate(replace(night, announce=_announce), dry_run=dry_run, adopted=adopted)
+    with linear_algebra_threads(1):  # of small systems: more threads wait for one another
+        summary = consolidate(replace(night, announce=_announce), dry_run=dry_run, adopted=adopted)
     if "reason" in summary:
         version = summary["learned"] or "rehearsal, nothing published"
         outcome = f"learned version {version}: {summary['decision']} ({summary['reason']}); {summary['calibration']}"
@@ -72,8 +96,8 @@ def shadow_of(settings: Settings, replay: StoreReplay) -> Shadow | None:
     if not (queries := _newest(settings)):
         return None
 
-    def rankings(evidence: Evidence) -> list[Ranking]:
-        (ranked,) = replay.rankings(queries, [(settings, evidence)])
+    def rankings(learned: Learned) -> list[Ranking]:
+        (ranked,) = replay.rankings(queries, [(settings, learned)])
         return [[placed.content_hash for placed in results] for results in ranked]
 
     return rankings
@@ -86,6 +110,12 @@ def look_of(settings: Settings, replay: StoreReplay) -> Look | None:
     depth = settings.evaluation.depth
     ask = lambda asked, retrieval: replay(asked, settings.model_copy(update={"retrieval": retrieval}))  # noqa: E731
     return lambda: shown_matches(ask, settings.retrieval, queries, depth=depth)
+
+
+def logged_of(settings: Settings) -> ReadLogged | None:
+    """Reads what became of the newest logged answers; None where nothing was logged."""
+    queries = read_queries(Path(settings.storage.root), settings.query_log, limit=LOGGED_QUERIES)
+    return (lambda: logged_signals(queries, settings.feedback.credit)) if queries else None
 
 
 def probe_of(settings: Settings) -> Probe | None:

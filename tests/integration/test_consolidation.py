@@ -26,16 +26,22 @@ from pipelines.consolidation.champion import (
     ChampionFollower,
     follow_champion,
 )
+from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.night import EXPERIMENT, STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
+from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
-from pipelines.domain.ranking import Signal
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import FIT, Learned
+from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from pipelines.settings import load_settings
-from tests.support.nights import a_day, stream
+from tests.support.logged_worlds import a_world
+from tests.support.nights import a_day, improved, stream
 from weft.cli import main
 
 SETTINGS = load_settings(environment={})
@@ -83,14 +89,14 @@ def killed(*_arguments: object, **_options: object) -> None:
     raise Killed
 
 
-def unmoved(evidence: Evidence) -> Sequence[Sequence[ContentHash]]:
+def unmoved(learned: Learned) -> Sequence[Sequence[ContentHash]]:
     return [[ContentHash("a"), ContentHash("b")]]
 
 
-def overturned(evidence: Evidence) -> Sequence[Sequence[ContentHash]]:
+def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
     """Rankings that whatever comes after the first day turns round."""
     ranking = [ContentHash(name) for name in "abcdefghij"]
-    return [ranking if evidence == FIRST_DAY else ranking[::-1]]
+    return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
 
 
 def go(night: Night, **options: Any) -> Mapping[str, Any]:
@@ -129,7 +135,7 @@ def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night
     assert summary["decision"] == "safe"
     assert summary["ece_after"] < summary["ece_before"]
     recorded = len(runs(night))
-    assert go(night) == {"learned": learned, "decision": "nothing new", "run": None}
+    assert go(night) == {"learned": learned, "decision": "nothing new", "ndcg_at_10": None, "run": None}
     assert (night.catalog.learned_versions(), len(runs(night))) == ([learned], recorded)
 
 
@@ -252,6 +258,44 @@ def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Ni
     assert night.catalog.read_learned(third).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
     assert night.tracking.alias(CHALLENGER) is None
     assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+
+
+def test_fitted_weights_go_live_with_their_version_and_leave_with_it(root: Path, night: Night) -> None:
+    """CON-8, CON-9: where the fit orders held-out questions better than what was counted does."""
+    stream(root, 0, a_day(DAY, telling=Signal.FRESHNESS))
+    summary = go(replace(night, logged=lambda: a_world(SETTINGS.priors, questions=100)))
+    assert summary["fit"].keys() == {"code"}
+    assert summary["fit"]["code"]["live"]
+    assert summary["fit"]["code"]["change"] > 0.0
+    catalog, now = night.catalog, night.now
+    fitted = catalog.read_learned(summary["learned"]).fitted
+    assert fitted is not None
+    source = CatalogSource(catalog, SETTINGS.priors, clock=lambda: now)
+    pinned = source._now().fitted
+    assert pinned is not None
+    assert pinned.to_json() == fitted.to_json()
+    live = read_beliefs(SETTINGS.priors, catalog.live_evidence(), now=now, fitted=fitted)
+    weights = live.weights(Scope(Domain.CODE), fitted.by_domain[Domain.CODE].signals)
+    assert {belief.level for belief in weights.values()} == {FIT}
+    assert weights[Signal.LEXICAL].mean > weights[Signal.FRESHNESS].mean
+    nothing = catalog.publish_learned(
+        LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=summary["learned"]
+    )
+    catalog.make_live(nothing)
+    assert source._now().fitted is None
+
+
+def test_a_fit_that_questions_show_to_be_worse_stays_out(root: Path, night: Night) -> None:
+    """CON-8: the gate compares on questions, too; what was counted goes live, and the report says why."""
+    stream(root, 0, a_day(DAY, telling=Signal.FRESHNESS))
+
+    def improve(_former: Learned, latter: Learned) -> Sequence[Improvement]:
+        return [improved("ndcg_at_10", 0.5, 0.6 if latter.fitted is None else 0.4)]
+
+    summary = go(replace(night, logged=lambda: a_world(SETTINGS.priors, questions=100), improve=improve))
+    assert not summary["fit"]["code"]["live"]
+    assert night.catalog.read_learned(summary["learned"]).fitted is None
+    assert summary["ndcg_at_10"]["after"] == 0.6
 
 
 def test_a_rehearsal_changes_nothing(root: Path, night: Night) -> None:
@@ -404,8 +448,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     """CON-10, LRN-4, OPS-7, OPS-11: pictures, tables and words; evidence as Parquet, calibration as JSON."""
     stream(root, 0, FIRST_DAY)
     counters = {"0": {"consumed": 210, "applied": 200, "duplicate": 3, "dead_lettered": 5, "late": 2}}
-    measured = {"ndcg_at_10": 0.5, "recall_at_20": 0.75}
-    summary = go(replace(night, counters=counters, evaluate=lambda _: measured))
+    summary = go(replace(night, counters=counters, improve=lambda *_: [improved("ndcg_at_10", 0.5, 0.75)]))
     client, run_id = the_ui(night), summary["run"]
     run = client.get_run(run_id)
     folder = Path(run.info.artifact_uri.removeprefix("file://"))

@@ -13,7 +13,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import probes
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
-from pipelines.indexes.manifest import ANSWERING
+from pipelines.indexes.manifest import ANSWERING, DESCRIBED
 from pipelines.ingestion.questions import StoredQuestion, stored_questions
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot
@@ -94,6 +94,27 @@ def test_the_threshold_lies_in_the_generation_and_goes_with_it(settings: Setting
     assert 0.0 < stated["near"] < 1.0
     assert stated["marked"] == settings.consolidation.calibration.answerable_bound
     assert 0.0 <= stated["bound"] <= 0.3  # of everyday questions
+
+
+def test_a_small_change_asks_nothing_anew_and_a_large_one_does(tmp_path: Path) -> None:
+    """RET-15, ING-25: a threshold is taken over while four in five documents are those that it was found with."""
+    settings, tree = settings_at(tmp_path / "store"), tmp_path / "tree"
+    text = (ROOT / "docs" / "feedback.md").read_text("utf-8")
+    sections = [f"## {section}" for section in text.split("\n## ")[1:]]
+    for number, section in enumerate(sections):
+        write(tree / f"{number}.md", section)
+
+    def described_after(*changed: int) -> tuple[object, float]:
+        for number in changed:
+            write(tree / f"{number}.md", f"{sections[number]}\nThis line about valve {number} is new.\n")
+        run(plan_of(settings, [tree]), executor=HERE)
+        with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
+            return generation.manifest.facts[ANSWERING], generation.manifest.facts[DESCRIBED]
+
+    first = described_after()
+    assert first[1] == 1.0
+    assert described_after(0) == (first[0], pytest.approx(1.0 - 1 / len(sections)))
+    assert described_after(*range(1, len(sections)))[1] == 1.0
 
 
 def test_a_store_with_too_few_questions_of_its_own_tells_nothing(tmp_path: Path) -> None:

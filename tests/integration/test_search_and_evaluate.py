@@ -13,6 +13,7 @@ import pytest
 from jobs import evaluate, search
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import Impression
+from pipelines.domain.signatures import SigningKey
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.feedback.events.codec import decode
 from pipelines.ingestion import plan
@@ -234,6 +235,29 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
     assert [one["content_hash"] for one in json.loads(printed.out)["results"]] == [
         one["content_hash"] for one in answer["results"]
     ]
+
+
+def test_with_a_key_what_was_shown_is_signed_and_its_answer_has_a_token(
+    stored: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FBK-13: the job says once that anybody can teach where there is no key, and nothing where there is one."""
+    secret = "a key that only services and updaters share"
+    asked = ["yellow fruit", "--store", stored.storage.root, "--json", "--principal", "ada", "--bootstrap"]
+    with EmbeddedBroker() as broker:
+        settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
+        create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
+        assert search.main([*asked, broker.bootstrap]) == 0
+        assert capsys.readouterr().err.count("anybody who can write to the topic can teach") == 1
+        monkeypatch.setenv("WEFT__FEEDBACK__SIGNING_KEY", secret)
+        assert search.main([*asked, broker.bootstrap]) == 0
+        printed = capsys.readouterr()
+        values = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 2))
+    answer, key = json.loads(printed.out), SigningKey(secret)
+    assert "teach" not in printed.err
+    assert answer["token"] == key.query_token(answer["query_id"], "ada")
+    (value,) = [value for value in values if answer["query_id"].encode() in value]
+    content, _, rest = value.rpartition(b',"signature":"')
+    assert rest == key.signature(content).encode() + b'"}'
 
 
 def test_searching_an_empty_store_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,10 +91,12 @@ def test_a_sessions_intervals_hold_the_truth_as_often_as_they_say(observed: int,
     assert 0.85 <= np.mean(held) <= 0.95
 
 
-def _said(hits: float, misses: float, *, agent: str = "a", signal: Signal = Signal.GRAPH) -> Evidence:
+def _said(hits: float, misses: float, *, agent: str = "a", model: str = "m", signal: Signal = Signal.GRAPH) -> Evidence:
     masses = {"for": round(hits * MICRO), "against": round(misses * MICRO)}
     parameter = f"signal.{signal.value}.good"
-    return Evidence({EvidenceKey(DAY, "code", "m", agent, "*", parameter, bin_): each for bin_, each in masses.items()})
+    return Evidence(
+        {EvidenceKey(DAY, "code", model, agent, "*", parameter, bin_): each for bin_, each in masses.items()}
+    )
 
 
 def test_a_session_stands_below_its_agent_as_an_agent_below_its_model() -> None:
@@ -112,6 +114,25 @@ def test_a_session_stands_below_its_agent_as_an_agent_below_its_model() -> None:
     prior = agent.a[place, 0] / (agent.a[place, 0] + agent.b[place, 0])
     expected = sum(weight * (kappa * prior + 2.0) / (kappa + 8.0) for kappa, weight in believed.items())
     assert math.isclose(ours.a[place, 0] / (ours.a[place, 0] + ours.b[place, 0]), expected, rel_tol=1e-9)
+
+
+def test_a_session_carries_what_it_learned_to_another_model() -> None:
+    """LRN-14, LRN-21: it read of its agent under one model, and asks with another that others used."""
+    base = Evidence.sum(
+        _said(20.0, 20.0, agent=name, model=model) for name, model in (("a", "m"), ("b", "m"), ("b", "n"))
+    )
+    overlay = _said(36.0, 4.0)
+    session = SessionEvidence(overlay, moments_among([]))
+    column = SIGNALS.index(Signal.GRAPH)
+    alone, shared = (read_agreement(PRIORS, base + overlay, DAY, each) for each in (session, None))
+    before = read_agreement(PRIORS, base, DAY)
+
+    def rate(agreement, model: str) -> float:
+        belief = agreement.posterior(agreement.node(Scope(Domain.CODE, model, "a")))
+        return float(belief.a[column, 0] / (belief.a[column, 0] + belief.b[column, 0]))
+
+    assert rate(alone, "n") > rate(shared, "n") > rate(before, "n")
+    assert rate(alone, "n") - rate(before, "n") >= 0.5 * (rate(alone, "m") - rate(before, "m"))
 
 
 def _kappas(above, column: int, moments: Moments, columns: np.ndarray) -> dict[float, float]:

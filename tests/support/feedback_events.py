@@ -22,6 +22,7 @@ from pipelines.domain.events import (
     SessionPhase,
     ShownResult,
     Success,
+    TriggerRemoval,
     Trust,
 )
 from pipelines.domain.ids import content_hash
@@ -140,6 +141,10 @@ def lesson_outcome(lesson_id: str, outcome: str, **changes: Any) -> LessonOutcom
     return LessonOutcome(**facts, lesson_id=lesson_id, outcome=outcome)  # type: ignore[arg-type]
 
 
+def trigger_removal(content_hash: str, term: str, **changes: Any) -> TriggerRemoval:
+    return TriggerRemoval(**{**stamp(f"removal {term}"), **changes}, content_hash=content_hash, term=term)
+
+
 def one_of_each() -> list[AnyEvent]:
     """An event of every type, that belong together and can be consumed in this order."""
     return [
@@ -157,6 +162,7 @@ def one_of_each() -> list[AnyEvent]:
         model_quality(7, 0.5),
         trust("blog", verified=False),
         lesson_outcome("testing-00012", "success"),
+        trigger_removal(HASHES[1], "flush"),
     ]
 
 

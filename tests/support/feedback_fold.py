@@ -255,7 +255,7 @@ class _Reader:
         if not named:
             judged = [result for result in impression["results"] if result["included"]]
             if not judged:
-                return "dead_lettered"
+                return "applied"
             weight = weight / len(judged)
         if weight > 0:
             self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])

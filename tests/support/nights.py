@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from pipelines.consolidation.improvement import Improvement, MeanInterval, QuestionSource
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope, Signal
@@ -49,3 +50,25 @@ def stream(root: Path, partition: int, evidence: Evidence) -> None:
     path = root / "updaters" / str(partition) / "evidence.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(evidence.to_table(), path, write_page_checksum=True)
+
+
+def improved(
+    measure: str,
+    before: float,
+    after: float,
+    *,
+    reach: float = 0.01,
+    questions: int = 100,
+    source: QuestionSource = QuestionSource.JUDGED,
+) -> Improvement:
+    """A measurement whose interval of the change reaches so far either way."""
+    change = after - before
+    return Improvement(
+        measure=measure,
+        source=source,
+        before=MeanInterval(before, before - 0.05, before + 0.05),
+        after=MeanInterval(after, after - 0.05, after + 0.05),
+        change=MeanInterval(change, change - reach, change + reach),
+        questions=questions,
+        significant=abs(change) > reach,
+    )

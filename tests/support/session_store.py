@@ -78,8 +78,8 @@ def judged(
     ]
 
 
-def alone(folder: Path, events: Sequence[AnyEvent]) -> Evidence:
+def alone(folder: Path, events: Sequence[AnyEvent], *rules: FeedbackSettings) -> Evidence:
     """What events come to in a partition that saw nothing else."""
-    partition = Partition(folder)
+    partition = Partition(folder, *rules)
     partition.feed(events)
     return partition.shared

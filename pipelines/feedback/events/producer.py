@@ -32,6 +32,7 @@ from pipelines.domain.events import (
     SessionPhase,
     ShownResult,
     Success,
+    TriggerRemoval,
     Trust,
 )
 from pipelines.domain.ids import ContentHash, question_hash
@@ -322,6 +323,11 @@ class FeedbackProducer:
         """What came of a lesson: success, failure, confirmation or contradiction."""
         stamp = self._stamp(session_id, principal)
         return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome))  # type: ignore[arg-type]
+
+    def trigger_removal(self, content_hash: str, term: str, *, principal: str) -> str:
+        """A content is no longer to be found by a word that it was picked by (RET-17)."""
+        stamp = self._stamp(f"trigger-{content_hash}", principal)
+        return self._send(TriggerRemoval(**stamp, content_hash=content_hash, term=term))
 
     def session(self, session_id: str, phase: str, *, principal: str) -> str:
         """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""

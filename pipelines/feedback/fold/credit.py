@@ -232,11 +232,13 @@ def shared_credits(
         scale: Weight of an outcome of this kind, in observations.
 
     Raises:
-        InvalidEventError: "unknown_result": nothing was included.
+        InvalidEventError: "unknown_result": nothing was shown.
     """
+    if not impression.results:
+        raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
     included = [result for result in impression.results if result.included]
     if not included:
-        raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
+        return []  # whatever the answer was made from, it was none of them
     weight = abs(signal) * scale * rules.attribution.confidence[_method(attribution)]
     if attribution is None:
         credited = [Credit(result, signal > 0.0, weight / len(included)) for result in included]

@@ -27,6 +27,7 @@ from pipelines.domain.events import (
     SessionPhase,
     ShownResult,
     Success,
+    TriggerRemoval,
 )
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.fold.batch import (
@@ -60,7 +61,6 @@ from pipelines.feedback.fold.credit import (
 )
 from pipelines.feedback.fold.names import (
     OVERFLOW,
-    Allowance,
     NameKind,
     Names,
     SourceCounts,
@@ -70,6 +70,7 @@ from pipelines.feedback.fold.names import (
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from pipelines.feedback.fold.sessions import Sessions, Timeline
+from pipelines.feedback.fold.verdicts import RepeatedVerdict
 from pipelines.feedback.fold.words import (
     ContentVerdict,
     corrected,
@@ -83,6 +84,7 @@ from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
 _FEEDBACK = (
@@ -170,35 +172,6 @@ def fold(
     return batch.change
 
 
-@dataclass(slots=True)
-class _Verdict:
-    """What verdicts on one result come to that say the same, by the same principal and agent, on one day.
-
-    Attributes:
-        source: As events are counted by it.
-        allowance: Of the principal who says so.
-        from_ms, until_ms: The day; 0 once the same principal has called the result otherwise.
-        shown_offset, shown_ms: Offset and time of the impression.
-        beyond, within: How often they are said beyond that allowance, and within.
-        repeats: How many of them repeat the first.
-    """
-
-    from_ms: int
-    until_ms: int
-    shown_offset: int
-    shown_ms: int
-    source: tuple[str, str, str]
-    allowance: Allowance
-    micro: int
-    credited: Sequence[Credit]
-    where: Under
-    page: Sequence[ShownResult]
-    word: ContentVerdict
-    beyond: int = 0
-    within: int = 0
-    repeats: int = 0
-
-
 class _Batch:
     """One pass over a batch: `stored` is read and kept current, `change` collects what is to be written.
 
@@ -222,9 +195,9 @@ class _Batch:
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
         self._seen, self._daily = self.change.seen, rules.limits.daily_micro
         self._sources: Counter[tuple[str, str, str]] = Counter()
-        self._verdicts: dict[tuple[Any, ...], _Verdict] = {}
-        self._open: defaultdict[tuple[bytes, str], list[_Verdict]] = defaultdict(list)
-        self._noted: list[_Verdict] = []
+        self._verdicts: dict[tuple[Any, ...], RepeatedVerdict] = {}
+        self._open: defaultdict[tuple[bytes, str], list[RepeatedVerdict]] = defaultdict(list)
+        self._noted: list[RepeatedVerdict] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
@@ -312,11 +285,15 @@ class _Batch:
         word = corrected(event, at_ms, principal=by, question=asked)
         word.note(self._sessions.tally_of(event.session_id))
 
-    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
+    def _apply(
+        self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment
+    ) -> None:
         if unlearns(event):
             self._unlearn(event.principal, moment.offset)
         elif isinstance(event, SessionPhase):
             self._turn(event, moment)
+        elif isinstance(event, TriggerRemoval):
+            self._remove_trigger(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
         else:
@@ -326,6 +303,11 @@ class _Batch:
             evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
             tally.note_report(evidence, surplus=not within)
             tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
+
+    def _remove_trigger(self, event: TriggerRemoval, moment: LogMoment) -> None:
+        # It takes an effect away and gives none: no allowance bounds it.
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        tally.note_use(moment.at_ms // DAY_MS, event.content_hash, REMOVED + event.term, 1.0, principal)
 
     def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
@@ -443,14 +425,14 @@ class _Batch:
         verdict: Explicit,
         credited: Sequence[Credit],
         at_ms: int,
-    ) -> _Verdict:
+    ) -> RepeatedVerdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
         allowance = self._names.allowance(self._names.payer(where.principal, day), day)
         page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
-        first = _Verdict(
+        first = RepeatedVerdict(
             day * DAY_MS,
             (day + 1) * DAY_MS,
             *shown.moment,

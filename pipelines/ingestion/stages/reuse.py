@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,8 +21,15 @@ from pipelines.domain.documents import Document
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import ROUNDED_APART
-from pipelines.indexes.manifest import CHUNKS_FOLDER, FORMAT, Manifest, read_generation_manifest
-from pipelines.indexes.merge import REPEATED
+from pipelines.indexes.manifest import (
+    ANSWERING,
+    CHUNKS_FOLDER,
+    DESCRIBED,
+    FORMAT,
+    Manifest,
+    read_generation_manifest,
+)
+from pipelines.indexes.merge import REPEATED, MergedTables
 from pipelines.runtime.storage.files import canonical, files_below, verify_files, write_atomically
 from pipelines.runtime.storage.sqlite import blob_key
 
@@ -152,6 +159,18 @@ class Base:
         if self.folder is None or self.generation is None:
             return DocumentKeys()
         return DocumentKeys.of(self.folder) | equivalent.of(self.generation)
+
+    def description(self, merged: MergedTables, least: float) -> Mapping[str, object]:
+        """What was found out about the documents of this generation, for one that has most of them; else empty.
+
+        Args:
+            least: Share of the documents that must be the ones asked about, through all generations since.
+        """
+        facts = {} if self.folder is None else read_generation_manifest(self.folder).facts
+        share = float(facts.get(DESCRIBED, 0.0)) * merged.unchanged / max(1, merged.counts["documents"])
+        if ANSWERING not in facts or share < least:
+            return {}
+        return {ANSWERING: facts[ANSWERING], DESCRIBED: share}
 
     def instructions_with(self, encoded_with: frozenset[str]) -> frozenset[str]:
         """The vector instructions that its vectors and those of the run were computed with."""

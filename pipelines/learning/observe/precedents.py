@@ -219,19 +219,21 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     the content's; there a question's own effect pulls what is expected towards one half (MacKay, Neural Computation
     1992).
     """
-    words, prior = precedents.words, precedents.prior
+    words, prior, spread = precedents.words, precedents.prior, precedents.prior.variance_spread
+    sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
     some = _of_several(words.take(words.spoken & ~np.isnan(words.share)))
     expected = precedents.expected(some.share)
-    first, cell = numbered((some.content, len(precedents.contents)), (some.question, len(precedents.questions)))
-    spread = prior.variance_spread
+    first, cell = numbered((some.content, sizes[0]), (some.question, sizes[1]))
     question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
     counts = np.maximum(np.bincount(cell, minlength=len(first)), 1)
     mean_of = [np.bincount(cell, weights=column, minlength=len(first)) / counts for column in (expected, some.good)]
+    # What one principal says of a content under many questions shows its taste, and is said by whoever floods.
+    taste, _ = numbered((some.content[first], sizes[0]), (some.principal[first], sizes[2]))
     content = learned_variance(
-        mean_of[0] / np.sqrt(1.0 + np.pi * question / 8.0),
-        mean_of[1],
-        np.ones(len(first)),
-        some.content[first],
+        (mean_of[0] / np.sqrt(1.0 + np.pi * question / 8.0))[taste],
+        mean_of[1][taste],
+        np.ones(len(taste)),
+        some.content[first][taste],
         prior=prior.content_variance,
         spread=spread,
     )

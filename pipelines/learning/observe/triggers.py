@@ -15,10 +15,15 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.priors import TriggerPrior
-from pipelines.learning.uses import Uses
+from pipelines.learning.uses import UseColumns, Uses
 
 LEARNED = "[learned:]"
 """What the bins of learned triggers begin with; the term follows."""
+
+REMOVED = "[removed:]"
+"""What the bins of removed ones begin with. A removal is evidence, too: it adds up, and is unlearned with whoever said
+it. While it is there, the word leads to that content no more, however often it is picked.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,13 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     by_principal: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     days: dict[tuple[str, str], tuple[int, int]] = {}
     uses = Uses.of(evidence.usage).columns()
-    terms = np.array([name.startswith(LEARNED) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
-    for row in np.flatnonzero(terms & (uses.day <= today) & (uses.micro > 0)).tolist():
+    removed = {_key(uses, REMOVED, row)[:2] for row in _rows(uses, REMOVED)}
+    for row in _rows(uses, LEARNED):
+        content_hash, term, principal = _key(uses, LEARNED, row)
         day, micro = int(uses.day[row]), int(uses.micro[row])
-        content_hash, bin_, principal = (
-            each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal)
-        )
-        of = (content_hash, bin_.removeprefix(LEARNED))
+        of = (content_hash, term)
+        if day > today or of in removed:
+            continue
         by_principal[of][principal] = by_principal[of].get(principal, 0) + micro
         first, last = days.get(of, (day, day))
         days[of] = (min(first, day), max(last, day))
@@ -94,6 +99,18 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
             ]
         ]
     )
+
+
+def _rows(uses: UseColumns, prefix: str) -> list[int]:
+    """The rows of bins with a prefix."""
+    wanted = np.array([name.startswith(prefix) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
+    return np.flatnonzero(wanted & (uses.micro > 0)).tolist()
+
+
+def _key(uses: UseColumns, prefix: str, row: int) -> tuple[str, str, str]:
+    """The content, the term and the principal of a row."""
+    content_hash, bin_, principal = (each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal))
+    return content_hash, bin_.removeprefix(prefix), principal
 
 
 def _place(trigger: LearnedTrigger) -> tuple[bool, float, str]:

@@ -155,8 +155,7 @@ class _Fit:
     def pooled(self) -> tuple[Pooled, Pooled]:
         """The beliefs of models and of agents."""
         models, agents = self._additions
-        left = self._left(0, 1), self._left(1, 0)
-        return self._believed(self.sides[0], models, left[0], 0), self._believed(self.sides[1], agents, left[1], 1)
+        return self._believed(0, models, self._left(0, 1)), self._believed(1, agents, self._left(1, 0))
 
     @cached_property
     def _n(self) -> tuple[Floats, Floats]:
@@ -164,15 +163,20 @@ class _Fit:
         return self._sum(0, self.cells.n), self._sum(1, self.cells.n)
 
     @cached_property
+    def _share(self) -> tuple[Floats, Floats]:
+        """Which share of them may stand against the prior."""
+        return capped_share(self._n[0], self.cap), capped_share(self._n[1], self.cap)
+
+    @cached_property
     def _kappa(self) -> tuple[Floats, Floats]:
         """κ of each, raised where more was observed than may stand against it."""
-        both = []
-        for side, n in zip(self.sides, self._n, strict=True):
-            share = capped_share(n, self.cap)
-            strength = believed_strength(side.differ, self.domains.strength, self.pooling, ratio=side.ratio)
-            points = list(strength.points(None, weakest=self.pooling.weakest))
-            both.append(expected_kappa(points, n * share) / share)
-        return both[0], both[1]
+        return self._kappa_after(0, self._n[0]) / self._share[0], self._kappa_after(1, self._n[1]) / self._share[1]
+
+    def _kappa_after(self, side: int, n: Floats) -> Floats:
+        """κ of each after n observations, as far as they may stand against it."""
+        differ, ratio = self.sides[side].differ, self.sides[side].ratio
+        strength = believed_strength(differ, self.domains.strength, self.pooling, ratio=ratio)
+        return expected_kappa(list(strength.points(None, weakest=self.pooling.weakest)), n * self._share[side])
 
     def _sum(self, side: int, values: Floats) -> Floats:
         return np.asarray(self.sides[side].of_cell.T @ values)
@@ -204,12 +208,10 @@ class _Fit:
         agents = self._sum(1, beyond - n * self._spread(0, models)) / totals[1]
         return models, agents
 
-    def _believed(self, side: _Side, added: Floats, left: Floats, which: int) -> Pooled:
+    def _believed(self, which: int, added: Floats, left: Floats) -> Pooled:
         """Betas about the domain's mean with what was added to it; as sure as the evidence that was left to them."""
-        n = left * capped_share(self._n[which], self.cap)
-        strength = believed_strength(side.differ, self.domains.strength, self.pooling, ratio=side.ratio)
-        kappa = expected_kappa(list(strength.points(None, weakest=self.pooling.weakest)), n)
-        hits = np.clip(n * self.domains.mean[side.domain] + added * (kappa + n), 0.0, n)
+        side, n = self.sides[which], left * self._share[which]
+        hits = np.clip(n * self.domains.mean[side.domain] + added * (self._kappa_after(which, left) + n), 0.0, n)
         level = Level(side.domain, hits, n - hits)
         return pool_below(self.domains, level, self.pooling, correlation=side.differ, ratio=side.ratio)
 

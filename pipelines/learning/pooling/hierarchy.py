@@ -1,4 +1,4 @@
-"""Partial pooling over global → domain → model → agent, all nodes at once (LRN-5).
+"""Partial pooling down a tree of levels, all nodes at once (LRN-5); where two kinds of nodes cross, see `crossing`.
 
 Up, a node's evidence is what was observed at it plus the sum of its children's. Down, a child's prior is
 Beta(κ·m, κ·(1 − m)) with m the parent's posterior mean, and κ estimated from how much siblings differ.

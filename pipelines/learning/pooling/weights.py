@@ -74,6 +74,10 @@ class SharePosterior:
             for place, (column, share) in enumerate(zip(self._columns, shares, strict=True))
         }
 
+    def means(self) -> dict[Signal, float]:
+        """The expected shares alone."""
+        return {SIGNALS[column]: share for column, share in zip(self._columns, _exact(self._mean), strict=True)}
+
     def sample(self, rng: np.random.Generator) -> dict[Signal, float]:
         """One draw of the shares: >= 0, with sum 1, and on average the expected ones."""
         shares = _exact(self._drawn(rng, 1)[0])

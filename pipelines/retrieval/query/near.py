@@ -213,15 +213,15 @@ def learned_factors(asked: Sequence[PastQuestion], precedents: Precedents, prior
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
     A bin's factor is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the cosine.
     """
-    factors, held = Factors.of(prior), [_held(precedents, each.fingerprint) for each in asked]
+    factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
     sums, counts = np.zeros_like(before), np.zeros_like(before)
-    for one, other in _pairs(held):
+    for one, other in _pairs(verdicts):
         cosine = float(asked[one].vector @ asked[other].vector)
         at = factors.bin(asked[one].wording, asked[other].wording, cosine)
         if at is not None:
-            both = held[one].keys() & held[other].keys()
-            sums[at] += sum(held[one][content] * held[other][content] for content in both)
+            both = verdicts[one].keys() & verdicts[other].keys()
+            sums[at] += sum(verdicts[one][content] * verdicts[other][content] for content in both)
             counts[at] += len(both)
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
     *by_cosine, same = np.maximum.accumulate(learned).tolist()
@@ -231,7 +231,7 @@ def learned_factors(asked: Sequence[PastQuestion], precedents: Precedents, prior
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
 
 
-def _held(precedents: Precedents, fingerprint: str) -> dict[int, float]:
+def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, float]:
     """What people hold of contents under a question, from −1 to 1."""
     words = precedents.words.take(precedents.under(fingerprint))
     sums: defaultdict[int, list[float]] = defaultdict(list)
@@ -240,10 +240,10 @@ def _held(precedents: Precedents, fingerprint: str) -> dict[int, float]:
     return {content: fmean(values) for content, values in sums.items()}
 
 
-def _pairs(held: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+def _pairs(verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
     """Pairs of questions under which people spoke of the same content, each once."""
     by_content: defaultdict[int, list[int]] = defaultdict(list)
-    for at, contents in enumerate(held):
+    for at, contents in enumerate(verdicts):
         for content in contents:
             by_content[content].append(at)
     pairs = ((one, other) for some in by_content.values() for one, other in combinations(some, 2))

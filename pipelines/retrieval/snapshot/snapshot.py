@@ -22,6 +22,7 @@ from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.allowances import in_full
+from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.snapshot.documents import RowFilter
@@ -55,8 +56,10 @@ class BeliefReading:
         return self.built if learned is None or learned.answering is None else learned.answering
 
 
-Describe = Callable[[LearnedVersion | None], tuple[LearnedVersion, ScoreCalibration | None]]
-"""The name and the calibration that a learned version goes by."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None]
+"""The name that a learned version goes by, its calibration, and its fitted weights."""
+
+Describe = Callable[[LearnedVersion | None], Described]
 
 
 class ReadingCache:
@@ -93,10 +96,10 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration = self._describe(base.learned)
+        learned, calibration, fitted = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
-        own = SessionEvidence(overlay, base.moments)
-        beliefs = read_beliefs(self._priors, base.evidence + overlay, now=base.at, session=own)
+        own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
+        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted)
         return BeliefReading(learned, beliefs, calibration)
 
 
@@ -186,10 +189,11 @@ class Pin:
 
     Attributes:
         learned: None where no version was live.
-        evidence: Everything that was believed then follows from it.
+        evidence: Everything that was believed then follows from it, and from `fitted`.
         listing: The sessions that were open.
         at: When that was, seconds since the epoch.
         store: Which store that was; None of one that has not been written since stores have ids.
+        fitted: Weights that the live version held; None where it held none.
     """
 
     generation: GenerationId
@@ -198,6 +202,7 @@ class Pin:
     listing: SessionListing
     at: float
     store: StoreId | None
+    fitted: FittedWeights | None = None
 
 
 class CatalogSource:
@@ -222,7 +227,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._calibration: tuple[LearnedVersion | None, ScoreCalibration | None] = (None, None)
+        self._held: Described = (PRIORS_ALONE, None, None)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -265,12 +270,13 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store)
+        _, _, fitted = self._described(pointer.learned)
+        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store, fitted)
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
-        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at)
-        learned, calibration = self._described(pin.learned)
+        learned, calibration, _ = self._described(pin.learned)
+        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted)
         if previous is not None and pin.generation == self._asked_for:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = open_generation()
@@ -301,21 +307,19 @@ class CatalogSource:
                 ROUNDED_APART,
             )
 
-    def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, ScoreCalibration | None]:
-        return version or PRIORS_ALONE, self._calibrated(version)
-
-    def _calibrated(self, version: LearnedVersion | None) -> ScoreCalibration | None:
+    def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return None
-        cached = self._calibration  # searches of sessions ask from their own threads
+            return PRIORS_ALONE, None, None
+        cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
-                cached = (version, self._catalog.read_learned(version).calibration)
+                state = self._catalog.read_learned(version)
+                cached = (version, state.calibration, state.fitted)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None)
-            self._calibration = cached
-        return cached[1]
+                cached = (version, None, None)
+            self._held = cached
+        return cached
 
 
 def _answering_of(manifest: Manifest) -> Answering | None:

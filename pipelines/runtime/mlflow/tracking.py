@@ -92,6 +92,20 @@ class Tracking:
         with run:
             yield run
 
+    def extend(
+        self, experiment: str, name: str, tags: Mapping[str, str], values: Mapping[str, float], *, now: float, step: int
+    ) -> None:
+        """Add a step to the metrics of the one run with these tags, which is made where there is none."""
+        wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items()))
+        with _mapped(self.uri):
+            runs = self._client.search_runs([self._experiment(experiment)], wanted, max_results=1)
+        if not runs:
+            with self.run(experiment, name, tags) as run:
+                run.metrics(values, now=now, step=step)
+            return
+        with _mapped(self.uri):
+            self._client.log_batch(runs[0].info.run_id, metrics=_metrics(values, now=now, step=step))
+
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
@@ -265,9 +279,8 @@ class TrackedRun:
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
-        metrics = [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
         with _mapped(self._uri):
-            self._client.log_batch(self.run_id, metrics=metrics)
+            self._client.log_batch(self.run_id, metrics=_metrics(values, now=now, step=step))
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
@@ -301,6 +314,10 @@ class TrackedRun:
             path = Path(scratch) / f"{stem}{suffix}"
             yield path
             self.file(path, folder or None)
+
+
+def _metrics(values: Mapping[str, float], *, now: float, step: int) -> list[Metric]:
+    return [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
 
 
 def _says_missing(error: MlflowException) -> bool:

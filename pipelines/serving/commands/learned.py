@@ -153,7 +153,7 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     nothing_live = catalog.pointer().generation is None
     with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
-        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
+        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
 
 
@@ -229,18 +229,22 @@ def _readings(
 
 def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
-    if version in (LIVE, PRIORS):
-        evidence, now = catalog.live_evidence() if version == LIVE else Evidence(), system_clock()
+    if version == PRIORS:
+        return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
+    name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
+    state = None if name is None else catalog.read_learned(name)
+    fitted = None if state is None else state.fitted
+    if version == LIVE or state is None:
+        evidence, now = catalog.live_evidence(), system_clock()
     else:
-        state = catalog.read_learned(LearnedVersion(version))
         evidence, now = state.evidence, state.created_at
-    return read_beliefs(priors, evidence, now=now), evidence
+    return read_beliefs(priors, evidence, now=now, fitted=fitted), evidence
 
 
 _HASH = 64  # digits of a content's
 
 
-def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
+def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash.
 
     What people named by a URI is called by it.

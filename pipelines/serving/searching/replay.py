@@ -10,6 +10,7 @@ from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import Pin
 from pipelines.serving.searching.engines import Engines, LoadEngines, load_engines, source_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Conditions: TypeAlias = tuple[Settings, Evidence | None]
+Conditions: TypeAlias = tuple[Settings, Evidence | Learned | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
@@ -48,7 +49,9 @@ class StoreReplay:
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
 
-    def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
+    def __call__(
+        self, queries: Sequence[Query], settings: Settings, evidence: Evidence | Learned | None = None
+    ) -> list[Answer]:
         """The answers under one side, in the queries' order."""
         (answers,) = self.under_each(queries, [(settings, evidence)])
         return answers
@@ -82,12 +85,14 @@ class StoreReplay:
         if self._pool is not None:
             self._pool.close()
 
-    def _pinned(self, settings: Settings, evidence: Evidence | None) -> Pin:
+    def _pinned(self, settings: Settings, evidence: Evidence | Learned | None) -> Pin:
         root = settings.storage.root
         if root not in self._pins:
             self._pins[root] = source_of(settings).pin()
-        pin = self._pins[root]
-        return pin if evidence is None else replace(pin, evidence=evidence, listing=SessionListing())
+        if evidence is None:
+            return self._pins[root]
+        learned = evidence if isinstance(evidence, Learned) else Learned(evidence)
+        return replace(self._pins[root], **learned._asdict(), listing=SessionListing())
 
     def _here(
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]

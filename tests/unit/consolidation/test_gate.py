@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from pipelines.consolidation.gate import (
     Decision,
     GateVerdict,
-    Improvement,
     jaccard,
     judge_movement,
     judge_rankings,
@@ -20,6 +21,7 @@ from pipelines.consolidation.settings import MovementSettings, ShadowSettings
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
+from tests.support.nights import improved
 
 SHADOW = ShadowSettings(safe_tau=0.85, safe_jaccard=0.80, monitored_tau=0.60)
 MOVEMENT = MovementSettings(safe=0.10, monitored=0.30)
@@ -116,7 +118,7 @@ def test_a_measured_difference_has_the_last_word(
     decision: Decision, low: float, high: float, expected: Decision
 ) -> None:
     """EVA-7: how far rankings moved does not say in which direction."""
-    measured = Improvement("nDCG@10", (low + high) / 2, low, high, queries=300, significant=low * high > 0.0)
+    measured = improved("ndcg_at_10", 0.5, 0.5 + (low + high) / 2, reach=(high - low) / 2, questions=300)
     assert weighed(GateVerdict(decision, "moved"), measured).decision is expected
 
 
@@ -124,5 +126,5 @@ def test_a_measured_difference_has_the_last_word(
 def test_what_a_query_or_two_seem_to_show_changes_no_decision(decision: Decision) -> None:
     """EVA-7, EVA-10: their interval leaves 0 out, whatever they are."""
     for gain in (0.2, -0.2):
-        few = Improvement("nDCG@10", gain, gain - 0.1, gain + 0.1, queries=2, significant=False)
+        few = replace(improved("ndcg_at_10", 0.5, 0.5 + gain, reach=0.1, questions=2), significant=False)
         assert weighed(GateVerdict(decision, "moved"), few).decision is decision

@@ -83,11 +83,11 @@ def test_queries_count_by_the_confidence_in_their_intent_too() -> None:
         asked(2, ["x", "right"], {"right": 1}, confidence=0.25),
         asked(3, ["x"], {"right": 1}, confidence=0.0),
     ]
-    found = memory_measures(queries, {}, SETTINGS)
+    found = memory_measures(queries, {}, SETTINGS, QUALITY)
     assert found.intent_weighted_ndcg is not None
     assert found.intent_weighted_ndcg.mean == pytest.approx((1.5 + 0.25 / math.log2(3)) / 1.75)
     assert found.queries["intent_weighted_ndcg"] == 2
-    assert memory_measures(queries[2:], {}, SETTINGS).intent_weighted_ndcg is None
+    assert memory_measures(queries[2:], {}, SETTINGS, QUALITY).intent_weighted_ndcg is None
 
 
 def test_the_confidence_is_the_logged_one_unless_the_intent_was_stated() -> None:

@@ -119,7 +119,7 @@ def test_the_producer_side_refuses_what_the_updater_would() -> None:
 def test_every_event_type_has_its_name() -> None:
     """FBK-1: the names on the topic are those of the specification."""
     asked = """impression retrieval inclusion reference success explicit selection correction review accuracy
-        model_quality trust session lesson_outcome"""
+        model_quality trust session lesson_outcome trigger_removal"""
     assert set(EVENT_TYPES) == set(asked.split()) == {json.loads(encode(event))["type"] for event in EVENTS}
 
 

@@ -15,6 +15,7 @@ from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.impressions import EXAMINATION
+from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     BINS,
@@ -125,7 +126,13 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
         *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson", "speaker")
     }
     uses = {"retrieval", "inclusion", "reference", "inaccurate"}
-    assert {side_of(key.bin) for key in evidence.usage} == {"positive", "negative", *uses, "question:how?"}
+    assert {side_of(key.bin) for key in evidence.usage} == {
+        "positive",
+        "negative",
+        *uses,
+        "question:how?",
+        f"{REMOVED}flush",
+    }
 
 
 def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:

@@ -130,12 +130,13 @@ def test_there_is_a_method_for_every_type() -> None:
         producer.trust("s1", "blog", verified=False, principal="ada", model="small"),
         producer.lesson_outcome("s1", "testing-00012", "failure", principal="ada"),
         producer.session("s1", "start", principal="ada"),
+        producer.trigger_removal(HASHES[1], "flush", principal="ada"),
     ]
     events = publisher.events
     assert [event.event_id for event in events] == sent
     assert {type(event) for event in events} == set(EVENT_TYPES.values())
-    assert set(publisher.keys) == {b"s1"}
-    assert {(event.session_id, event.principal) for event in events} == {("s1", "ada")}
+    assert set(publisher.keys) == {b"s1", f"trigger-{HASHES[1]}".encode()}
+    assert {(event.session_id, event.principal) for event in events[:-1]} == {("s1", "ada")}
     assert [event.ts - NOON for event in events] == list(range(len(events)))  # no two words at one time
     told = {type(event).__name__: event for event in events}
     assert told["Retrieval"].content_hashes == (HASHES[2],)
@@ -148,6 +149,7 @@ def test_there_is_a_method_for_every_type() -> None:
     assert (told["Accuracy"].age_hours, told["Accuracy"].accurate) == (48.0, False)
     assert (told["ModelQuality"].model, told["ModelQuality"].turn, told["ModelQuality"].quality) == ("small", 7, 0.5)
     assert (told["Trust"].source, told["Trust"].model, told["Trust"].verified) == ("blog", "small", False)
+    assert (told["TriggerRemoval"].content_hash, told["TriggerRemoval"].term) == (HASHES[1], "flush")
     assert (told["LessonOutcome"].lesson_id, told["LessonOutcome"].outcome) == ("testing-00012", "failure")
 
 

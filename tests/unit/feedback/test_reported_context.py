@@ -87,10 +87,10 @@ def test_what_was_found_and_never_shown_may_be_named(tmp_path: Path, cuts: bool)
 
 
 def test_with_everything_left_out_nobody_is_to_share(tmp_path: Path, cuts: bool) -> None:
-    """FBK-1, FBK-3: as where nothing was included."""
+    """FBK-1: the answer was made from something else; that is no fault of whoever says so."""
     partition = Partition(tmp_path)
-    partition.feed([impression(), retrieval(1, 2, 3, 4), success()], cuts=cuts)
-    assert partition.report.dead_lettered == 1
+    partition.feed([impression(), retrieval(1, 2, 3, 4), success(), reference(response="so")], cuts=cuts)
+    assert (partition.report.applied, partition.report.dead_lettered) == (4, 0)
     assert earned(partition) == {}
 
 

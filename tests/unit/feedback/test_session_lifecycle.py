@@ -104,7 +104,7 @@ def test_a_session_expires_by_the_clock_of_its_partition(tmp_path: Path, silence
     partition.feed([phase("start"), *judged(), *stranger, phase("complete", ts=later)], cuts=cuts)
     life = partition.state.read(session_in, "s1")
     assert (life.phase, life.merged) == ((Phase.EXPIRED, 3) if silence_ms > IDLE_MS else (Phase.COMPLETED, 5))
-    assert partition.shared == alone(tmp_path / "alone", [*judged(), *stranger])
+    assert partition.shared == alone(tmp_path / "alone", [*judged(), *stranger], LEAPS)
     assert (partition.report.dropped, partition.report.version) == (0, 1)
 
 
@@ -116,13 +116,13 @@ def test_what_an_expired_session_said_stays_its_own_to_take_back(tmp_path: Path,
     stranger = judged("stranger", **later)
     partition.feed([phase("start"), *judged(), *stranger, *judged(query="q2", rank=2, **later)], cuts=cuts)
     said = [*judged(), *judged(query="q2", rank=2, **later)]
-    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "said", said)
-    assert partition.shared == alone(tmp_path / "both", [*stranger, *said])
+    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "said", said, LEAPS)
+    assert partition.shared == alone(tmp_path / "both", [*stranger, *said], LEAPS)
     partition.feed([phase("unlearn", **later)])
-    assert partition.shared == alone(tmp_path / "stranger", stranger)
+    assert partition.shared == alone(tmp_path / "stranger", stranger, LEAPS)
     again = judged(query="q3", **later)
     partition.feed([phase("start", event_id="again", **later), *again], cuts=cuts)
-    assert partition.overlay("s1") == alone(tmp_path / "again", again)
+    assert partition.overlay("s1") == alone(tmp_path / "again", again, LEAPS)
 
 
 @pytest.mark.parametrize("cuts", [True, False], ids=["a batch each", "one batch"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers, read_triggers
+from pipelines.learning.observe.triggers import LEARNED, REMOVED, LearnedTriggers, read_triggers
 from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
@@ -58,6 +58,21 @@ def test_for_seven_days_a_trigger_is_on_trial() -> None:
     young = said("flush", day=TODAY) + said("flush", day=TODAY, principal="q")
     assert [read(young, TODAY + days).of(["flush"])[0].on_trial for days in (0, 6, 7)] == [True, True, False]
     assert [trigger.on_trial for trigger in read(young + said("flush", day=TODAY - 7)).of(["flush"])] == [False]
+
+
+def removed(term: str, content: str = HASH, principal: str = "boss") -> Evidence:
+    return Evidence(usage={UsageKey(TODAY - 1, content, REMOVED + term, principal): MICRO})
+
+
+def test_a_removed_trigger_leads_nowhere_whoever_picks_it_again() -> None:
+    """RET-17: exactly that word of that content, for good, until the removal itself is taken back."""
+    both = said("flush", "disk") + said("flush", content=OTHER)
+    gone = both + removed("flush")
+    assert [(each.term, each.content_hash) for each in read(gone).every()] == [("disk", HASH), ("flush", OTHER)]
+    again = Evidence.sum(said("flush", day=TODAY, principal=name) for name in "pqr")
+    assert terms(read(gone + again, TODAY + PRIOR.trial_days), "flush", "disk") == ["disk", "flush"]
+    assert [each.content_hash for each in read(gone + again).of(["flush"])] == [OTHER]
+    assert read(gone - removed("flush")).every() == read(both).every()
 
 
 def test_what_is_unlearned_is_gone() -> None:

@@ -32,4 +32,4 @@ def test_no_candidates_and_no_hits_are_answered() -> None:
 def test_a_signal_that_is_not_a_number_is_refused() -> None:
     """RET-13."""
     with pytest.raises(ValueError, match="NaN"):
-        signals.usage([0.5, NAN])
+        signals.cross_encoder([0.5, NAN])

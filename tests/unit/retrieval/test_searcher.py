@@ -1,10 +1,14 @@
 """RET-7, RET-8, RET-14, ARC-2: a search from query to answer, over a generation in memory."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.domain.signatures import SigningKey
+from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from tests.support.retrieval_fakes import (
     NOW,
@@ -114,6 +118,21 @@ def test_the_query_chooses_whose_weights_rank() -> None:
         searcher = Searcher(source, taken.generation.encoder, settings(), clock=lambda: NOW)  # type: ignore[attr-defined]
         searcher.search(a_query("checkpoint", domain=domain))
         assert set(asked) == expected
+
+
+def test_an_answer_gives_out_what_its_feedback_needs_to_whoever_asked() -> None:
+    """FBK-13: tokens of the query and of its session, in Python and in JSON; none where no key is set."""
+    key, source = SigningKey("a key that only services and updaters share"), MemorySource(MemoryGeneration(DOCUMENTS))
+    query = replace(a_query("checkpoint"), session_id="s1", principal="ada")
+    with Searcher(source, MemoryGeneration(DOCUMENTS).encoder, settings(), clock=lambda: NOW, key=key) as searcher:
+        answer = searcher.search(query)
+    assert answer.token == key.query_token(query.query_id, "ada")
+    assert answer.session_token == key.session_token("s1", "ada")
+    document = answer_as_json(answer)
+    assert (document["token"], document["session_token"]) == (answer.token, answer.session_token)
+    unsigned = a_searcher(MemoryGeneration(DOCUMENTS)).search(query)
+    assert (unsigned.token, "token" in answer_as_json(unsigned)) == ("", False)
+    assert unsigned.results == answer.results
 
 
 def test_hostile_queries_never_raise() -> None:

@@ -85,7 +85,8 @@ def test_what_moved_is_told_in_sentences_and_contents_by_what_came_of_them() -> 
     page = shown(clicks())
     assert page.moves
     assert "→" in page.moves[0]
-    best, worst, words = page.lists
+    asked, best, worst, words = page.lists
+    assert not asked.rows  # nobody said anything outright
     assert [row[-1] for row in best.rows] == ["app.py:3  def save"]
     assert [row[-1] for row in worst.rows] == [HOSTILE]
     assert [(row[0], row[-1]) for row in words.rows] == [("checkpoint", "app.py:3  def save")]

@@ -1,0 +1,134 @@
+"""Questions with known answers, asked of a store before and after a night (EVA-4, CON-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.improvement import Improve, Improvement, MeanInterval, QuestionSource
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Placings, Query
+from pipelines.evaluation.ground_truth.collect import BEST, JudgementSource, grades_of, stored_judgements
+from pipelines.evaluation.measures.beir import Qrels
+from pipelines.evaluation.measures.compare import compare
+from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
+from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.ingestion.questions import StoredQuestion, stored_questions
+from pipelines.learning.pooling.fitted import Learned
+from pipelines.retrieval.settings import ResultUnit
+from pipelines.serving.collections import measuring
+from pipelines.serving.searching.replay import StoreReplay
+from pipelines.settings import Settings
+
+PAGE = 10
+"""Results that are asked for: what a first page shows."""
+
+MEASURED = ("ndcg_at_10", "mrr_at_10")
+"""Measures of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions whose answers are known: grades by content, by query."""
+
+    source: QuestionSource
+    queries: Sequence[Query]
+    qrels: Qrels
+
+
+Asked = tuple[QuestionSet, Settings, StoreReplay]
+"""Questions, and what they are asked under and of."""
+
+
+def improve_of(asked: Sequence[Asked], settings: Settings) -> Improve | None:
+    """Asks questions under both states of evidence and measures the answers; None where there are none."""
+    if not asked:
+        return None
+
+    def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
+        measured: list[Improvement] = []
+        for questions, under, replay in asked:
+            rankings = replay.rankings(questions.queries, [(under, former), (under, candidate)])
+            measured += improvements_of(questions, rankings, settings.evaluation)
+        return measured
+
+    return improvements
+
+
+def improvements_of(
+    questions: QuestionSet, rankings: Sequence[Sequence[Placings]], rules: EvaluationSettings
+) -> list[Improvement]:
+    """What the rankings of the same questions are worth, those before and those after."""
+    runs = [
+        {
+            str(query.query_id): {str(placed.content_hash): -float(rank) for rank, placed in enumerate(placings)}
+            for query, placings in zip(questions.queries, side, strict=True)
+        }
+        for side in rankings
+    ]
+    control, treatment = (measure(run, questions.qrels) for run in runs)
+    return [improvement_of(name, questions.source, control[name], treatment[name], rules) for name in MEASURED]
+
+
+def improvement_of(
+    name: str,
+    source: QuestionSource,
+    control: Mapping[str, float],
+    treatment: Mapping[str, float],
+    rules: EvaluationSettings,
+) -> Improvement:
+    """One measure of the same questions before and after."""
+    difference = compare(control, treatment, rules)
+    before, after = (estimate(list(values.values()), rules) for values in (control, treatment))
+    return Improvement(
+        measure=name,
+        source=source,
+        before=_interval(before),
+        after=_interval(after),
+        change=_interval(difference.change),
+        questions=len(control),
+        significant=difference.significant,
+    )
+
+
+def own(questions: Sequence[StoredQuestion]) -> QuestionSet:
+    """A store's own questions, each answered by the content that it was taken from."""
+    queries = [Query(text=one.text, query_id=QueryId(f"own-{at}"), k=PAGE) for at, one in enumerate(questions)]
+    return QuestionSet(
+        QuestionSource.OWN,
+        queries,
+        {f"own-{at}": {str(one.content_hash): BEST} for at, one in enumerate(questions)},
+    )
+
+
+def judged_questions(settings: Settings, *, now: float) -> QuestionSet:
+    """What people or a model judged; what feedback implies is what was learned from, and measures nothing."""
+    judgements = stored_judgements(Path(settings.storage.root))
+    grades = grades_of((one for one in judgements if one.source is JudgementSource.JUDGED), now=now)
+    queries = [Query(text=text, query_id=QueryId(f"judged-{at}"), k=PAGE) for at, text in enumerate(grades)]
+    by_query = zip(queries, grades.values(), strict=True)
+    return QuestionSet(
+        QuestionSource.JUDGED,
+        queries,
+        {str(query.query_id): {str(content): grade for content, grade in one.items()} for query, one in by_query},
+    )
+
+
+def by_chunk(settings: Settings) -> Settings:
+    """The settings under which a store asks itself: every chunk stands for itself, and no channel is cut short."""
+    patient = measuring(settings)
+    retrieval = patient.retrieval.model_copy(update={"unit": ResultUnit.CHUNK})
+    return patient.model_copy(update={"retrieval": retrieval})
+
+
+def questions_of(settings: Settings) -> list[StoredQuestion]:
+    """The questions of what is live in a store; none where nothing is."""
+    catalog = Catalog(Path(settings.storage.root))
+    generation = catalog.pointer().generation
+    return [] if generation is None else stored_questions(catalog.folder_of(generation))
+
+
+def _interval(estimate: Estimate) -> MeanInterval:
+    return MeanInterval(estimate.mean, estimate.low, estimate.high)
