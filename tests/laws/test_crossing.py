@@ -26,7 +26,7 @@ rows = st.tuples(
     names(["code", "history"]),
     names([ANY, "x", "y", "z"]),
     names([ANY, "a", "b", "c"]),
-    names(["signal.usage.good", "signal.trust.bad"]),
+    names(["signal.graph.good", "signal.trust.bad"]),
     names(["for", "against"]),
     st.integers(1, 300 * MICRO),
 )

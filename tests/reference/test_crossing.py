@@ -144,7 +144,7 @@ def told(model: str, agent: str, rate: float, n: float) -> Evidence:
     masses = {"for": rate * n, "against": (1.0 - rate) * n}
     return Evidence(
         {
-            EvidenceKey(DAY, "code", model, agent, ANY, f"signal.usage.{kind}", bin_): round(each * MICRO)
+            EvidenceKey(DAY, "code", model, agent, ANY, f"signal.graph.{kind}", bin_): round(each * MICRO)
             for kind in ("good", "bad")
             for bin_, each in masses.items()
         }
@@ -155,7 +155,7 @@ def rates(evidence: list[Evidence], *scopes: tuple[str, str]) -> list[float]:
     """What is believed of the signal's agreement under each model and agent."""
     agreement = read_agreement(PRIORS, Evidence.sum(evidence), DAY)
     posteriors = [agreement.posterior(agreement.node(Scope(Domain.CODE, *scope))) for scope in scopes]
-    place = SIGNALS.index(Signal.USAGE)
+    place = SIGNALS.index(Signal.GRAPH)
     return [float(np.mean((each.a / (each.a + each.b))[place])) for each in posteriors]
 
 
