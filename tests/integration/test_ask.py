@@ -125,6 +125,16 @@ def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, caps
             printed = learned_and_asked_again(stranger, capsys)
             assert "moved: " in printed
             assert second.content_hash not in {each.content_hash for each in results_of_one_query(stranger)}  # k is 3
+            point_at_what_was_not_shown(stranger, "d4", capsys)
+
+
+def point_at_what_was_not_shown(sat: ask.Sitting, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-23: from the console, by its URI; asked again, it is first."""
+    shown = results_of_one_query(sat)[0].uris[0]
+    sat.listen(["+ nowhere.md", f"+ {shown[: -len(name)]}{name}"])
+    assert "is right" in capsys.readouterr().out
+    assert "is first: you called this right" in learned_and_asked_again(sat, capsys)
+    assert results_of_one_query(sat)[0].text == TEXTS[name]
 
 
 def rank_of(result: RankedResult, sat: ask.Sitting) -> int:

@@ -75,19 +75,26 @@ def reviewed(confidence: float, *, good: bool, times: int, agent: str = "coder")
 
 
 def test_reviews_move_the_threshold(world: World) -> None:
-    """FBK-1 review, LRN-7: confident decisions that turn out bad raise τ* of their domain, and of no other."""
+    """FBK-1 review, LRN-7: confident decisions that turn out bad raise τ* of their domain, and of others by less."""
     before = world.believed_after()
     after = world.believed_after(reviewed(0.7, good=False, times=20), reviewed(0.95, good=True, times=20))
     scope = Scope(CODE, agent="coder")
     assert after.reported.threshold(CODE).mean > before.reported.threshold(CODE).mean + 0.1
     assert after.reported.acting_threshold(scope) > before.reported.acting_threshold(scope) + 0.1
-    assert after.reported.threshold(Domain.ACADEMIC).mean == before.reported.threshold(Domain.ACADEMIC).mean
+    moved = {
+        domain: after.reported.threshold(domain).mean - before.reported.threshold(domain).mean
+        for domain in (CODE, Domain.ACADEMIC)
+    }
+    assert 0.0 < moved[Domain.ACADEMIC] < moved[CODE]
     back = world.believed_after(reviewed(0.3, good=True, times=40))
     assert back.reported.threshold(CODE).mean < after.reported.threshold(CODE).mean - 0.1
 
 
 def test_accuracy_moves_freshness(world: World) -> None:
-    """FBK-1 accuracy, LRN-6: what was found stale at 100 hours makes items of that age less fresh in their domain."""
+    """FBK-1 accuracy, LRN-6: what was found stale at 100 hours makes items of that age less fresh in their domain.
+
+    Others hear of it, too, by less.
+    """
 
     def found(accurate: bool) -> Send:
         def send(producer: FeedbackProducer) -> None:
@@ -100,7 +107,10 @@ def test_accuracy_moves_freshness(world: World) -> None:
     before = world.believed_after()
     stale = world.believed_after(found(False))
     assert stale.freshness(CODE, 100.0) < before.freshness(CODE, 100.0) - 0.1
-    assert stale.freshness(Domain.HISTORY, 100.0) == before.freshness(Domain.HISTORY, 100.0)
+    left = {
+        domain: stale.freshness(domain, 100.0) / before.freshness(domain, 100.0) for domain in (CODE, Domain.HISTORY)
+    }
+    assert left[CODE] < left[Domain.HISTORY] < 1.0
     held = world.believed_after(found(True), found(True))
     assert held.freshness(CODE, 100.0) > stale.freshness(CODE, 100.0) + 0.1
 

@@ -27,11 +27,10 @@ from weft.cli import main
 QUESTION = "locks are released when"
 DEEP = "zebras graze"
 DOCUMENTS = [
-    a_document("guide.md", *(f"locks are released at once, case {number}" for number in range(40))),
+    *(a_document(f"guide-{number}.md", f"locks are released at once, case {number}") for number in range(4)),
     a_document("docs/animals.md", DEEP),
     a_document("more/animals.md", "lions hunt"),
 ]
-FIRST_PAGE = 10
 
 
 @dataclass
@@ -55,15 +54,13 @@ class Store:
     def first(self, who: str, question: str = QUESTION) -> str:
         return self.results(who, question)[0].text
 
-    def texts(self, who: str) -> set[str]:
-        return {each.text for each in self.results(who)[:FIRST_PAGE]}
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with EmbeddedBroker() as broker:
-        places = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}"]
-        settings = load_settings([], places, environment={})
+        # By words alone: what shares none with a question is nowhere.
+        chosen = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}", 'retrieval.channels=["lexical"]']
+        settings = load_settings([], chosen, environment={})
         create_topic(settings.kafka, settings.feedback.topic, partitions=2, replication=1)
         arguments = ("--store", str(tmp_path), "--bootstrap", broker.bootstrap)
         yield Store(settings, published_store(tmp_path, DOCUMENTS), arguments)
@@ -71,7 +68,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_what_is_pointed_at_from_nowhere_is_first(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-23: for that person at once, for everybody after three; and it says whose word did that."""
-    assert DEEP not in store.texts("ada")
+    assert DEEP not in {each.text for each in store.results("ada")}
     assert store.tell("--right", "docs/animals.md", who="ada") == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["question"], printed["uri"], printed["right"]) == (QUESTION, "docs/animals.md", True)
@@ -90,7 +87,7 @@ def test_whoever_pointed_may_take_it_back(store: Store) -> None:
     assert store.first("ada") == DEEP
     assert store.tell("--wrong", "docs/animals.md", who="ada") == 0
     assert store.first("ada") != DEEP
-    assert DEEP not in {each.text for each in store.results("zoe")[:3]}
+    assert store.first("zoe") != DEEP
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_equal_evidence_reads_as_the_same_bits(history: list[dict], scope: Scope
     first, second = (read_beliefs(PRIORS, _total(each), now=NOW) for each in (history, shuffled))
     assert first.weights(scope, list(Signal)) == second.weights(scope, list(Signal))
     hashes = [ContentHash("a" * 64), ContentHash("b" * 64)]
-    assert np.array_equal(first.content_signals(hashes).usage, second.content_signals(hashes).usage)
+    assert np.array_equal(*(each.content_signals(hashes).usage for each in (first, second)))
 
 
 @settings(max_examples=35, deadline=None)

@@ -84,7 +84,7 @@ def test_a_target_that_could_not_be_explored_is_told_by_its_coverage() -> None:
     """EVA-7: without trust ties are broken as no draw of the weights breaks them; the log knows nothing of it."""
     found, truth = estimated(["trust"])
     assert found["coverage"].estimate < 0.9
-    assert found["coverage"].effective < ASKED / 30  # of so few answers anything speaks of the target
+    assert found["coverage"].effective < ASKED / 10  # a few answers, weighed up, are all that speaks of it
     assert found["ips"].high < truth
 
 

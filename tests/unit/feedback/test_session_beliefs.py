@@ -13,9 +13,8 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.priors import WeightMethod
-from pipelines.retrieval.snapshot.snapshot import ListedSessions, ReadingCache
+from pipelines.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 
@@ -32,8 +31,8 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: LearnedVersion | None) -> tuple[LearnedVersion, ScoreCalibration | None]:
-    return version or LearnedVersion("priors"), None
+def described(version: LearnedVersion | None) -> Described:
+    return version or LearnedVersion("priors"), None, None
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:
