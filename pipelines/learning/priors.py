@@ -128,7 +128,8 @@ class OutcomePrior(_Section):
         variance_spread: How far both variances may be off, a standard deviation in natural logarithms.
         implied: What outcomes that nobody said outright count, of their weight.
         daily_words: Of one principal and day, as many count in full.
-        crowd: Principals from which on that bound holds.
+        crowd: Principals from which on that bound holds; and as many of those who speak for the first day count at most
+            together on one content under one question (FBK-13).
     """
 
     curve: OutcomeCurve

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.random_effect import learned_variance
+from pipelines.learning.observe.newcomers import newcomer_shares
 from pipelines.learning.observe.verdicts import QUESTION, VERDICT, VerdictBin
 from pipelines.learning.parameters import NEGATIVE, POSITIVE
 from pipelines.learning.priors import OutcomePrior
@@ -117,7 +118,9 @@ def read_precedents(prior: OutcomePrior, evidence: Evidence, today: int, *, half
     words = _joined(_spoken(uses, current), _implied(uses, current), prior)
     words = words._replace(weight=words.weight * _faded(words.day, today, half_life_days))
     names = uses.content.words, uses.question.words, uses.principal.words
-    words = words._replace(weight=words.weight * _shares(words, names[2], prior))
+    _, cell = numbered((words.content, len(names[0])), (words.question, len(names[1])))
+    shares = _shares(words, names[2], prior) * newcomer_shares(words.principal, words.day, cell, most=prior.crowd)
+    words = words._replace(weight=words.weight * shares)
     plain = Precedents(prior, words, *names, texts, prior.content_variance, prior.question_variance)
     variances = _variances(plain)
     return Precedents(prior, words, *names, texts, *variances)

@@ -153,3 +153,16 @@ def test_one_principal_alone_shows_nothing_of_how_contents_differ() -> None:
     found = precedents_of(*flood, a_word(ONE, HOW, "ada"), a_word(OTHER, HOW, "bob"))
     assert found.content_variance == PRIOR.content_variance
     assert found.question_variance == pytest.approx(PRIOR.question_variance)
+
+
+def test_a_thousand_new_names_count_as_three_people() -> None:
+    """FBK-13: names are free; who comes back on another day is somebody."""
+    crowd = [a_word(ONE, HOW, f"made up {number}") for number in range(1_000)]
+    people = [a_word(ONE, HOW, who) for who in ("ada", "bob", "cyd")]
+    histories = [a_word(OTHER, WHY, who, day=TODAY - 1) for who in ("ada", "bob", "cyd")]
+    together = sum(weight for _, _, weight in in_force(precedents_of(*crowd)))
+    assert together == pytest.approx(3.0)
+    everybody = in_force(precedents_of(*crowd, *people, *histories))
+    fingerprints = {principal_fingerprint(who) for who in ("ada", "bob", "cyd")}
+    assert sum(weight for who, _, weight in everybody if who in fingerprints) == pytest.approx(3.0)
+    assert sum(weight for who, _, weight in everybody if who not in fingerprints) == pytest.approx(3.0)
