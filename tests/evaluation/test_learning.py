@@ -15,7 +15,7 @@ from rich.console import Console
 from jobs import evaluate, study
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.serving.study.report import Studied, table
-from pipelines.serving.study.run import PRIOR, WITH_USAGE
+from pipelines.serving.study.run import PRIOR, WITH_EFFECTS
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -106,7 +106,7 @@ def test_learning_without_late_interaction_stays_above_its_priors(studies: Studi
 def test_what_is_known_of_single_contents_costs_new_questions_nothing(studies: Studies, name: str) -> None:
     """EVA-6, FBK-6: at most .005, although the questions learned from were asked many times each."""
     found = studies(name)
-    (used,) = (each.mean.mean for each in found.rows if each.name == f"{ALL:,} sessions{WITH_USAGE}")
+    (used,) = (each.mean.mean for each in found.rows if each.name == f"{ALL:,} sessions{WITH_EFFECTS}")
     assert used >= after(found, ALL) - BOUND
 
 
