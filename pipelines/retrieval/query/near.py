@@ -141,6 +141,7 @@ class Wording:
             or any((right, left) in back for left, right in there)
             or any(self._lexicon.opposite(one, another) for one in ours for another in theirs)
             or self._exchanges(other)
+            or other._exchanges(self)  # texts are aligned another way round from the other side
         )
 
     def _exchanges(self, other: Wording) -> bool:

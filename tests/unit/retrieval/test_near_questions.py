@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.domain.ids import question_of
@@ -79,6 +79,7 @@ words = st.lists(
 
 
 @given(words, words, st.floats(-1.0, 1.0))
+@example("cache delete file cache delete", "file file cache cache delete", 0.0)
 def test_factors_are_shares_and_mutual(one: str, other: str, cosine: float) -> None:
     """LRN-19: in [0, 1], for whatever is typed."""
     found = factor(one, other, cosine)
