@@ -95,6 +95,7 @@ class Simulation:
         weights = settings.credit.model_dump() | {
             "principal_daily": DAILY,
             "reports_daily": REPORTS_DAILY,
+            "newcomers": settings.limits.newcomers,
             "session_part": PART,
         }
         return fold_log(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from pipelines.domain.events import Attribution
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.feedback.events.attribution import Method, Views, attribute, sentences_of
 from pipelines.feedback.settings import AttributionSettings
 from pipelines.indexes.chunk_store import ChunkStore
+
+if TYPE_CHECKING:
+    from pipelines.embedding.encoders.encoder import Encoder
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +78,12 @@ class Attributor:
             ModelUnavailableError: The model cannot be found or loaded.
             ConfigurationError: The model cannot do what the settings ask for.
         """
-        return cls(rules, EncoderSimilarities(load_encoder(embedding)) if rules.encoder else None)
+        if not rules.encoder:
+            return cls(rules, None)
+        # PyTorch takes a second to import, and an updater may meet no response.
+        from pipelines.embedding.encoders.encoder import load_encoder  # noqa: PLC0415
+
+        return cls(rules, EncoderSimilarities(load_encoder(embedding)))
 
     def of_answer(
         self, answer: Answer, response: str | None, attention: Mapping[ContentHash, float] | None = None
