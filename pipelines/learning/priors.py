@@ -127,7 +127,8 @@ class OutcomePrior(_Section):
         own_variance: Of the effect of a principal's own word on its own searches.
         variance_spread: How far both variances may be off, a standard deviation in natural logarithms.
         implied: What outcomes that nobody said outright count, of their weight.
-        daily_words: Of one principal and day, as many count in full.
+        daily_words: Of one principal and day, as many count in full that nobody else shares.
+        flood_power: Of n such words each counts (daily_words / n) to this power.
         crowd: Principals from which on that bound holds; and as many of those who speak for the first day count at most
             together on one content under one question (FBK-13).
     """
@@ -139,6 +140,7 @@ class OutcomePrior(_Section):
     variance_spread: Positive
     implied: Annotated[float, Field(ge=0.0, le=1.0)]
     daily_words: Positive
+    flood_power: Positive
     crowd: Annotated[int, Field(ge=1)]
 
 

@@ -2,8 +2,8 @@
 
 Verdicts on one result and corrections are words: of each principal the last one on a content under a question counts,
 as one observation. Where a principal gave none, what its other outcomes of the content come to counts, at most as one.
-All fade with the project's half-life. One principal's many words of a day count less each where others speak, so that
-nobody is louder than a day's allowance (LRN-20); where hardly anybody else speaks there is nobody to protect.
+All fade with the project's half-life. Where others speak, one principal's many words of a day that nobody shares hardly
+count (LRN-20); where hardly anybody else speaks there is nobody to protect.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _DAY_MS = 86_400_000
+_EVEN = 0.5  # between right and wrong
 
 
 class Words(NamedTuple):
@@ -202,17 +203,34 @@ def _faded(day: Ints, today: int, half_life_days: float) -> Floats:
     return np.array([recency(today - each, half_life_days) for each in days.tolist()])[places]
 
 
-def _shares(words: Words, principals: Sequence[str], prior: OutcomePrior) -> Floats:
-    """What each word of a principal counts, by how many it gave that day (LRN-20)."""
-    named = np.array([name != "" for name in principals], dtype=bool)[words.principal]
+def _shares(words: Words, names: Sequence[str], prior: OutcomePrior) -> Floats:
+    """What each word counts, by how many its principal gave that day that nobody shares (LRN-20).
+
+    Whoever says the same of the same content under the same question vouches for a word: it counts in full. Of n words
+    a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all.
+    """
+    named = np.array([name != "" for name in names], dtype=bool)[words.principal]
     if len(np.unique(words.principal[named])) < prior.crowd:
         return np.ones(len(words.day))
+    shared = _is_shared(words)
     start = int(words.day.min(initial=0))
     first, number = numbered(
-        (words.principal, len(principals)), (words.day - start, int(words.day.max(initial=0)) - start + 1)
+        (words.principal, len(names)),
+        (words.day - start, int(words.day.max(initial=0)) - start + 1),
+        (words.spoken.astype(np.int64), 2),  # clicks take nothing from words
     )
-    given = np.bincount(number, minlength=len(first))
-    return np.where(named, np.minimum(1.0, prior.daily_words / np.maximum(given, 1))[number], 1.0)
+    given = np.bincount(number, weights=~shared, minlength=len(first))
+    share = np.minimum(1.0, (prior.daily_words / np.maximum(given, 1.0)) ** prior.flood_power)[number]
+    return np.where(named & ~shared, share, 1.0)
+
+
+def _is_shared(words: Words) -> NDArray[np.bool_]:
+    """Whether somebody else holds the same of the same content under the same question."""
+    sides = np.stack([words.content, words.question, (words.good > _EVEN).astype(np.int64)])
+    _, cell = np.unique(sides, axis=1, return_inverse=True)
+    cell = cell.reshape(-1)
+    speakers = np.unique(np.stack([cell, words.principal]), axis=1)[0]
+    return np.asarray(np.bincount(speakers, minlength=int(cell.max(initial=0)) + 1)[cell] > 1)
 
 
 def _variances(precedents: Precedents) -> tuple[float, float]:

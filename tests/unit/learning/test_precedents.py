@@ -91,7 +91,9 @@ def test_clicks_and_answers_count_half_and_give_way_to_words() -> None:
     assert [(good, weight) for _, good, weight in spoken] == [(0.0, 1.0)]
 
 
-@pytest.mark.parametrize(("others", "weight"), [(0, 1.0), (PRIOR.crowd - 2, 1.0), (PRIOR.crowd - 1, 0.5)])
+@pytest.mark.parametrize(
+    ("others", "weight"), [(0, 1.0), (PRIOR.crowd - 2, 1.0), (PRIOR.crowd - 1, 0.5**PRIOR.flood_power)]
+)
 def test_a_days_allowance_binds_where_others_speak(others: int, weight: float) -> None:
     """LRN-20: one principal's many words of a day count less each from the third principal on; another day's do not."""
     many = [a_word(ONE, f"question {number}", "ada") for number in range(round(2 * PRIOR.daily_words))]
@@ -166,3 +168,13 @@ def test_a_thousand_new_names_count_as_three_people() -> None:
     fingerprints = {principal_fingerprint(who) for who in ("ada", "bob", "cyd")}
     assert sum(weight for who, _, weight in everybody if who in fingerprints) == pytest.approx(3.0)
     assert sum(weight for who, _, weight in everybody if who not in fingerprints) == pytest.approx(3.0)
+
+
+def test_what_somebody_else_says_too_counts_in_full() -> None:
+    """LRN-20: two who read many answers and agree are no flood."""
+    questions = [f"question {number}" for number in range(round(4 * PRIOR.daily_words))]
+    both = [a_word(ONE, question, who) for question in questions for who in ("ada", "bob")]
+    contrary = [a_word(ONE, question, "cyd", good=False) for question in questions]
+    held = in_force(precedents_of(*both, *contrary), "question 3")
+    assert [weight for _, good, weight in held if good] == [1.0, 1.0]
+    assert [weight for _, good, weight in held if not good] == [pytest.approx(0.25**PRIOR.flood_power)]
