@@ -148,7 +148,8 @@ class NearPrior(_Section):
     """How far outcomes under one question count for another that asks the same in other words (LRN-19).
 
     Attributes:
-        cosines: Of two questions, ascending: where each bin begins; below the first nothing counts.
+        likeness: Of two questions, ascending: where each bin begins; below the first nothing counts.
+        overlap: What two questions add to their cosine that name the same, >= 0.
         factors: In [0, 1], how far they count in each bin.
         same_words: How far where content words are the same, whatever stands between them.
         strength: Pairs of verdicts under near questions that each of these is worth.
@@ -160,7 +161,8 @@ class NearPrior(_Section):
         idle_words: Words that say nothing about what is asked for.
     """
 
-    cosines: tuple[float, ...]
+    likeness: tuple[float, ...]
+    overlap: Annotated[float, Field(ge=0.0)]
     factors: tuple[float, ...]
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
     strength: Positive
@@ -173,8 +175,8 @@ class NearPrior(_Section):
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
-        if len(self.cosines) != len(self.factors) or list(self.cosines) != sorted(self.cosines) or not self.cosines:
-            raise ValueError("expected as many factors as cosines, and cosines ascending")
+        if len(self.likeness) != len(self.factors) or list(self.likeness) != sorted(self.likeness) or not self.factors:
+            raise ValueError("expected as many factors as bins of likeness, and these ascending")
         return self
 
 

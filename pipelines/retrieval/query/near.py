@@ -3,11 +3,14 @@
 Cosines alone cannot tell: "enable the cache" and "disable the cache" lie as near as two ways to ask for one thing. So
 what two questions do not have in common is looked at. Names, numbers, negations, directions and question words that
 disagree, opposites, and one content word in the place of another that is no synonym make a question that looks alike
-and asks for something else: nothing passes from one to the other. Of the rest the cosine says how much does.
+and asks for something else: nothing passes from one to the other. Of the rest the cosine says how much does, and the
+share of what they ask about that both name: where all questions are about the same few people, cosines are high among
+all of them.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from bisect import bisect_right
@@ -165,25 +168,53 @@ def _stem(word: str) -> str:
     return word.rstrip("e") if len(word) > _STEM else word
 
 
+class Likeness:
+    """How near two questions are, by meaning and by what both name.
+
+    cosine + overlap · Σ idf(content words of both) / Σ idf(content words of either), where
+    idf = ln((n + 1) / (questions with the word + ½)) over n past questions: a word that half of them hold says little.
+    """
+
+    def __init__(self, past: Sequence[Wording], overlap: float) -> None:
+        """Count words.
+
+        Args:
+            past: Questions that were asked.
+            overlap: What it adds that all content words are the same, >= 0.
+        """
+        self._overlap = overlap
+        self._asked = len(past)
+        self._counts = Counter(stem for each in past for stem in each.content)
+
+    def of(self, ours: Wording, theirs: Wording, cosine: float) -> float:
+        """Of two questions with some cosine, in [−1, 1 + overlap]."""
+        both = sum(map(self._idf, ours.content & theirs.content))
+        either = sum(map(self._idf, ours.content | theirs.content))
+        return cosine + self._overlap * both / either if either > 0.0 else cosine
+
+    def _idf(self, stem: str) -> float:
+        return math.log((self._asked + 1.0) / (min(self._counts[stem], self._asked) + 0.5))
+
+
 class Factors(NamedTuple):
     """How far outcomes under one question count for another, by bins of likeness (LRN-19).
 
     Attributes:
-        cosines: Where each bin begins.
-        by_cosine: In [0, 1], of each bin.
+        likeness: Where each bin begins.
+        by_likeness: In [0, 1], of each bin.
         same_words: Where the content words are the same.
     """
 
-    cosines: Sequence[float]
-    by_cosine: Sequence[float]
+    likeness: Sequence[float]
+    by_likeness: Sequence[float]
     same_words: float
 
     @classmethod
     def of(cls, prior: NearPrior) -> Factors:
         """What holds before there were verdicts under near questions."""
-        return cls(prior.cosines, prior.factors, prior.same_words)
+        return cls(prior.likeness, prior.factors, prior.same_words)
 
-    def bin(self, ours: Wording, theirs: Wording, cosine: float) -> int | None:
+    def bin(self, ours: Wording, theirs: Wording, likeness: float) -> int | None:
         """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts.
 
         Examples:
@@ -191,45 +222,61 @@ class Factors(NamedTuple):
             >>> prior = load_settings(environment={}).priors.near
             >>> asked, lexicon, factors = "enable the cache", Lexicon(prior), Factors.of(prior)
             >>> [
-            ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 0.95)
+            ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 1.1)
             ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
             ... ]
             [None, 4, 3]
         """
-        if ours.contradicts(theirs):
+        same = ours.content == theirs.content and bool(ours.content)
+        if (likeness < self.likeness[0] and not same) or ours.contradicts(theirs):
             return None
-        if ours.content == theirs.content and ours.content:
-            return len(self.cosines)
-        return bisect_right(self.cosines, cosine) - 1 if cosine >= self.cosines[0] else None
+        return len(self.likeness) if same else bisect_right(self.likeness, likeness) - 1
 
-    def factor(self, ours: Wording, theirs: Wording, cosine: float) -> float:
+    def factor(self, ours: Wording, theirs: Wording, likeness: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
-        at = self.bin(ours, theirs, cosine)
-        return 0.0 if at is None else (*self.by_cosine, self.same_words)[at]
+        at = self.bin(ours, theirs, likeness)
+        return 0.0 if at is None else (*self.by_likeness, self.same_words)[at]
 
 
-def learned_factors(asked: Sequence[PastQuestion], precedents: Precedents, prior: NearPrior) -> Factors:
-    """Factors as verdicts on the same contents under near questions show them.
+def learned_factors(
+    asked: Sequence[PastQuestion], likeness: Likeness, precedents: Precedents, prior: NearPrior
+) -> Factors:
+    """Factors as verdicts under near questions show them.
 
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
-    A bin's factor is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the cosine.
+    Where a question and the one nearest to it were answered by different contents, that is a pair of 0. A bin's factor
+    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the likeness.
     """
     factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
     sums, counts = np.zeros_like(before), np.zeros_like(before)
-    for one, other in _pairs(verdicts):
-        cosine = float(asked[one].vector @ asked[other].vector)
-        at = factors.bin(asked[one].wording, asked[other].wording, cosine)
+    for one, other in dict.fromkeys([*_pairs(verdicts), *_nearest(asked, verdicts)]):
+        first, second = asked[one], asked[other]
+        near = likeness.of(first.wording, second.wording, float(first.vector @ second.vector))
+        at = factors.bin(first.wording, second.wording, near)
         if at is not None:
             both = verdicts[one].keys() & verdicts[other].keys()
             sums[at] += sum(verdicts[one][content] * verdicts[other][content] for content in both)
-            counts[at] += len(both)
+            counts[at] += max(1, len(both))
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
-    *by_cosine, same = np.maximum.accumulate(learned).tolist()
-    return Factors(prior.cosines, by_cosine, same)
+    *by_likeness, same = np.maximum.accumulate(learned).tolist()
+    return Factors(prior.likeness, by_likeness, same)
 
 
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
+_COMPARED = 500  # questions of which the nearest is looked for; more say the same and take longer
+
+
+def _nearest(asked: Sequence[PastQuestion], verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+    """Of questions that something answers, each with the nearest other one by meaning, the lower number first."""
+    answered = [at for at, each in enumerate(verdicts) if any(good > 0.0 for good in each.values())][:_COMPARED]
+    if len(answered) > 1:
+        vectors = np.array([asked[at].vector for at in answered], dtype=np.float32)
+        cosines = vectors @ vectors.T
+        np.fill_diagonal(cosines, -np.inf)
+        for at, nearest in zip(answered, cosines.argmax(axis=1).tolist(), strict=True):
+            one, other = sorted((at, answered[nearest]))
+            yield one, other
 
 
 def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, float]:
@@ -269,6 +316,7 @@ class _Indexed:
     vectors: np.ndarray
     lexicon: Lexicon
     by_content: Mapping[frozenset[str], Sequence[int]]
+    likeness: Likeness
     factors: Factors
 
 
@@ -300,10 +348,11 @@ class QuestionIndex:
         if not indexed.asked:
             return near
         cosines, ours = indexed.vectors @ vector, Wording(text, indexed.lexicon)
-        near_enough = np.flatnonzero(cosines >= prior.cosines[0]).tolist()
+        near_enough = np.flatnonzero(cosines >= prior.likeness[0] - prior.overlap).tolist()
         for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
             theirs = indexed.asked[at]
-            factor = indexed.factors.factor(ours, theirs.wording, float(cosines[at]))
+            likeness = indexed.likeness.of(ours, theirs.wording, float(cosines[at]))
+            factor = indexed.factors.factor(ours, theirs.wording, likeness)
             if factor > 0.0 and theirs.fingerprint != own:
                 near[theirs.fingerprint] = factor
         return near
@@ -329,4 +378,6 @@ class QuestionIndex:
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):
             by_content[each.wording.content].append(at)
-        return _Indexed(asked, vectors, lexicon, by_content, learned_factors(asked, precedents, lexicon.prior))
+        likeness = Likeness([each.wording for each in asked], lexicon.prior.overlap)
+        factors = learned_factors(asked, likeness, precedents, lexicon.prior)
+        return _Indexed(asked, vectors, lexicon, by_content, likeness, factors)

@@ -23,6 +23,7 @@ from pipelines.evaluation.simulation.study import headline
 from pipelines.evaluation.simulation.users import PAGE
 from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
@@ -166,11 +167,18 @@ def _praised(world: _Class, queries: Sequence[JudgedQuery], rng: random.Random) 
             outcomes.append(_share("praised: first for who said so", [at == 1 for at in own], ">= 0.95"))
     again = _places(world.ask(queries, _STRANGER, texts=reworded), chosen)
     outcomes.append(_share("praised by 3: first in other words", [at == 1 for at in again], ">= 0.45"))
-    other = _places(world.ask(queries, _STRANGER, texts=alike), chosen)
+    other = world.ask(queries, _STRANGER, texts=alike)
     lifted = [
-        now == 1 and then != 1 for now, then, text, same in zip(other, plain, alike, texts, strict=True) if text != same
+        now == 1 and then != 1 and _lifted(answer.results[0])
+        for answer, now, then, text, same in zip(other, _places(other, chosen), plain, alike, texts, strict=True)
+        if text != same
     ]
     return [*outcomes, _share("praised by 3: lifted first under a look-alike", lifted, "<= 0.02")]
+
+
+def _lifted(result: RankedResult) -> bool:
+    """Whether a result owes something to what was said of it, rather than to weights that moved meanwhile."""
+    return any(each.amount > 0.0 for each in result.contributions if each.name in {CONTENT, QUESTION})
 
 
 def _blamed(world: _Class, queries: Sequence[JudgedQuery], _rng: random.Random) -> list[Outcome]:

@@ -8,7 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.domain.ids import question_of
-from pipelines.retrieval.query.near import Factors, Lexicon, PastQuestion, QuestionIndex, Wording, learned_factors
+from pipelines.retrieval.query.near import (
+    Factors,
+    Lexicon,
+    Likeness,
+    PastQuestion,
+    QuestionIndex,
+    Wording,
+    learned_factors,
+)
 from tests.support.retrieval_fakes import WordEncoder
 from tests.support.words_spoken import PRIORS, a_word, precedents_of
 
@@ -50,7 +58,8 @@ LOOK_ALIKES = [
 
 
 def factor(one: str, other: str, cosine: float = CLOSE) -> float:
-    return Factors.of(PRIOR).factor(Wording(one, LEXICON), Wording(other, LEXICON), cosine)
+    ours, theirs = Wording(one, LEXICON), Wording(other, LEXICON)
+    return Factors.of(PRIOR).factor(ours, theirs, Likeness([], PRIOR.overlap).of(ours, theirs, cosine))
 
 
 @pytest.mark.parametrize(("one", "other"), PARAPHRASES)
@@ -96,9 +105,21 @@ def test_a_question_does_not_contradict_itself(text: str) -> None:
 def test_far_questions_do_not_count() -> None:
     """LRN-19: a steep prior: nothing below the least cosine, and more the nearer."""
     one, other = "what happens when the broker is killed while it writes", "a broker dies in the middle of a write"
-    found = [factor(one, other, cosine) for cosine in (0.3, *PRIOR.cosines, 1.0)]
+    ours, theirs, factors = Wording(one, LEXICON), Wording(other, LEXICON), Factors.of(PRIOR)
+    found = [factors.factor(ours, theirs, likeness) for likeness in (0.3, *PRIOR.likeness, 1.3)]
     assert found == [0.0, *PRIOR.factors, PRIOR.factors[-1]]
     assert found == sorted(found)
+
+
+def test_words_that_all_questions_hold_make_none_alike() -> None:
+    """LRN-19: where everybody asks about the same few, a name that two questions share says little."""
+    past = [Wording(f"what did ada {word} with her dogs", LEXICON) for word in ("build", "plant", "paint", "cook")]
+    likeness = Likeness(past, PRIOR.overlap)
+    one, other = past[0], Wording("what did ada cook with her friends", LEXICON)
+    rare = Wording("something to build", LEXICON)
+    assert likeness.of(one, other, CLOSE) < likeness.of(one, rare, CLOSE) <= CLOSE + PRIOR.overlap
+    assert likeness.of(one, one, CLOSE) == CLOSE + PRIOR.overlap
+    assert Likeness([], PRIOR.overlap).of(Wording("", LEXICON), Wording("the", LEXICON), CLOSE) == CLOSE
 
 
 def test_factors_follow_what_people_hold_under_near_questions() -> None:
@@ -117,9 +138,24 @@ def test_factors_follow_what_people_hold_under_near_questions() -> None:
             for pair in pairs
             for text in pair
         ]
-        return learned_factors(asked, precedents, PRIOR).same_words
+        likeness = Likeness([each.wording for each in asked], PRIOR.overlap)
+        return learned_factors(asked, likeness, precedents, PRIOR).same_words
 
     assert same_words(agree=False) < PRIOR.same_words <= same_words(agree=True) <= 1.0
+
+
+def test_near_questions_with_other_answers_count_less() -> None:
+    """LRN-19: where different contents answer a question and the one nearest to it, nearness says little here."""
+    texts = [
+        f"what did ada {verb} with her dogs in {month}" for verb in ("build", "plant") for month in ("may", "june")
+    ]
+    said = [a_word(f"{at}".ljust(64, "."), text, "ada") for at, text in enumerate(texts * 5)]
+    asked = [
+        PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0, at / 10], dtype=np.float32))
+        for at, text in enumerate(texts)
+    ]
+    factors = learned_factors(asked, Likeness([], PRIOR.overlap), precedents_of(*said), PRIOR)
+    assert sum(factors.by_likeness) < sum(PRIOR.factors)
 
 
 ENCODER = WordEncoder(["delete", "remove", "cache", "file", "big", "index"])
