@@ -26,8 +26,8 @@ from pipelines.chunking.prose.outline import (
     with_explanations,
 )
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import NamePositions
-from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, encoded
+from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
@@ -41,6 +41,7 @@ _ANCHOR = re.compile(
 _HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
 _HEADING_ID = re.compile(r"\{#([^\s}]{1,200})[^}]{0,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
+_ROW = re.compile(rb"<tr\b|</tr>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
 _LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
@@ -72,6 +73,7 @@ def markdown_outline(text: str, source: bytes) -> Outline:
         front=front,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
+        heads=sorted(reader.heads),
     )
 
 
@@ -95,6 +97,7 @@ class _Reader:
     def __init__(self, source: bytes, lines: Sequence[int]) -> None:
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
+        self.heads: list[Head] = []
         self._source = source
         self._lines = lines
         self._slugs: Counter[str] = Counter()
@@ -128,8 +131,26 @@ class _Reader:
         start, end = self._span(token)
         if token.type == "html_block":
             self._read_html(token.content, start)
+            self._read_table(start, end)
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type == "fence":
+            self._head(token, 1, f"{token.markup}{token.info}".rstrip())
         return Block(start, end, WHOLE)
+
+    def _read_table(self, start: int, end: int) -> None:
+        """Note the first row of a table in HTML, where it holds names of columns."""
+        marks = _ROW.finditer(self._source, start, end)
+        first, last = next(marks, None), next(marks, None)
+        if first is not None and last is not None:
+            row = decoded(self._source[first.start() : last.end()])
+            if "<th" in row.lower() and last[0].startswith(b"</"):
+                self.heads.append(Head(last.end(), end, " ".join(row.split())))
+
+    def _head(self, token: Token, rows: int, text: str) -> None:
+        """Note what stands in the first rows of a token."""
+        first, last = token.map or (0, 0)
+        if last > first + rows:
+            self.heads.append(Head(self._lines[first + rows], self._span(token)[1], text))
 
     def _closed(self, opened: _Open) -> Block | None:
         token = opened.token
@@ -143,6 +164,10 @@ class _Reader:
         if kind == PARAGRAPH:
             alone = ANCHOR if _is_anchor(opened.text) else PARAGRAPH
             return Block(start, end, alone)
+        if token.type == "table_open":
+            self._head(
+                token, 2, decoded(self._source[start : self._lines[(token.map or [0])[0] + 1]]).strip("> \t\r\n")
+            )
         return Block(start, end, kind, inner=() if kind == WHOLE else tuple(opened.inner))
 
     def _heading(self, token: Token, title: str, start: int) -> Heading:

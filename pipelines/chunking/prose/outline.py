@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.hierarchy import Head, NamePositions
 from pipelines.chunking.units.splitting import sentences
 from pipelines.domain.links import Link
 
@@ -90,6 +90,7 @@ class Outline:
         front: Length of the front matter in bytes.
         anchors: Names by which places are referred to.
         notes: Facts about places, as name and value.
+        heads: Of its tables and fences, disjoint and in order.
     """
 
     blocks: Sequence[Block]
@@ -97,6 +98,7 @@ class Outline:
     anchors: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
+    heads: Sequence[Head] = ()
 
 
 def fenced_equations(source: bytes, start: int, end: int) -> list[Span]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from pipelines.chunking.units.hierarchy import ParsedUnit, assemble
+from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, leading
 from pipelines.chunking.units.splitting import (
     ChunkSizes,
     Cuts,
@@ -14,6 +14,7 @@ from pipelines.chunking.units.splitting import (
     SizedText,
     TokenCounter,
     character_start,
+    decoded,
     encoded,
     lines,
     sentences,
@@ -24,6 +25,8 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
 _WINDOW_LEVEL = 3
+_TABLES = frozenset({"csv", "tsv"})
+_LONGEST_HEAD = 65_536  # bytes of a header row that are looked at
 _BYTES_PER_TOKEN = 3  # to begin with; each plain window then expects what the one before had
 _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not know, which are one token each
 
@@ -31,13 +34,21 @@ _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not 
 def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     """Windows of whole sentences; of whole lines where the document is in a formal language.
 
-    A document within the target stays whole, on level 0.
+    A document within the target stays whole, on level 0. Every window of a table begins with its header row (ING-36).
     """
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
+    head = _columns(text) if document.language in _TABLES else ""
     if not text.fits(*spans[0], sizes.target_tokens):
-        spans = _window_spans(text, (lines,) if document.language else (sentences, lines))
-    return assemble(document, text, _window_units(spans))
+        spans = _window_spans(text, (lines,) if document.language else (sentences, lines), text.of_context(head))
+    units = _window_units(spans)
+    return assemble(document, text, [*units[:1], *(replace(unit, context=head) for unit in units[1:])])
+
+
+def _columns(text: SizedText) -> str:
+    """The first line of a table, whose rows are lines: it names the columns."""
+    first = next((line for line in text.source[:_LONGEST_HEAD].splitlines() if line.strip()), b"")
+    return leading(decoded(first.strip()), text.sizes.target_tokens // 2, text)
 
 
 def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:

@@ -6,7 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeVar
 
 from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, decoded, digest, lines, strides, windows
 from pipelines.domain.chunks import Chunk
@@ -63,6 +64,19 @@ class ParsedUnit:
     bundle_path: str | None = None
     links: tuple[Link, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Head(NamedTuple):
+    """What stands at the head of a long table or fence, and above every piece of the rest of it.
+
+    Attributes:
+        start, end: Span of the rest in the source.
+        text: The header row of a table; what opens a fence and names its language.
+    """
+
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +162,7 @@ def fitted(
     *,
     limit: int,
     sentence_cuts: Callable[[], Cuts] | None = None,
+    heads: Sequence[Head] = (),
 ) -> list[ParsedUnit]:
     """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
 
@@ -160,6 +175,9 @@ def fitted(
     - sentence: at `sentence_cuts`, which also lie between the sentences of its prose; a unit without prose has none,
       and is split as above;
     - truncate: its first part stays, and one more part of kind "remainder" covers the rest, with a digest of it.
+
+    Args:
+        heads: Of tables and fences, in order; a part that begins inside one of them is shown under its head.
     """
     sizes, body = text.sizes, unit.end - unit.start
     if sizes.context_before is not None:
@@ -175,19 +193,29 @@ def fitted(
         return [replace(unit, context=first_context)]
     split = sizes.overflow if length > sizes.max_tokens else None
     chosen = sentence_cuts if split is Overflow.SENTENCE and sentence_cuts is not None else cuts
-    return _parts(text, replace(unit, context=first_context, split=split), chosen())
+    within = heads[
+        bisect_right(heads, unit.start, key=lambda head: head.end) : bisect_left(heads, unit.end, key=itemgetter(0))
+    ]
+    return _parts(text, replace(unit, context=first_context, split=split), chosen(), within)
 
 
-def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts) -> list[ParsedUnit]:
+def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head]) -> list[ParsedUnit]:
     sizes, longest = text.sizes, text.sizes.max_tokens
     context = leading(unit.part_context, sizes.leading_budget, text)
-    reserved = max(text.of_context(unit.context), text.of_context(context))
+    # A header row is no context that may be spared: it has half of the target. What stays whole needs none.
+    above = {
+        head: _joined(context, leading(head.text, sizes.target_tokens // 2, text))
+        for head in heads
+        if not text.fits(*cuts.around(head.start), longest)
+    }
+    reserved = max(map(text.of_context, (unit.context, context, *above.values())))
     # A piece between the room and the maximum stays whole: what it is shown under gives way.
     fine = cuts.refined(text, lines, longest).refined(text, strides(max(4, longest - reserved)), longest)
     spans = windows(text, fine, reserved=reserved)
 
     def shown_under(context: str, span: tuple[int, int]) -> str:
-        return leading(context, longest - text.tokens(*span), text)
+        headed = (inner for head, inner in above.items() if head.start <= span[0] < head.end)
+        return leading(next(headed, context), longest - text.tokens(*span), text)
 
     share = (spans[0][1] - spans[0][0]) / (unit.end - unit.start)
     head = replace(unit, end=spans[0][1], context=shown_under(unit.context, spans[0]), share=share)
@@ -197,6 +225,10 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts) -> list[ParsedUnit]:
         return [head, replace(rest, path=f"{unit.path}/remainder", kind=REMAINDER, text=extract)]
     parts = (_part(unit, span, number, shown_under(context, span)) for number, span in enumerate(spans[1:], start=2))
     return [head, *parts]
+
+
+def _joined(context: str, head: str) -> str:
+    return "\n".join(filter(None, (context, head)))
 
 
 def _part(unit: ParsedUnit, span: tuple[int, int], number: int, context: str) -> ParsedUnit:
