@@ -16,6 +16,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.settings import load_settings
 from tests.support.papers import LATEX, MARKDOWN
+from tests.support.shown import shown
 
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6, list_tokens=12, paragraph_tokens=20)
 LARGE = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=30, overlap_tokens=50, list_tokens=200)
@@ -93,7 +94,7 @@ def check_laws(document: Document, chunks: list[Chunk], sizes: ChunkSizes) -> No
         assert chunk.start_byte <= covered, "every byte is in a chunk"
         covered = max(covered, chunk.end_byte)
         assert chunk.tokens <= sizes.max_tokens
-        assert chunk.text.endswith(source[chunk.start_byte : chunk.end_byte].strip().decode())
+        assert chunk.text.endswith(shown(document, chunk))
         assert 0 < chunk.completeness <= 1
         assert chunk.level in range(4)
     assert covered == len(source) or not source.strip()

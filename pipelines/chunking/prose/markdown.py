@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pipelines.chunking.prose.markdown_marks import included_files, markdown_marks
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     FRONT_MATTER,
@@ -39,7 +41,8 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
-_HEADING_ID = re.compile(r"\{#([^\s}]{1,200})[^}]{0,200}\}$")
+_HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
+_HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
 _ROW = re.compile(rb"<tr\b|</tr>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
@@ -72,9 +75,19 @@ def markdown_outline(text: str, source: bytes) -> Outline:
         blocks=_with_equations(blocks, source),
         front=front,
         anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of(reader.links),
+        links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
         heads=sorted(reader.heads),
+        marks=markdown_marks(source, [(0, front), *sorted(reader.literals)]),
     )
+
+
+def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
+    """Links to the files that a text takes in; examples in its code take in none."""
+    code = sorted(literals)
+    for at, path in included_files(source):
+        before = bisect_right(code, (at, len(source))) - 1
+        if before < 0 or code[before][1] <= at or code[before][0] == at:
+            yield at, Link(LinkKind.REFERENCES, path)
 
 
 @cache
@@ -98,6 +111,7 @@ class _Reader:
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
         self.heads: list[Head] = []
+        self.literals: list[tuple[int, int]] = []
         self._source = source
         self._lines = lines
         self._slugs: Counter[str] = Counter()
@@ -133,6 +147,8 @@ class _Reader:
             self._read_html(token.content, start)
             self._read_table(start, end)
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type in {"fence", "code_block"}:
+            self.literals.append((start, end))
         if token.type == "fence":
             self._head(token, 1, f"{token.markup}{token.info}".rstrip())
         return Block(start, end, WHOLE)
@@ -144,7 +160,7 @@ class _Reader:
         if first is not None and last is not None:
             row = decoded(self._source[first.start() : last.end()])
             if "<th" in row.lower() and last[0].startswith(b"</"):
-                self.heads.append(Head(last.end(), end, " ".join(row.split())))
+                self.heads.append(Head(last.end(), end, " ".join(_TAG.sub(" ", row).split())))
 
     def _head(self, token: Token, rows: int, text: str) -> None:
         """Note what stands in the first rows of a token."""
@@ -172,7 +188,7 @@ class _Reader:
 
     def _heading(self, token: Token, title: str, start: int) -> Heading:
         named = _HEADING_ID.search(title)
-        plain = title[: named.start()].rstrip() if named else title
+        plain = title[: named.start()].rstrip() if named else _HEADING_CLASS.sub("", title)
         self.anchors.append((start, named.group(1) if named else self._slug(plain)))
         return Heading(int(token.tag[1]), plain, named.group(1) if named else None)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.rst_marks import rst_marks
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.hierarchy import Head, NamePositions
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
@@ -49,6 +50,7 @@ _GRID = re.compile(rb"\+[-=+]{2,}\+$")
 _HEADER_END = re.compile(rb"\+[=+]{2,}\+$")
 _ITEM = re.compile(rb"\*\s+-\s*")
 _OPTION = re.compile(rb":(header|header-rows):\s*(.*)$")
+_HEADER_OPTION = re.compile(r"\A\s*:header:\s*")
 _CODE = re.compile("code|code-block|sourcecode|parsed-literal|highlight")
 _RULES = re.compile(rb"=+(?:[ \t]+=+)+$")
 _INLINE = re.compile(r":[\w.+:-]{1,60}:(?=`)|[`*|]{1,2}|\s?<[^<>]{1,300}>(?=`)")
@@ -68,10 +70,10 @@ _DESCRIPTION = re.compile(
 def chunk_rst(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     """Sections of a reStructuredText document; long ones in parts of whole blocks, one for each described object."""
     text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, _outline(text.source))
+    return chunk_outline(document, text, rst_outline(text.source))
 
 
-def _outline(source: bytes) -> Outline:
+def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
     blocks = reader.blocks(0, len(reader.texts), 0)
@@ -86,6 +88,7 @@ def _outline(source: bytes) -> Outline:
             if match["note"] and (name := decoded(match["note"])) in reader.notes
         ),
         heads=sorted(reader.heads),
+        marks=rst_marks(source, reader.literals, references),
     )
 
 
@@ -300,7 +303,7 @@ class _Reader:
     def _head(self, first: int, after: int, *lines: int) -> None:
         """Note what some lines say as the head of those that follow."""
         rows = (decoded(self._source[self._starts[line] : self._starts[line + 1]]).rstrip() for line in lines)
-        if text := "\n".join(filter(None, rows)).strip("\n"):
+        if text := _HEADER_OPTION.sub("", "\n".join(filter(None, rows))).strip("\n"):
             self.heads.append(Head(self._starts[first], self._starts[after], text))
 
     def _marker(self, line: int, end: int, base: int) -> re.Pattern[bytes] | None:

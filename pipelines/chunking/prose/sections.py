@@ -28,7 +28,7 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    return assemble(document, text, units, SourceFacts(links=outline.links))
+    return assemble(document, text, units, SourceFacts(links=outline.links, marks=outline.marks))
 
 
 @dataclass(frozen=True, slots=True)

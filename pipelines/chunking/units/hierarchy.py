@@ -104,12 +104,14 @@ class SourceFacts:
 
     Attributes:
         errors: Spans of syntax errors, disjoint and in order.
+        marks: Spans of markup that is no words, disjoint and in order: texts of chunks are without it.
     """
 
     defines: NamePositions[str] = field(default_factory=NamePositions)
     references: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     errors: Sequence[tuple[int, int]] = ()
+    marks: Sequence[tuple[int, int]] = ()
 
     def quality(self, start: int, end: int) -> float:
         """Share of a span's bytes outside syntax errors."""
@@ -259,12 +261,12 @@ def assemble(
     chunks = []
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
         first, last = _ink(source, unit)
-        body = _body(source, unit) if unit.text is None else unit.text
+        body = _body(source, unit, facts.marks) if unit.text is None else unit.text
         content = f"{unit.context}\n{body}" if unit.context else body
         tokens, follows = text.count(content), ""
         if sizes.trailing_budget and after is not None:
             room = min(sizes.trailing_budget, sizes.max_tokens - tokens)
-            follows = trailing(_body(source, units[after]), room, text)
+            follows = trailing(_body(source, units[after], facts.marks), room, text)
             if follows:
                 content, tokens = f"{content}\n{follows}", tokens + text.of_context(follows)
         chunks.append(
@@ -302,10 +304,18 @@ def assemble(
     return chunks
 
 
-def _body(source: bytes, unit: ParsedUnit) -> str:
-    """A unit's own text, from the beginning of its first line that is not blank to its last ink."""
+def _body(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> str:
+    """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks.
+
+    Where nothing else is in it they stay: a unit says something.
+    """
     first, last = _ink(source, unit)
-    return decoded(source[max(unit.start, source.rfind(b"\n", 0, first) + 1) : last + 1])
+    start, end = max(unit.start, source.rfind(b"\n", 0, first) + 1), last + 1
+    within = marks[bisect_right(marks, start, key=itemgetter(1)) : bisect_left(marks, end, key=itemgetter(0))]
+    edges = [start, *(min(max(edge, start), end) for mark in within for edge in mark), end]
+    shown = b"".join(source[left:right] for left, right in zip(edges[::2], edges[1::2], strict=True)).rstrip()
+    ink = len(shown) - len(shown.lstrip())
+    return decoded(shown[shown.rfind(b"\n", 0, ink) + 1 :] or source[start:end])
 
 
 def _sizing(text: SizedText, unit: ParsedUnit, trailing_tokens: int) -> tuple[str, ...]:
