@@ -42,6 +42,7 @@ _ANCHOR = re.compile(
 )
 _HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
 _HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
+_LABEL = re.compile(r"\(([\w.:-]{1,100})\)=\s{0,9}")
 _HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
 _ROW = re.compile(rb"<tr\b|</tr>", re.IGNORECASE)
@@ -178,7 +179,7 @@ class _Reader:
             heading = self._heading(token, opened.text, start)
             return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
         if kind == PARAGRAPH:
-            alone = ANCHOR if _is_anchor(opened.text) else PARAGRAPH
+            alone = ANCHOR if _LABEL.fullmatch(opened.text) or _is_anchor(opened.text) else PARAGRAPH
             return Block(start, end, alone)
         if token.type == "table_open":
             self._head(
@@ -204,6 +205,9 @@ class _Reader:
         children = token.children or []
         if opened.token.type == "heading_open":
             opened.text = _title(token, children)
+        elif label := _LABEL.fullmatch(token.content):
+            self.anchors.append((start, label[1]))
+            opened.text = token.content
         elif "<" in token.content:
             opened.text = token.content
         at = start

@@ -12,7 +12,6 @@ from itertools import chain
 
 from pipelines.chunking.prose.outline import Span, merged
 
-_LONGEST_COMMENT = 20_000  # bytes
 _ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
 _TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
 _QUOTED = rb"(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')"
@@ -36,7 +35,7 @@ _MARK = re.compile(
     rb"|^[ ]{0,3}(?P<definition>\[[^\]^\n][^\]\n]{0,200}\]:[ \t]{0,9}\S[^\n]*\n?)"
     rb"|(?P<link>!?\[)(?=(?P<shown>" + _TEXT + rb")(?P<target>\](?:" + _TARGET + rb"|\[[^\[\]\n]{0,200}\])))"
     rb"|(?P<alert>\[!)(?P<alarm>NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?P<alert_end>\])"
-    rb"|(?P<attributes>[ \t]*\{:?[ \t]*" + _ATTRIBUTE + rb"(?:[ \t]+" + _ATTRIBUTE + rb"){0,20}[ \t]*\})"
+    rb"|(?P<attributes>[ \t]{0,4}\{:?[ \t]*" + _ATTRIBUTE + rb"(?:[ \t]+" + _ATTRIBUTE + rb"){0,20}[ \t]*\})"
     rb"|(?P<kramdown>\{::?/?[a-z_-]{1,40}(?:[ \t][^{}\n]{0,200})?/?\})"
     rb"|(?P<include>\{%-?[ \t]*(?:include|include_relative|import|extends)\b[ \t]*[\"']?"
     rb"|\{\{[<%][ \t]*include\b[ \t]*[\"']?|\{!)"
@@ -167,14 +166,17 @@ def _of_prose(source: bytes, start: int, end: int) -> Iterator[Span]:
     for match in _FENCE.finditer(source, start, end):
         yield from _of_fence(source, match, end)
     position = start
+    absent: set[bytes] = set()  # what closes something, and comes no more
     while match := _MARK.search(source, position, end):
         position = match.end()
         if match["comment"] or match["hidden"]:
             closing = b"-->" if match["comment"] else b"</" + match["held"] + b">"
-            at = source.find(closing, position, min(end, position + _LONGEST_COMMENT))
+            at = -1 if closing in absent else source.find(closing, position, end)
             if at >= 0:
                 position = at + len(closing)
                 yield match.start(), position
+            else:
+                absent.add(closing)
         else:
             for name, spans in _SPANS.items():
                 if match[name] is not None:

@@ -16,6 +16,7 @@ _DIRECTIVE = re.compile(
 )
 _EXPLICIT = re.compile(rb"[ \t]*\.\.(?:\s|\Z)")
 _LABEL = re.compile(rb"^[ \t]*\.\.[ \t]+_[^\n]{1,300}:[ \t\r]*$", re.MULTILINE)
+_NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
 _OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
 _CODE = frozenset({b"code", b"code-block", b"sourcecode", b"parsed-literal", b"doctest", b"testcode", b"prompt"})
@@ -45,8 +46,10 @@ def rst_marks(source: bytes, literals: Sequence[Span], references: Iterable[re.M
     for match in _DIRECTIVE.finditer(source):
         if not _inside(code, match.start("mark")) and not _inside(code, match.start()):
             marks += _of_directive(source, match, code)
+    named = {match[1].lower() for match in _NAMED.finditer(source)}
     for match in references:
-        marks += _of_reference(match)
+        if not match["word"] or match["word"].lower() in named:  # a word may end so without pointing anywhere
+            marks += _of_reference(match)
     return merged(source, marks)
 
 
