@@ -210,10 +210,10 @@ def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
     yield match.span("colons")
     if rest.startswith(b".") and not match["open"]:
         return
-    kept = "container" if not rest and _KINDS.fullmatch(match["container"]) else "rest"
-    first = match.start(kept) + len(match[kept]) - len(match[kept].lstrip())
+    shown = "container" if not rest and _KINDS.fullmatch(match["container"]) else "rest"
+    first = match.start(shown) + len(match[shown]) - len(match[shown].lstrip())
     yield match.start("open"), first
-    yield match.end(kept), match.end()
+    yield match.end(shown), match.end()
 
 
 def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]:
@@ -226,8 +226,8 @@ def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]
             yield match.span()
         return
     else:
-        kept = "title" if directive["title"] or not _KINDS.fullmatch(directive["name"]) else "name"
-        first, last = (match.start("info") + place for place in directive.span(kept))
+        shown = "title" if directive["title"] or not _KINDS.fullmatch(directive["name"]) else "name"
+        first, last = (match.start("info") + place for place in directive.span(shown))
         yield match.start("fence"), first
         yield last, match.end()
         after = match.end() + 1

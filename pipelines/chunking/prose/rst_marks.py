@@ -71,9 +71,9 @@ def _of_directive(source: bytes, match: re.Match[bytes], code: Sequence[Span]) -
         yield match.start("mark"), code[before][1] if whole else match.end()
     elif name not in _CODE:
         argument = match["argument"].strip()
-        kept = _TELLING.fullmatch(name) and (not argument or _DATED.fullmatch(name))
-        yield match.start("mark"), match.start("name") if kept else match.end("mark")
-        if kept:
+        tells = _TELLING.fullmatch(name) and (not argument or _DATED.fullmatch(name))
+        yield match.start("mark"), match.start("name") if tells else match.end("mark")
+        if tells:
             yield match.end("name"), match.end("mark") - (1 if argument else 0)
         if name in _PICTURE:
             yield match.span("argument")
@@ -89,14 +89,14 @@ def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
         return
     if match["role"] or match["refers"]:
         name = "named" if match["role"] else "phrase"
-        said = match[name]
-        to = _TO.search(said)
-        shown = to.start() if to and said[: to.start()].strip() else len(said)
-        first = match.start(name) + (said[:1] in {b"~", b"!"})
+        text = match[name]
+        to = _TO.search(text)
+        ends = to.start() if to and text[: to.start()].strip() else len(text)
+        first = match.start(name) + (text[:1] in {b"~", b"!"})
         yield match.start(), first
-        yield match.start(name) + shown, match.end()
-        if shown == len(said) and to:  # `<address>`_
-            yield first, match.start(name) + said.index(b"<") + 1
+        yield match.start(name) + ends, match.end()
+        if ends == len(text) and to:  # `<address>`_
+            yield first, match.start(name) + text.index(b"<") + 1
             yield match.end(name) - 1, match.end()
     elif match["word"]:
         yield match.end("word"), match.end()
