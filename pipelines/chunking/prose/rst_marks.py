@@ -22,8 +22,8 @@ _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
 _CODE = frozenset({b"code", b"code-block", b"sourcecode", b"parsed-literal", b"doctest", b"testcode", b"prompt"})
 # Nothing of these is for readers. Of the others the argument is, and the name of those that warn or date.
 _HIDDEN = re.compile(
-    rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree"
-    rb"|testsetup|testcleanup|comment"
+    rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"
+    rb"|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
 )
 _TELLING = re.compile(
     rb"note|tip|hint|important|warning|caution|danger|attention|error|seealso|deprecated|version(?:added|changed|removed)"
