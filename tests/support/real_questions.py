@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from pipelines.evaluation.measures.beir import Qrels, numbered_lines
 from tests.support.plain_search import sections_of
@@ -138,7 +138,7 @@ def _downloaded(pinned: Mapping[str, str]) -> bytes:
     index = urljoin(os.environ.get("PIP_INDEX_URL", INDEX_URL).rstrip("/") + "/", f"{pinned['project']}/")
     with urllib.request.urlopen(index) as page:
         links = re.findall(r'href="([^"]+)"', page.read().decode("utf-8"))
-    link = next((link for link in links if link.partition("#")[0].endswith(f"/{pinned['file']}")), None)
+    link = next((link for link in links if PurePosixPath(urlsplit(link).path).name == pinned["file"]), None)
     if link is None:
         raise WrongContentError(f"{index}: expected {pinned['file']}, found {len(links)} other files")
     with urllib.request.urlopen(urljoin(index, link)) as file:
