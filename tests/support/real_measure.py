@@ -1,10 +1,11 @@
 """Measures weft on questions that people really asked, beside plain baselines in the same run, and prints the tables.
 
-    python -m tests.support.real_measure [NAME …] [--no-entities] [--set KEY=VALUE …]
+    python -m tests.support.real_measure [NAME …] [--no-entities] [--set KEY=VALUE …] [--kept] [--against FOLDER]
 
 Without names every collection is measured. What was asked, judged, returned and shown for each question is written to
-`<storage.root>/evaluation/real-questions/NAME.jsonl`, for who looks into losses. Documentation is kept below
-`~/.cache/weft/documentation`.
+`<storage.root>/evaluation/real-questions/NAME.jsonl`, for who looks into losses; `--kept` prints the tables of what is
+there and measures nothing. `--against` compares weft with a copy of such files, made before a change. Documentation is
+kept below `~/.cache/weft/documentation`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ SHOWN = 10
 PLAIN = ("BM25", "MiniLM", "plain RRF")
 WEFT, OWN_RRF = "weft", "weft RRF"
 SYSTEMS = (*PLAIN, OWN_RRF, WEFT)
+MOST_CHANGED = 5
+WIDTH = 170
+Rows = Sequence[Mapping[str, Any]]
+"""A row for every question of some collections."""
 MEASURES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_1": "hit@1", "mrr_at_10": "MRR@10"}
 
 
@@ -91,7 +96,7 @@ def measured(collection: RealCollection, settings: Settings) -> Measured:
 
 def indexed(collection: RealCollection, settings: Settings) -> Settings:
     """The settings with a store that holds the documentation as the code at hand cuts and indexes it."""
-    root = Path(settings.storage.root) / "evaluation" / "real-questions" / collection.name
+    root = folder_of(settings) / collection.name
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     connect(settings.cluster)
     sys.stderr.write(f"{collection.name}: {headline(index(plan_of(stored, [collection.documentation])))}\n")
@@ -173,18 +178,13 @@ def rows_of(result: Measured, settings: Settings) -> Iterable[dict[str, Any]]:
         }
 
 
-def tables(rows: Sequence[Mapping[str, Any]], settings: Settings) -> list[Table]:
+def tables(rows: Rows, settings: Settings) -> list[Table]:
     """By collection and half: how systems rank, and what weft's answers show and say."""
-    parts: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        parts.setdefault(row["collection"], []).append(row)
-    for half in Half:
-        parts[f"all, {half.value}"] = [row for row in rows if row["half"] == half.value]
-    parts["all"] = list(rows)
+    parts = _parts(rows)
     return [_ranking(parts, settings), _answers(parts)]
 
 
-def _ranking(parts: Mapping[str, Sequence[Mapping[str, Any]]], settings: Settings) -> Table:
+def _ranking(parts: Mapping[str, Rows], settings: Settings) -> Table:
     table = Table("documentation", "questions", "measure", *SYSTEMS, "weft − best plain", box=None)
     for name, rows in parts.items():
         judged = [row for row in rows if row["values"]]
@@ -204,7 +204,7 @@ def _ranking(parts: Mapping[str, Sequence[Mapping[str, Any]]], settings: Setting
     return table
 
 
-def _answers(parts: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
+def _answers(parts: Mapping[str, Rows]) -> Table:
     headings = ("right passage, page among ten", "page first", "marked: unanswerable", "answerable")
     table = Table("documentation", *headings, box=None)
     for name, rows in parts.items():
@@ -220,18 +220,66 @@ def _share(values: Sequence[bool]) -> str:
     return f"{sum(values)} of {len(values)}"
 
 
+def changes(before: Rows, after: Rows, settings: Settings) -> Table:
+    """What changed for weft since other rows were written, paired by question, and which questions changed most."""
+    table = Table("documentation", "questions", "before", "after", "change of nDCG@10", "most changed", box=None)
+    old = {row["id"]: _own(row) for row in before if row["values"]}
+    for name, rows in _parts([row for row in after if row["id"] in old]).items():
+        new = {row["id"]: _own(row) for row in rows if row["values"]}
+        if not new:
+            continue
+        then = {query: old[query] for query in new}
+        change = compare(then, new, settings.evaluation).change
+        by_size = sorted(new, key=lambda query: -abs(new[query] - then[query]))[:MOST_CHANGED]
+        most = ", ".join(f"{query} {new[query] - then[query]:+.2f}" for query in by_size if new[query] != then[query])
+        means = (f"{sum(values.values()) / len(new):.3f}" for values in (then, new))
+        shown = f"{change.mean:+.3f} ({change.low:+.3f} … {change.high:+.3f})"
+        table.add_row(name, str(len(new)), *means, shown, most)
+    return table
+
+
+def _own(row: Mapping[str, Any]) -> float:
+    return float(row["values"][WEFT]["ndcg_at_10"])
+
+
+def _parts(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
+    """Rows by what a table has a line for: every documentation, both halves, and all."""
+    parts: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        parts.setdefault(row["collection"], []).append(row)
+    for half in Half:
+        parts[f"all, {half.value}"] = [row for row in rows if row["half"] == half.value]
+    return {**parts, "all": list(rows)}
+
+
+def folder_of(settings: Settings) -> Path:
+    """Where rows are written, and the stores they were measured on."""
+    return Path(settings.storage.root) / "evaluation" / "real-questions"
+
+
+def kept(folder: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows that were written to a folder."""
+    paths = [path for path in sorted(folder.glob("*.jsonl")) if not names or path.stem in names]
+    return [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
+
+
 def report(names: Sequence[str], settings: Settings, data_root: Path) -> list[dict[str, Any]]:
     """Measure collections, write a file of each with a row per question, and print the tables."""
     rows = []
     for name, folder in folders(data_root).items():
         if not names or name in names:
             result = list(rows_of(measured(read_collection(folder, DOCUMENTATION), settings), settings))
-            path = Path(settings.storage.root) / "evaluation" / "real-questions" / f"{name}.jsonl"
+            path = folder_of(settings) / f"{name}.jsonl"
             write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in result).encode())
             rows += result
-    for table in tables(rows, settings):
-        Console(width=170).print(table)
+    show(tables(rows, settings))
     return rows
+
+
+def show(printed: Sequence[Table]) -> None:
+    """Print tables, wide enough for their rows."""
+    for table in printed:
+        Console(width=WIDTH).print(table)
 
 
 def main() -> None:
@@ -240,11 +288,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--no-entities", action="store_true", help="index without entities, several times as fast")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--kept", action="store_true", help="measure nothing, print what is there")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="a copy of the rows from before a change")
     given = parser.parse_args()
     settings = measuring(loaded := load_settings(assignments=given.set))
     if not given.no_entities:
         settings = settings.model_copy(update={"extraction": loaded.extraction})
-    report(given.names, settings, Path(os.environ["WEFT_DATA"]))
+    if given.kept:
+        show(tables(rows := kept(folder_of(settings), given.names), settings))
+    else:
+        rows = report(given.names, settings, Path(os.environ["WEFT_DATA"]))
+    if given.against:
+        show([changes(kept(given.against, given.names), rows, settings)])
 
 
 if __name__ == "__main__":
