@@ -71,9 +71,9 @@ def _of_directive(source: bytes, match: re.Match[bytes], code: Sequence[Span]) -
         yield match.start("mark"), code[before][1] if whole else match.end()
     elif name not in _CODE:
         argument = match["argument"].strip()
-        tells = _TELLING.fullmatch(name) and (not argument or _DATED.fullmatch(name))
-        yield match.start("mark"), match.start("name") if tells else match.end("mark")
-        if tells:
+        is_named = _TELLING.fullmatch(name) and (not argument or _DATED.fullmatch(name))
+        yield match.start("mark"), match.start("name") if is_named else match.end("mark")
+        if is_named:
             yield match.end("name"), match.end("mark") - (1 if argument else 0)
         if name in _PICTURE:
             yield match.span("argument")
