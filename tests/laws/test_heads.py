@@ -77,6 +77,7 @@ def listing(rows: int) -> str:
 MARKDOWN, RST, PAPER = ("# T\n\n", ContentType.MARKDOWN, None), ("T\n=\n\n", ContentType.RST, None), ContentType.PAPER
 LATEX = ("\\documentclass{article}\\begin{document}\n\\section{T}\n", PAPER, "latex")
 PAPER_MARKDOWN = ("# T\n\n## Abstract\n\nSays.\n\n## References\n\nTable 1: Caption.\n\n", PAPER, "markdown")
+PLAIN = ("Words.\n\n", ContentType.TEXT, None)
 NOTATIONS = {
     "markdown table": (MARKDOWN, markdown_table, "| Key | Value |"),
     "markdown table in a quote": (MARKDOWN, lambda rows: indented(markdown_table(rows), "> "), "| Key | Value |"),
@@ -111,6 +112,27 @@ NOTATIONS = {
     "latex table": (LATEX, latex, "Key & Value"),
     "latex listing": (LATEX, listing, "\\begin{lstlisting}[language=Python]"),
     "csv": (("", ContentType.TEXT, "csv"), lambda rows: "Key,Value\n" + separated("", rows)[27:], "Key,Value"),
+    "org table": (
+        PLAIN,
+        lambda rows: "| Key | Value |\n|-----+-------|\n" + "".join(f"| cell{n} | one two |\n" for n in range(rows)),
+        "| Key | Value |",
+    ),
+    "org code": (
+        PLAIN,
+        lambda rows: "#+BEGIN_SRC python\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "#+END_SRC\n",
+        "#+BEGIN_SRC python",
+    ),
+    "asciidoc table": (
+        PLAIN,
+        lambda rows: "|===\n| Key | Value\n\n" + "".join(f"| cell{n} | one two\n" for n in range(rows)) + "|===\n",
+        "| Key | Value",
+    ),
+    "asciidoc code": (
+        PLAIN,
+        lambda rows: "[source,python]\n----\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "----\n",
+        "[source,python]",
+    ),
+    "fence in plain text": (PLAIN, fence, "```python"),
     "fence in a chat": (
         ("", ContentType.CONVERSATION, None),
         lambda rows: f"User: How?\n\nAssistant: So:\n\n{fence(rows)}\n",
