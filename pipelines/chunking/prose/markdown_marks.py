@@ -7,6 +7,7 @@ what a text shows to its readers stays, and every mark is a span of the source, 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -108,11 +109,10 @@ def _code(source: bytes, literals: Sequence[Span]) -> Iterator[Span]:
     within = _Within(source)
     for start, end in literals:
         opened = _FENCE.match(source, start, end)
-        directive = _DIRECTIVE.match(opened["info"]) if opened else None
-        if directive and not _CODE.fullmatch(directive["name"]):
-            yield from _fences(source, opened.end(), end)  # type: ignore[union-attr]
-        elif opened is None and within.admonition(start):
-            yield from _fences(source, start, end)
+        if opened is None:
+            yield from _fences(source, start, end) if within.admonition(start) else [(start, end)]
+        elif (directive := _DIRECTIVE.match(opened["info"])) and not _CODE.fullmatch(directive["name"]):
+            yield from _fences(source, opened.end(), end)
         else:
             yield start, end
 
@@ -139,16 +139,18 @@ class _Within:
     """Which lines belong to an admonition or a tab: those that are indented below it; asked in order."""
 
     def __init__(self, source: bytes) -> None:
-        self._spans: list[Span] = []
+        self._spans: deque[Span] = deque()
         start: int | None = None
-        at = 0
+        at = least = 0  # where a line begins; columns that it is indented by where it still belongs there
         for line in source.split(b"\n"):
-            indented = line[:_INDENT].isspace() or not line.strip()
-            if not indented:
+            ink = line.lstrip()
+            indent = len(line) - len(ink)
+            if ink and (start is None or indent < least):
                 if start is not None:
                     self._spans.append((start, at))
                 match = _LINE.match(line)
                 start = at if match and (match["sign"] or match["tab"]) else None
+                least = indent + _INDENT
             at += len(line) + 1
         if start is not None:
             self._spans.append((start, at))
@@ -156,7 +158,7 @@ class _Within:
     def admonition(self, position: int) -> bool:
         """Whether a position is in one."""
         while self._spans and self._spans[0][1] <= position:
-            self._spans.pop(0)
+            self._spans.popleft()
         return bool(self._spans) and self._spans[0][0] <= position
 
 
@@ -167,20 +169,20 @@ def _of_prose(source: bytes, start: int, end: int) -> Iterator[Span]:
         yield from _of_fence(source, match, end)
     position = start
     absent: set[bytes] = set()  # what closes something, and comes no more
-    while match := _MARK.search(source, position, end):
-        position = match.end()
-        if match["comment"] or match["hidden"]:
-            closing = b"-->" if match["comment"] else b"</" + match["held"] + b">"
+    while mark := _MARK.search(source, position, end):
+        position = mark.end()
+        if mark["comment"] or mark["hidden"]:
+            closing = b"-->" if mark["comment"] else b"</" + mark["held"] + b">"
             at = -1 if closing in absent else source.find(closing, position, end)
             if at >= 0:
                 position = at + len(closing)
-                yield match.start(), position
+                yield mark.start(), position
             else:
                 absent.add(closing)
         else:
             for name, spans in _SPANS.items():
-                if match[name] is not None:
-                    yield from spans(match)
+                if mark[name] is not None:
+                    yield from spans(mark)
                     break
 
 

@@ -42,6 +42,10 @@ MARKDOWN = {
     "picture in html": ('<p align="center"><img src="a.png" alt="A boat"></p>\n\nText.', "A boat\n\nText."),
     "admonition with a title": ('!!! warning "Mind the gap"\n\n    [Do](x.md).', "Mind the gap\n\n    Do."),
     "admonition": ("!!! warning\n    Do.", "warning\n    Do."),
+    "admonition in an item": (
+        '- Item\n\n    !!! tip "Title"\n\n        See [it](x.md).\n\n        ```\n        [a](b)\n        ```',
+        "- Item\n\n    Title\n\n        See it.\n\n        ```\n        [a](b)\n        ```",
+    ),
     "admonition without a title": ('??? note ""\n\n    Do.', "    Do."),
     "tabs": ('=== "Linux"\n\n    Do.\n\n=== "Mac"\n\n    Do not.', "Linux\n\n    Do.\n\nMac\n\n    Do not."),
     "container": (":::tip Nice one\n\nText.\n\n:::", "Nice one\n\nText."),
