@@ -173,3 +173,9 @@ def test_files_that_a_text_takes_in_are_links(text: str, content_type: ContentTy
     (chunk,) = chunks_of(text, content_type)
     assert [link.target for link in chunk.links] == files
     assert all(file.removesuffix(":3:5") in chunk.text for file in files)
+
+
+@pytest.mark.parametrize(("text", "shown"), [*MARKDOWN.values()], ids=MARKDOWN)
+def test_marks_are_the_same_whatever_ends_a_line(text: str, shown: str) -> None:
+    """ING-40: CRLF as LF."""
+    assert only(text.replace("\n", "\r\n")).replace("\r\n", "\n") == shown
