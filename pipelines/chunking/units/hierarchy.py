@@ -215,17 +215,22 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head])
     fine = cuts.refined(text, lines, longest).refined(text, strides(max(4, longest - reserved)), longest)
     spans = windows(text, fine, reserved=reserved)
 
+    def context_at(start: int) -> str:
+        return next((inner for head, inner in above.items() if head.start <= start < head.end), context)
+
     def shown_under(context: str, span: tuple[int, int]) -> str:
-        headed = (inner for head, inner in above.items() if head.start <= span[0] < head.end)
-        return leading(next(headed, context), longest - text.tokens(*span), text)
+        return leading(context, longest - text.tokens(*span), text)
 
     share = (spans[0][1] - spans[0][0]) / (unit.end - unit.start)
     head = replace(unit, end=spans[0][1], context=shown_under(unit.context, spans[0]), share=share)
     if unit.split is Overflow.TRUNCATE and len(spans) > 1:
-        rest = _part(unit, (head.end, unit.end), 2, context)
+        rest = _part(unit, (head.end, unit.end), 2, context_at(head.end))
         extract = digest(text, rest.start, rest.end, sizes.target_tokens - reserved)
         return [head, replace(rest, path=f"{unit.path}/remainder", kind=REMAINDER, text=extract)]
-    parts = (_part(unit, span, number, shown_under(context, span)) for number, span in enumerate(spans[1:], start=2))
+    parts = (
+        _part(unit, span, number, shown_under(context_at(span[0]), span))
+        for number, span in enumerate(spans[1:], start=2)
+    )
     return [head, *parts]
 
 
