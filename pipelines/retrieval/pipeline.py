@@ -58,7 +58,8 @@ class Pipeline(Resources):
         with watch.stage("rerank"):
             best, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)
             past, scored = [each.past for each in contexts], with_propagated(best, self.facts, tuned.quality)
-            united = in_units(scored, tuned, lifts(scored, past))
+            named = self.headings.named([plan.text for plan in plans], contexts[0].reading.beliefs.near)
+            united = in_units(scored, tuned, lifts(scored, past), named)
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth

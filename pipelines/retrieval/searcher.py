@@ -19,6 +19,7 @@ from pipelines.domain.signatures import SigningKey
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
+from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
@@ -214,9 +215,10 @@ class Searcher:
         facts = self._openings.of(
             generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
         )
-        places = Places(generation.chunks)
-        questions = self._questions
-        return Pipeline(snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)
+        places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
+        return Pipeline(
+            snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs
+        )
 
 
 def _session_of(query: Query) -> SessionId | None:

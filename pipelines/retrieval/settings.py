@@ -281,6 +281,8 @@ class RetrievalSettings(_Section):
     rerank: RerankSettings
     diversity: DiversitySettings
     mpab_factor: Annotated[Weight, OffAt(0.0)]
+    mpab_floor: Annotated[Share, OffAt(0.0)]
+    passage_headings: Annotated[Weight, OffAt(0.0)]
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count
