@@ -209,11 +209,15 @@ class Searcher:
         return _Held(snapshot, pipeline, token, now, now)
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
-        generation, most = snapshot.generation, self._settings.understanding.prefilter.most_values
+        generation, tuned = snapshot.generation, self._settings
+        most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
         channels = open_channels(generation, self._encoders, self._settings, self._openings)
         encoder = self._encoders[0].name
         facts = self._openings.of(
-            generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
+            generation,
+            "facts",
+            (most, encoder, notes),
+            lambda: read_facts(generation, encoder, most=most, release_notes=notes),
         )
         places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
         return Pipeline(

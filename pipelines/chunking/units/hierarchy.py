@@ -324,7 +324,7 @@ def _body(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> 
 
 
 def _reads_from(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> int:
-    """Offset of a unit's first byte that is neither blank nor in a mark; of its first ink where nothing else is in it."""
+    """Offset of a unit's first byte that is neither blank nor in a mark; of its first ink where it has no such."""
     first, last = _ink(source, unit)
     at = first
     for start, end in marks[bisect_right(marks, first, key=itemgetter(1)) :]:

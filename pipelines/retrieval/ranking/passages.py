@@ -13,7 +13,7 @@ from pipelines.retrieval.query.near import Lexicon, Wording
 from pipelines.retrieval.ranking.table import Floats, Ints
 
 Named = Callable[[int, Ints], Floats]
-"""From a query's place in its batch and chunks, by place, to the share of the query that the headings above each name."""
+"""From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
 
 _HELD = 16_384  # chunks whose headings are remembered: 5 MB
 
