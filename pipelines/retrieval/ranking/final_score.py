@@ -16,7 +16,7 @@ from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, wit
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
-from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
 
@@ -221,6 +221,34 @@ def _ranks(domains: np.ndarray) -> np.ndarray:
     return ranks
 
 
+NEUTRAL = "neutral"
+"""Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
+
+
+def with_neutral_alike(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
+    """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
+
+    n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
+    in the candidate's domain, w̄ the mean of its weights in the domains that there are.
+
+    Args:
+        weights: For each query, by the candidate's domain.
+        of: Signals that count.
+    """
+    places, scopes = [SIGNAL_AT[signal] for signal in of], candidates.merged.scope[candidates.number]
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        present, own = np.unique(scopes[lines], return_inverse=True)
+        if len(present) < 2:
+            continue
+        by_domain = [weights[query](candidates.merged.scopes[at][1]) for at in present.tolist()]
+        shares = np.array([[each[signal].value if signal in each else 0.0 for signal in of] for each in by_domain])
+        least = np.nan_to_num(candidates.signals[candidates.number[lines]][:, places].min(axis=0), nan=0.0)
+        amounts = ((shares.mean(axis=0) - shares) * least).sum(axis=1)[own]
+        values[lines] = np.where(amounts == 0.0, np.nan, amounts)
+    return candidates if np.isnan(values).all() else candidates.add_term(NEUTRAL, values, 1.0)
+
+
 def score_and_cut(
     candidates: Candidates,
     depths: Ints,
@@ -246,7 +274,8 @@ def score_and_cut(
         return with_quality(best, beliefs, moments, settings.quality)
     judged = with_quality(candidates, beliefs, moments, settings.quality)
     counted = {part.signal for part in judged.parts}
-    scored = best_first(weighed(judged, weights, of=[signal for signal in SIGNALS if signal not in counted]))
+    quality = [signal for signal in SIGNALS if signal not in counted]
+    scored = best_first(with_neutral_alike(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
     ordered = with_own_words(lifted, past)

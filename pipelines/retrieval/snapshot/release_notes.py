@@ -22,7 +22,7 @@ def named_so(uri: str, names: tuple[str, ...]) -> bool:
 
     Examples:
         >>> names = ("changes", "whatsnew")
-        >>> [named_so(uri, names) for uri in ("docs/changes.rst", "whatsnew-5.3.md", "docs/whatsnew/5.3.rst", "CHANGES")]
+        >>> [named_so(uri, names) for uri in ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")]
         [True, True, True, True]
         >>> [named_so(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
         [False, False]
