@@ -162,7 +162,8 @@ def _one_of_each(best: _Best, documents: Documents, factor: float) -> tuple[_Bes
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         document_ids[number] = tuple(best.document[same].tolist())
         retained[same[1:]] = False
-    return _Best(*(column[retained] for column in best)), document_ids
+    number, document, place = best.number[retained], best.document[retained], best.place[retained]
+    return _Best(number, document, place, best.support[retained], best.behind[retained]), document_ids
 
 
 REPEATED = "repeated"
@@ -225,7 +226,7 @@ NEUTRAL = "neutral"
 """Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
 
 
-def with_neutral_alike(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
+def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
     """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
 
     n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
@@ -275,7 +276,7 @@ def score_and_cut(
     judged = with_quality(candidates, beliefs, moments, settings.quality)
     counted = {part.signal for part in judged.parts}
     quality = [signal for signal in SIGNALS if signal not in counted]
-    scored = best_first(with_neutral_alike(weighed(judged, weights, of=quality), weights, of=quality))
+    scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
     ordered = with_own_words(lifted, past)

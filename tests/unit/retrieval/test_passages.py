@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
 from pipelines.retrieval.answer.explain import Candidate
-from pipelines.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_alike
+from pipelines.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_terms
 from pipelines.retrieval.ranking.fusion import SignalWeight, SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Headings
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
@@ -154,7 +154,7 @@ def test_a_signal_that_says_nothing_adds_the_same_in_every_domain(
     fresh = np.full(len(table), says_nothing * 0.7)
     fresh[0] += fresher
     told_signals = table.with_signals({Signal.FRESHNESS: fresh, Signal.TRUST: np.full(len(table), says_nothing)})
-    alike = with_neutral_alike(weighed(told_signals, [evenly(weights)], of=QUALITY), [evenly(weights)], of=QUALITY)
+    alike = with_neutral_terms(weighed(told_signals, [evenly(weights)], of=QUALITY), [evenly(weights)], of=QUALITY)
     first, *others = told(alike)
     amounts = [each.score - 0.5 for each in others]
     assert amounts == pytest.approx([amounts[0]] * len(amounts))
