@@ -3,6 +3,8 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
+Three signs in a query mean something: texts with a "phrase in quotation marks" or with a +word stand before others, and
+texts with a -word are left out; where no text has what a sign asks for, the answer says so. All else is words.
 A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`;
 thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
@@ -55,10 +57,12 @@ from pipelines.settings import Settings
 if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
+LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
+
 
 @job_command
 def search(
-    query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
+    query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
     options: CommonOptions,
     queries: Annotated[
