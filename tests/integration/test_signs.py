@@ -17,9 +17,11 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 pytestmark = pytest.mark.integration
 
 
-def search(folder: Path, texts: list[str], text: str, *, channels: tuple[Channel, ...] = (Channel.LEXICAL,)) -> Answer:
-    """The answer over texts, of which each is a document named by its place."""
-    generation = MemoryGeneration({str(at): [each] for at, each in enumerate(texts)})
+def search(
+    folder: Path, texts: list[str], text: str, *, channels: tuple[Channel, ...] = (Channel.LEXICAL,), title: str = ""
+) -> Answer:
+    """The answer over texts, of which each is a document named by its place; the first one has a title."""
+    generation = MemoryGeneration({str(at): [each] for at, each in enumerate(texts)}, {"0": {"title": title}})
     rules = load_settings(environment={}).index.lexical
     write_shard(folder, ((held.row, LexicalDocument(held.text, "", "")) for held in generation.held), rules)
     with closing(LexicalIndex(folder, rules, rows=len(texts))) as index:
@@ -168,3 +170,14 @@ def test_several_signs(tmp_path: Path) -> None:
     assert answer.understanding is not None
     assert answer.understanding.signs == ("-redis", '"dead letter queue"', "+kafka")
     assert answer.understanding.unheld == ('"no such thing"',)
+
+
+def test_stop_words_alone_are_asked_of_words_alone(tmp_path: Path) -> None:
+    """RET-22: an encoder knows nothing of them; where no text is called so, all channels answer."""
+    both = (Channel.DENSE, Channel.LEXICAL)
+    answer = search(
+        tmp_path / "a", ["what is not so is not here", "a block of text"], "not", channels=both, title="not"
+    )
+    assert (shown(answer), list(answer.heads)) == ([0], [Channel.LEXICAL])
+    other = search(tmp_path / "b", ["one thing", "another thing"], "not", channels=both)
+    assert len(other.results) == 2

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
+from pipelines.indexes.text.words import STOP_WORDS, stream
 from pipelines.retrieval.query.signs import Holding, followed, read_signs
 from pipelines.retrieval.query.understanding import understood, with_name_parts
 from pipelines.retrieval.settings import RetrievalSettings
@@ -58,7 +59,10 @@ def make_plan(
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
     sought, signs = read_signs(sought)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
-    by_words = query.adaptive and simple and not signs and Channel.LEXICAL in settings.channels
+    lexical = Channel.LEXICAL in settings.channels and not signs
+    # Stop words alone mean nothing to an encoder; whoever asks for them asks for these letters.
+    words = stream(sought)
+    by_words = lexical and ((query.adaptive and simple) or (bool(words) and STOP_WORDS.issuperset(words)))
     channels = (Channel.LEXICAL,) if by_words else settings.channels
     parts = settings.understanding.router.parts  # where words alone answer, few texts hold "Store.get_page" whole
     try:
@@ -92,7 +96,7 @@ def unrouted(plan: Plan, settings: RetrievalSettings) -> Plan:
         understanding=replace(plan.understanding, complexity=Complexity.MODERATE, limit=limit),
         channels=settings.channels,
         words=plan.text,
-        k=min(plan.query.k, limit),
+        k=min(plan.query.k, limit) if plan.query.adaptive else plan.query.k,
     )
 
 
