@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class Shelf:
 
 
 @pytest.fixture(scope="module")
-def find(tmp_path_factory: pytest.TempPathFactory):
+def find(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
     with closing(Shelf(tmp_path_factory.mktemp("words"))) as shelf:
         yield shelf
 

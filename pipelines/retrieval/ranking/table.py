@@ -260,7 +260,7 @@ def with_upfront(candidates: Candidates, first: Sequence[RowSet | None]) -> Cand
 
 def best_first(candidates: Candidates) -> Candidates:
     """Candidates of each query by score, ties by content hash; before them those that stand first."""
-    keys = (candidates.number, -candidates.total, candidates.query)
+    keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
     if candidates.upfront is not None:
         keys = (*keys[:2], ~candidates.upfront[candidates.number], candidates.query)
     return candidates.take(np.lexsort(keys))
