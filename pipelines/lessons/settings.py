@@ -68,16 +68,14 @@ class PromptSettings(_Section):
 
 
 class DuplicateSettings(_Section):
-    """When two lessons are one.
+    """When two lessons may be one.
 
     Attributes:
         near: Cosine of static vectors from which on two are compared.
-        same: Share of the words that both name, weighed by how rare they are, from which on they are merged.
-        proposed: The share from which on a person is asked.
+        proposed: Share of their words that both name, below which they are about other things.
     """
 
     near: Share
-    same: Share
     proposed: Share
 
 
@@ -116,3 +114,4 @@ class LessonSettings(_Section):
     words: WordSettings
     atomicity: AtomicitySettings
     prompt: PromptSettings
+    duplicates: DuplicateSettings

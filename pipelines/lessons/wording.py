@@ -28,7 +28,7 @@ def stem_of(word: str) -> str:
         rest = word[: -len(ending)]
         # "this" and "class" end in s, and are no plurals; "string" is no gerund.
         if word.endswith(ending) and len(rest) >= _STEM and _VOWELS.intersection(rest) and not word.endswith("ss"):
-            word = rest
+            word = rest.removesuffix("at") if len(rest) > _STEM + 1 else rest  # "rotated" as "rotate"
             break
     if len(word) > _STEM and word[-1] == word[-2] and word[-1] not in "sl":
         word = word[:-1]
