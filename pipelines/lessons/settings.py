@@ -80,24 +80,27 @@ class DuplicateSettings(_Section):
 
 
 class DetectionSettings(_Section):
-    """What people say of a lesson (LES-5): patterns over one sentence in lower case.
+    """What people say of a lesson (LES-5): regular expressions over one sentence in lower case.
 
     Attributes:
-        contradiction, confirmation, failure: Of what is said outright.
-        answers: Short ones that say it of the sentence beside them.
-        excluded: A sentence that matches is about something else: a question, a condition, what others say.
-        least: Share of a lesson's words that the sentence must name, weighed by how rare they are.
+        contradiction, confirmation, failure: Phrases of each.
+        prohibitions: Phrases of a contradiction that only remind of a lesson which forbids the same.
+        excluded: A sentence that matches is about something else: a question, a condition, what others did.
+        anaphora: Phrases that stand for the lesson which the agent named last.
+        least: Share of what a lesson is about that a sentence must name.
         margin: By which the share of the second lesson must lie behind.
     """
 
     contradiction: Patterns
     confirmation: Patterns
     failure: Patterns
+    prohibitions: Patterns
     excluded: Patterns
+    anaphora: Patterns
     least: Share
     margin: Share
 
-    @field_validator("contradiction", "confirmation", "failure", "excluded")
+    @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "anaphora")
     @classmethod
     def _readable(cls, patterns: Patterns) -> Patterns:
         for pattern in patterns:
@@ -115,3 +118,4 @@ class LessonSettings(_Section):
     atomicity: AtomicitySettings
     prompt: PromptSettings
     duplicates: DuplicateSettings
+    detection: DetectionSettings
