@@ -111,6 +111,26 @@ class DetectionSettings(_Section):
         return patterns
 
 
+class ReflectionSettings(_Section):
+    """What the rule-based reflector goes by (LES-6): regular expressions over one sentence, whatever the case.
+
+    Attributes:
+        corrections: Of what a user says holds, the telling first. The group `rule` is the lesson; `deny` turns it
+            round, `always` goes before it, `past` says that it was missed, perhaps in another form of the verb, and
+            `when` goes behind it.
+        knowledge: Of blocks that state a rule, over the whole text; the group `rule`.
+        excluded: A sentence that matches holds once, or is no rule: a question, a condition, of somebody else.
+        sections: Words that speak for each section.
+        general: The section of everything else.
+    """
+
+    corrections: Patterns
+    knowledge: Patterns
+    excluded: Patterns
+    sections: dict[str, Phrases]
+    general: str
+
+
 class LessonSettings(_Section):
     """Everything in `conf/base/lessons.yaml`."""
 
@@ -119,3 +139,4 @@ class LessonSettings(_Section):
     prompt: PromptSettings
     duplicates: DuplicateSettings
     detection: DetectionSettings
+    reflection: ReflectionSettings
