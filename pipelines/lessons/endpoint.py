@@ -21,12 +21,13 @@ Complete = Callable[[str, str], str]
 
 INSTRUCTION = (
     "You read what a coding agent did and what its user said. State the lessons it teaches: each one exact instruction "
-    "of one sentence that holds beyond this episode. Leave out what the agent was told already, vague advice, secrets "
-    'and personal data. Answer with a JSON array, empty where there is no lesson, of objects {"section": one lower-case '
-    'word, "content": the instruction, "kind": "checklist", "pattern", "warning" or "requirement", "priority": '
+    "of one sentence that holds beyond this episode. Leave out what the agent was told already, vague advice, "
+    'secrets and personal data. Answer with a JSON array, empty where there is no lesson, of objects {"section": one '
+    'lower-case word, "content": the instruction, "kind": "checklist", "pattern", "warning" or "requirement", '
+    '"priority": '
     '"critical", "high", "medium" or "low", "source": "user_correction" where the user said so, or else '
-    '"agent_inference", "conditions": {"tools": [], "files": [], "actions": [], "words": []}, "reasoning": why, "span": '
-    "the words it comes from}."
+    '"agent_inference", "conditions": {"tools": [], "files": [], "actions": [], "words": []}, "reasoning": why, '
+    '"span": the words it comes from}.'
 )
 
 _LONGEST = 24_000  # characters of an episode: its end, where users correct

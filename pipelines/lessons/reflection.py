@@ -25,6 +25,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _REASONS = re.compile(
     r",? (?:otherwise|because|since|so that|as we agreed|please|again)\b.*$|, (?:this|that|it|\w+ (?:it|them)) .*$"
 )
+_BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
 _LONGEST_COMMAND = 120
 
 
@@ -166,9 +167,9 @@ class _Rules:
         # What follows "forgot to" is a verb by grammar, and so is what follows a denial that begins a sentence.
         before = match.string[match.start() : match.start("rule")].lower()
         sure = before.endswith(("forgot to ", "forget to ", "sure to ", "remember to ")) or (
-            "deny" in groups and not match.start("deny")
+            "deny" in groups and _BEGINS.search(match.string[: match.start("deny")])
         )
-        if len(rule.split()) <= 1 or not (sure or self._imperative(rule)):
+        if len(groups["rule"].split()) <= 1 or not (sure or self._imperative(rule)):
             return None
         return f"{rule.rstrip('.! ')} {groups['when'].lower()}" if "when" in groups else rule
 
@@ -183,6 +184,7 @@ class _Rules:
             )
             for pattern in self._knowledge
             for block in pattern.finditer(step.text)
+            if block.group().startswith("```") or self._imperative(block["rule"])
         ]
 
     def _idea(self, rule: str, span: str, last: EpisodeStep | None, *, missed: bool) -> _Idea:
