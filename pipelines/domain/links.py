@@ -17,6 +17,23 @@ class LinkKind(StrEnum):
     TESTS = "tests"
     CITES = "cites"
     SIMILAR = "similar"
+    CAUSED = "caused"
+    DERIVED_FROM = "derived_from"
+    ENABLED = "enabled"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    SUPPORTS = "supports"
+
+
+CAUSAL = (
+    LinkKind.CAUSED,
+    LinkKind.DERIVED_FROM,
+    LinkKind.ENABLED,
+    LinkKind.CONTRADICTS,
+    LinkKind.SUPERSEDES,
+    LinkKind.SUPPORTS,
+)
+"""The six causal relations, which people declare between documents (GRA-1)."""
 
 
 @dataclass(frozen=True, slots=True)

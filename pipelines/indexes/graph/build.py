@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
-from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind
+from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, UNMET, UNMET_FILE, EdgeKind
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
@@ -84,12 +84,15 @@ def build_graph(
         _write(connection, _NODES, NODES, folder / "nodes.parquet")
         strengths = {"auto": settings.found_strength, "declared": settings.declared_strength}
         _write(connection, _EDGES, EDGES, folder / "edges.parquet", strengths)
+        _write(connection, "SELECT * FROM unmet ORDER BY ALL", UNMET, folder / UNMET_FILE)
         kinds = dict(connection.execute(f"SELECT kind, count(*) FROM ({_EDGES}) GROUP BY kind", strengths).fetchall())  # noqa: S608
+        (unmet,) = connection.execute("SELECT count(*) FROM unmet").fetchone() or (0,)
         (entities,) = connection.execute("SELECT count(*) FROM nodes").fetchone() or (0,)
     return {
         "entities": entities,
         "edges": sum(kinds.values()),
         **{f"edges_{kind}": kinds[kind] for kind in EdgeKind if kind in kinds},
+        **({"unmet_relations": unmet} if unmet else {}),
     }
 
 
@@ -97,12 +100,12 @@ _NODES = "SELECT node_id, label, name, aliases, mentions FROM nodes ORDER BY nod
 _EDGES = """
     SELECT s.row AS source_row, kind, t.row AS target_row, NULL::BIGINT AS target_node, s.chunk_id AS source_chunk,
            t.chunk_id AS target_chunk, confidence, CASE WHEN declared THEN $declared ELSE $auto END AS strength,
-           CASE WHEN declared THEN 'declared' ELSE 'auto' END AS source
+           CASE WHEN declared THEN 'declared' ELSE 'auto' END AS source, time
     FROM crossed JOIN places s ON s.place = crossed.source JOIN places t ON t.place = crossed.target
     UNION ALL
-    SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto' FROM named
+    SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto', NULL FROM named
     UNION ALL
-    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto' FROM similar_pairs
+    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto', NULL FROM similar_pairs
     ORDER BY ALL"""
 
 

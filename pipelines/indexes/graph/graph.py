@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ChunkId, ContentHash
-from pipelines.domain.links import LinkKind
+from pipelines.domain.links import CAUSAL, LinkKind
 from pipelines.indexes.graph.aliases import entity_key
 
 
@@ -30,6 +30,12 @@ class EdgeKind(StrEnum):
     TESTS = "tests"
     CITES = "cites"
     SIMILAR = "similar"
+    CAUSED = "caused"
+    DERIVED_FROM = "derived_from"
+    ENABLED = "enabled"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    SUPPORTS = "supports"
     MENTIONS = "mentions"  # a content names an entity
     DEFINES = "defines"  # a content defines a symbol
 
@@ -37,8 +43,14 @@ class EdgeKind(StrEnum):
 GRAPH_FOLDER = "graph"
 """Folder of the graph in a generation."""
 
+UNMET_FILE = "unmet.parquet"
+"""File of declared relations that lead nowhere."""
+
 CROSS_REFERENCES = frozenset(EdgeKind(kind.value) for kind in LinkKind)
 """Kinds that lead from content to content."""
+
+RELATIONS = tuple(EdgeKind(kind.value) for kind in CAUSAL)
+"""The kinds of causal relations (GRA-1)."""
 
 SYMBOL_LABEL = "code symbol"
 """Label of the entities that come from the parse."""
@@ -70,13 +82,25 @@ EDGES = pa.schema(
         _field("confidence", pa.float64()),
         _field("strength", pa.float64()),
         _field("source", pa.string()),  # "auto" or "declared"
+        _field("time", pa.float64(), nullable=True),
     ]
 )
 """One row per edge, sorted by all columns in this order.
 
 `source_row` and `target_row` are rows of `contents`; `target_node` is a row of the nodes, for mentions and definitions,
-where `target_row` is null. The chunks name the occurrences that a cross-reference stands in and leads to.
+where `target_row` is null. The chunks name the occurrences that a cross-reference stands in and leads to. `time` is
+when the document was changed that declares the edge, in seconds since the epoch; null of what was found.
 """
+
+UNMET = pa.schema(
+    [
+        _field("uri", pa.string()),
+        _field("kind", pa.string()),
+        _field("target", pa.string()),
+        _field("documents", pa.int64()),
+    ]
+)
+"""One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
 class Direction(StrEnum):
@@ -242,7 +266,10 @@ class Graph:
 
     @cached_property
     def _edges(self) -> pa.Table:
-        return self._edges_file.read().select(EDGES.names).combine_chunks()
+        edges = self._edges_file.read()
+        if "time" not in edges.column_names:  # of generations that were built before edges had times
+            edges = edges.append_column("time", pa.nulls(edges.num_rows, pa.float64()))
+        return edges.select(EDGES.names).combine_chunks()
 
     @cached_property
     def _nodes(self) -> pa.Table:
@@ -277,6 +304,23 @@ class Graph:
             for key in {entity_key(alias) for alias in row["aliases"]}:
                 named.setdefault(key, []).append(node)
         return named
+
+
+def unmet_relations(generation: Path) -> list[str]:
+    """A line on each declared relation of a generation that leads to no document, or to several.
+
+    Args:
+        generation: Its folder.
+    """
+    path = generation / GRAPH_FOLDER / UNMET_FILE
+    if not path.exists():
+        return []
+    rows = pq.read_table(path).to_pylist()
+    return [
+        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
+        f"{row['documents'] or 'none'}"
+        for row in rows
+    ]
 
 
 _CODES = {kind: code for code, kind in enumerate(EdgeKind)}
