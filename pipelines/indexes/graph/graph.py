@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -170,6 +170,20 @@ class EdgeArrays:
     entities: int
 
 
+class ChunkRelation(NamedTuple):
+    """A causal relation as an edge holds it.
+
+    Attributes:
+        source, time: As in `EDGES`.
+    """
+
+    chunk: ChunkId
+    kind: EdgeKind
+    target: ChunkId
+    source: str
+    time: float | None
+
+
 class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
@@ -213,6 +227,16 @@ class Graph:
         return EdgeArrays(
             self._kinds, self._sources, targets, strength, contents=len(self._contents), entities=self._nodes.num_rows
         )
+
+    def relations(self) -> list[ChunkRelation]:
+        """Every causal relation, in the stored order."""
+        places = np.flatnonzero(np.isin(self._kinds, [_CODES[kind] for kind in RELATIONS]))
+        names = ["source_chunk", "kind", "target_chunk", "source", "time"]
+        rows = self._edges.select(names).take(pa.array(places)).to_pylist()
+        return [
+            ChunkRelation(ChunkId(row[0]), EdgeKind(row[1]), ChunkId(row[2]), *row[3:])
+            for row in ([row[name] for name in names] for row in rows)
+        ]
 
     def spellings(self) -> list[tuple[int, list[str]]]:
         """Every node with its aliases."""
