@@ -232,7 +232,7 @@ class Graph:
         """Every causal relation, in the stored order."""
         places = np.flatnonzero(np.isin(self._kinds, [_CODES[kind] for kind in RELATIONS]))
         names = ["source_chunk", "kind", "target_chunk", "source", "time"]
-        rows = self._edges.select(names).take(pa.array(places)).to_pylist()
+        rows = self._edges.select(names).take(pa.array(places.tolist(), pa.int64())).to_pylist()
         return [
             ChunkRelation(ChunkId(row[0]), EdgeKind(row[1]), ChunkId(row[2]), *row[3:])
             for row in ([row[name] for name in names] for row in rows)
