@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.domain.ids import ContentHash
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
-from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, UNMET, UNMET_FILE, EdgeKind
+from pipelines.indexes.graph.analytics import analytics
+from pipelines.indexes.graph.graph import (
+    ANALYTICS_FILE,
+    EDGES,
+    GRAPH_FOLDER,
+    NODES,
+    SYMBOL_LABEL,
+    UNMET,
+    UNMET_FILE,
+    EdgeKind,
+    Graph,
+)
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
@@ -46,6 +59,16 @@ class GraphTask:
     merge: MergeSettings
 
 
+def analyse(task: GraphTask) -> None:
+    """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
+    if task.settings.enabled and task.settings.analytics.enabled:
+        folder = task.staging / GRAPH_FOLDER
+        contents = pq.read_table(task.staging / CHUNKS_FOLDER / "contents.parquet")["content_hash"].to_pylist()
+        with closing(Graph(folder, [ContentHash(str(one)) for one in contents])) as graph:
+            table = analytics(graph.arrays(), task.settings.analytics)
+        pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
+
+
 def build_graph_of(task: GraphTask) -> dict[str, int]:
     """Build the graph of a staged generation, whose tables and vectors are there; see `build_graph`."""
     # Whatever a worker left that died over it.
@@ -54,7 +77,9 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
     if task.dense:
         encoder = min(task.dense)
         dense = open_dense(task.staging / VECTORS_FOLDER / encoder_folder(encoder), task.dense[encoder])
-    return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
+    counts = build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
+    analyse(task)
+    return counts
 
 
 def build_graph(

@@ -43,6 +43,9 @@ class EdgeKind(StrEnum):
 GRAPH_FOLDER = "graph"
 """Folder of the graph in a generation."""
 
+ANALYTICS_FILE = "analytics.parquet"
+"""File of what the graph says of each place; absent where that is switched off, and in older generations."""
+
 UNMET_FILE = "unmet.parquet"
 """File of declared relations that lead nowhere."""
 
@@ -91,6 +94,19 @@ EDGES = pa.schema(
 where `target_row` is null. The chunks name the occurrences that a cross-reference stands in and leads to. `time` is
 when the document was changed that declares the edge, in seconds since the epoch; null of what was found.
 """
+
+ANALYTICS = pa.schema(
+    [
+        _field("pagerank", pa.float64()),
+        _field("betweenness", pa.float64()),
+        _field("community", pa.int64()),
+        _field("degree", pa.float64()),
+        _field("causal_degree", pa.float64()),
+        _field("causal_depth", pa.int64()),
+        _field("contradiction", pa.int64()),
+    ]
+)
+"""One row per place of `EdgeArrays`: contents by row, then entities; numbers are −1 where there is none (GRA-2)."""
 
 UNMET = pa.schema(
     [
