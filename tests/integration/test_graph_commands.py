@@ -80,7 +80,9 @@ def store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Store]
     outcome = ingest(plan, catalog, HERE, lambda _: None, clock=time.monotonic)
     settings = load_settings([], [f"storage.root={root}"], environment={})
     source = CatalogSource(catalog, settings.priors, clock=time.time)
-    with Searcher(source, DirectionEncoder(), settings.retrieval, clock=time.time) as searcher:
+    encoder = DirectionEncoder()
+    encoder.name = "model"  # as the plan's is called
+    with Searcher(source, encoder, settings.retrieval, clock=time.time) as searcher:
         yield Store(root, catalog, outcome, searcher, capsys)
 
 
