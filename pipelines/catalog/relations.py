@@ -43,8 +43,8 @@ class RelationFile:
     def change(self, change: Callable[[Sequence[Relation]], Sequence[Relation]]) -> None:
         """Replace the relations by what `change` makes of them; of equal ends and kinds the first one stays."""
         with self._pointer.writing():
-            kept: dict[tuple[str, str, str], Relation] = {}
+            distinct: dict[tuple[str, str, str], Relation] = {}
             for each in change(self.read()):
-                kept.setdefault((each.uri, each.kind, each.target), each)
-            ordered = tuple(kept[key] for key in sorted(kept))
+                distinct.setdefault((each.uri, each.kind, each.target), each)
+            ordered = tuple(distinct[key] for key in sorted(distinct))
             write_atomically(self.path, _RELATIONS.dump_json(ordered, indent=1) + b"\n")

@@ -221,7 +221,7 @@ class ChunkStore:
         places: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
         return np.asarray(places.fill_null(-1), dtype=np.int64)
 
-    def standing(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
         """URI and sequence of chunks by their ids; what is not here is left out."""
         some = self._chunks.filter(pc.is_in(self._chunks["chunk_id"], value_set=pa.array(chunk_ids, pa.string())))
         columns = (some[name].to_pylist() for name in ("chunk_id", "uri", "sequence"))

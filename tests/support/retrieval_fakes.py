@@ -210,7 +210,7 @@ class MemoryChunks:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
 
-    def standing(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         chunks = [place.chunk for place in self._by_place()]
         return {str(one.chunk_id): (one.uri, one.sequence) for one in chunks if one.chunk_id in chunk_ids}
 

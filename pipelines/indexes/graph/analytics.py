@@ -137,7 +137,7 @@ def communities(edges: WeightedEdges, *, resolution: float, seed: int) -> Ints:
     near = edges.both_ways()
     if not near.nnz:
         return np.full(edges.places, -1)
-    _, found = graspologic_native.leiden_csr(
+    _, community = graspologic_native.leiden_csr(
         near.indptr.astype(np.int64),
         near.indices.astype(np.int32),
         near.data,
@@ -145,7 +145,7 @@ def communities(edges: WeightedEdges, *, resolution: float, seed: int) -> Ints:
         resolution=resolution,
         seed=seed,
     )
-    labels = np.fromiter((found[place] for place in range(edges.places)), np.int64, edges.places)
+    labels = np.fromiter((community[place] for place in range(edges.places)), np.int64, edges.places)
     return _by_size(labels, np.diff(near.indptr) > 0)
 
 

@@ -31,12 +31,12 @@ class PathStep:
 
 
 def shortest_path(
-    edges: EdgeArrays, standing: tuple[np.ndarray, np.ndarray], start: Sequence[int], end: Sequence[int]
+    edges: EdgeArrays, occurrences: tuple[np.ndarray, np.ndarray], start: Sequence[int], end: Sequence[int]
 ) -> list[PathStep]:
     """The way of fewest steps between two sets of places, of several the one of the strongest edges; empty if none.
 
     Args:
-        standing: Content and number of the document for every place that a content stands in, int64 (places,) each.
+        occurrences: Content and number of the document for every place that a content stands in, int64 (places,) each.
         start, end: Places, contents by row or entities after them.
 
     Examples:
@@ -45,7 +45,7 @@ def shortest_path(
         >>> shortest_path(edges, (nothing, nothing), [1], [0])
         [PathStep(here=1, there=0, kind=<EdgeKind.CAUSED: 'caused'>, forward=False)]
     """
-    rows, documents = standing
+    rows, documents = occurrences
     first = edges.contents + edges.entities
     size = first + int(documents.max(initial=-1)) + 1
     source = np.concatenate([edges.source, rows]).astype(np.int64)
@@ -55,8 +55,10 @@ def shortest_path(
     both = np.concatenate([source, target]), np.concatenate([target, source])
     order = np.lexsort((np.tile(cost, 2), both[1], both[0]))
     pairs = both[0][order] * size + both[1][order]
-    kept = order[np.diff(pairs, prepend=-1) > 0]  # of several edges between two places the strongest
-    steps = sparse.csr_array((np.tile(cost, 2)[kept], (both[0][kept], both[1][kept])), shape=(size, size))
+    strongest = order[np.diff(pairs, prepend=-1) > 0]  # of several edges between two places the strongest
+    steps = sparse.csr_array(
+        (np.tile(cost, 2)[strongest], (both[0][strongest], both[1][strongest])), shape=(size, size)
+    )
     costs, before, _ = csgraph.dijkstra(steps, indices=list(start), min_only=True, return_predecessors=True)
     nearest = min(end, key=lambda place: (costs[place], place))
     if not np.isfinite(costs[nearest]):
@@ -65,7 +67,7 @@ def shortest_path(
     path: list[PathStep] = []
     there = int(nearest)
     while (here := int(before[there])) >= 0:
-        at = int(kept[np.searchsorted(followed, here * size + there)])
+        at = int(strongest[np.searchsorted(followed, here * size + there)])
         number, forward = at % len(source), at < len(source)
         kind = _KINDS[edges.kind[number]] if number < len(edges.kind) else None
         path.append(PathStep(here, there, kind, forward))

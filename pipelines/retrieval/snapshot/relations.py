@@ -31,7 +31,7 @@ class _Edge:
     source: int
     kind: EdgeKind
     target: int
-    said_by: RelationSource
+    origin: RelationSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class PlacedRelations:
         Args:
             uris: The documents it stands in, the best one first: only that one's relations count, and none among them.
         """
-        found = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
+        every = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
         return tuple(
-            sorted(found, key=lambda one: (_ORDER.get((one.kind, one.inward), 2), one.kind, one.uri, one.inward))
+            sorted(every, key=lambda one: (_ORDER.get((one.kind, one.inward), 2), one.kind, one.uri, one.inward))
         )
 
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
@@ -70,7 +70,7 @@ class PlacedRelations:
             kind=np.append(edges.kind, [_KINDS.index(each.kind) for each in self.declared]).astype(edges.kind.dtype),
             source=np.append(edges.source, [each.source for each in self.declared]),
             target=np.append(edges.target, [each.target for each in self.declared]),
-            strength=np.append(edges.strength, [strengths[each.said_by] for each in self.declared]),
+            strength=np.append(edges.strength, [strengths[each.origin] for each in self.declared]),
         )
 
 
@@ -86,7 +86,7 @@ def place_relations(generation: OpenGeneration, declared: Sequence[Relation]) ->
     edges: list[_Edge] = []
     unmet: list[str] = []
     for each in declared:
-        here, there = _standing_at(generation, each.uri), _standing_at(generation, each.target)
+        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
         if not here or not there:
             unmet.append(f"{each.uri} {each.kind} {each.target}")
             continue
@@ -107,15 +107,15 @@ def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]
         stored = generation.graph.relations()
     except StoreError:
         return
-    standing = generation.chunks.standing(list({end for each in stored for end in (each.chunk, each.target)}))
+    places = generation.chunks.uri_and_sequence(list({end for each in stored for end in (each.chunk, each.target)}))
     for each in stored:
         kind, source = LinkKind(each.kind.value), RelationSource(each.source)
         for own, other, inward in ((each.chunk, each.target, False), (each.target, each.chunk, True)):
-            uri, sequence = standing[own]
-            yield uri if not sequence else own, RelatedDocument(kind, standing[other][0], inward, source, each.time)
+            uri, sequence = places[own]
+            yield uri if not sequence else own, RelatedDocument(kind, places[other][0], inward, source, each.time)
 
 
-def _standing_at(generation: OpenGeneration, name: str) -> list[Chunk]:
+def _chunks_at(generation: OpenGeneration, name: str) -> list[Chunk]:
     """The chunks that a document or a part of it has."""
     uri, _, anchor = name.partition("#")
     return [chunk for chunk in generation.chunks.chunks_of_document(uri) if stands_at(chunk, anchor)]

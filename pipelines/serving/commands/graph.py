@@ -153,8 +153,8 @@ class _Opened:
         """The steps from one thing to another."""
         edges = self.relations.added_to(self.generation.graph.arrays(), self.settings.retrieval.graph.strengths)
         numbers, _, documents = self.generation.chunks.standings(range(len(self.generation.chunks)))
-        found = shortest_path(edges, (numbers, documents), self._places(start), self._places(end))
-        return [self._step(each) for each in found]
+        steps = shortest_path(edges, (numbers, documents), self._places(start), self._places(end))
+        return [self._step(each) for each in steps]
 
     def _folder(self, name: str) -> str | None:
         folder = "" if name in {"", ".", "/"} else name.removeprefix("./").rstrip("/")
@@ -232,8 +232,8 @@ class _Opened:
 
     def _related(self, uris: Sequence[str], chunks: Sequence[str]) -> list[Facts]:
         ends = [*uris, *chunks]
-        found = {each for end in ends for each in self.relations.by_end.get(end, ())}
-        ordered = sorted(found, key=lambda each: (each.inward, each.kind, each.uri))
+        every = {each for end in ends for each in self.relations.by_end.get(end, ())}
+        ordered = sorted(every, key=lambda each: (each.inward, each.kind, each.uri))
         return [
             {
                 "kind": each.kind.value,
