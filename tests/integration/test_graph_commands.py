@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,29 @@ def test_a_path_leads_over_relations_either_way(store: Store) -> None:
     back = store.run("path", "old.md", "deep/er/cause.md")["steps"]
     assert [(step["kind"], step["forward"]) for step in back] == [("supersedes", False), ("caused", False)]
     assert store.run("path", "far.md", "old.md")["steps"] == []
+
+
+def test_what_the_graph_says_of_each_place_is_kept_with_the_generation_and_scopes_searches(store: Store) -> None:
+    """GRA-2: a row for every content and entity; `community` is a filter, and a word of the query that names it."""
+    with closing(store.catalog.open_live()) as generation:
+        table, contents = generation.graph.analytics, generation.contents
+        assert table is not None
+        assert table.num_rows == len(contents) + generation.graph.table("nodes").num_rows
+        numbers = dict(zip(contents, table["community"].to_pylist(), strict=False))
+    (facts,) = store.run("show", "old.md")["analytics"]
+    assert (facts["causal_depth"], facts["contradiction"], facts["degree"] > 0.0) == (-1, -1, True)
+    (facts,) = store.run("show", "new.md")["analytics"]
+    assert (facts["causal_depth"], facts["contradiction"]) == (1, 0)
+    number = numbers[store.result("tree/old.md").content_hash]
+    store.searcher.refresh()
+    for query in (
+        a_query("locks are released", filters={"community": str(number)}),
+        a_query(f"locks are released community:{number}"),
+    ):
+        shown = store.searcher.search(query).results
+        assert {numbers[result.content_hash] for result in shown} == {number}
+    assert store.searcher.search(a_query("locks", filters={"community": "999"})).results == ()
+    assert {numbers[result.content_hash] for result in store.answer().results} != {number}
 
 
 def test_a_relation_that_is_declared_reaches_searches_at_once_and_can_be_taken_back(store: Store) -> None:

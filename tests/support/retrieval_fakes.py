@@ -280,6 +280,9 @@ class MemoryGraph:
     def relations(self) -> list[ChunkRelation]:
         return []
 
+    def communities(self) -> None:
+        return None
+
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]
 

@@ -152,7 +152,8 @@ def communities(edges: WeightedEdges, *, resolution: float, seed: int) -> Ints:
 def degrees(edges: WeightedEdges) -> Floats:
     """Sum of the weights of each place's edges, (places,)."""
     ends = np.concatenate([edges.source, edges.target])
-    return np.bincount(ends, weights=np.tile(edges.weight, 2), minlength=edges.places)
+    sums = np.bincount(ends, weights=np.tile(edges.weight, 2), minlength=edges.places)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def causal_depths(edges: EdgeArrays) -> Ints:
@@ -186,7 +187,7 @@ def contradictions(edges: EdgeArrays) -> Ints:
     """Number of each place's cluster of contradictions, (places,), the largest first; −1 without any."""
     near = WeightedEdges.of(edges, [EdgeKind.CONTRADICTS]).both_ways()
     _, labels = csgraph.connected_components(near, directed=False)
-    return _by_size(labels, np.diff(near.indptr) > 0)
+    return _by_size(labels.astype(np.int64), np.diff(near.indptr) > 0)
 
 
 def _by_size(labels: Ints, counted: NDArray[np.bool_]) -> Ints:

@@ -209,6 +209,8 @@ class Graph:
         try:
             self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
             self._nodes_file = pq.ParquetFile(folder / "nodes.parquet", memory_map=True)
+            analysed = folder / ANALYTICS_FILE
+            self._analytics_file = pq.ParquetFile(analysed, memory_map=True) if analysed.exists() else None
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise CorruptionError(f"{folder}: expected the files of a graph, found: {error}; rebuild") from error
 
@@ -268,14 +270,24 @@ class Graph:
         rows = self._edges["source_row"].to_numpy()[np.flatnonzero(self._target_nodes == node)]
         return [self._contents[row] for row in sorted(set(rows.tolist()))]
 
+    @cached_property
+    def analytics(self) -> pa.Table | None:
+        """What it says of each place, a row of `ANALYTICS` each; None where it was built without (GRA-2)."""
+        return None if self._analytics_file is None else self._analytics_file.read().combine_chunks()
+
+    def communities(self) -> np.ndarray | None:
+        """Number of each content's community, int64 (contents,), −1 without; None where that is not known."""
+        return None if self.analytics is None else self.analytics["community"].to_numpy()[: len(self._contents)]
+
     def table(self, name: str) -> pa.Table:
         """The stored nodes or edges as they are."""
         return {"nodes": self._nodes, "edges": self._edges}[name]
 
     def close(self) -> None:
         """Release the files."""
-        for file in (self._edges_file, self._nodes_file):
-            file.close(force=True)
+        for file in (self._edges_file, self._nodes_file, self._analytics_file):
+            if file is not None:
+                file.close(force=True)
 
     def _row_of(self, content: ContentHash) -> int | None:
         row = int(np.searchsorted(self._sorted_contents, content.encode("ascii", "replace")))

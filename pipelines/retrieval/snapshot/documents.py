@@ -144,8 +144,14 @@ def _committed_after(facts: StoredDocument) -> float:
 class RowFilter:
     """The contents of one generation that filters let through, worked out on first use of a filter."""
 
-    def __init__(self, chunks: ChunkStore) -> None:
+    def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
+        """Ask for nothing yet.
+
+        Args:
+            communities: Number of each content's community in the graph, int64 (contents,), as far as that is known.
+        """
         self._chunks = chunks
+        self._communities = communities
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
@@ -168,6 +174,9 @@ class RowFilter:
     def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
         mask = self._chunks.mask(lambda facts: matches(facts, wanted))
+        if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
+            communities = self._communities()
+            mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
         if not mask.any():
             # What is no date is refused, also where no document is dated and none was compared with it.
             for name in sorted(TIMES & wanted.keys()):
@@ -188,6 +197,8 @@ def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
+    if declared is None and name == COMMUNITY:
+        return True  # of contents, unless documents declare one
     if declared is not None or name not in _OF_EVERY_DOCUMENT:
         return declared == wanted
     return _OF_EVERY_DOCUMENT[name](facts, wanted)
@@ -242,6 +253,23 @@ def is_time(value: str) -> bool:
 
 FOLDER = "folder"
 """Name under which a document's folder is a fact."""
+
+COMMUNITY = "community"
+"""Name under which a content's community in the graph is asked for, unless documents declare facts of that name."""
+
+
+def declares_community(documents: Iterable[StoredDocument]) -> bool:
+    """Whether documents mean something else by the name."""
+    return any(COMMUNITY in document.metadata for document in documents)
+
+
+def communities_of(generation: OpenGeneration) -> np.ndarray | None:
+    """Number of each content's community; None where the generation was built without."""
+    try:
+        return generation.graph.communities()
+    except StoreError:
+        return None
+
 
 _CITES = list(EdgeKind).index(EdgeKind.CITES)
 
@@ -298,6 +326,8 @@ def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> Genera
     cited, isolation = _cited(generation), _isolation(generation, encoder)
     most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    if not declares_community(documents) and (communities := communities_of(generation)) is not None:
+        values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
     structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
     available = {
         # Where all are equally new, or old, it tells none from another.

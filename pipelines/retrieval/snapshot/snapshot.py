@@ -8,6 +8,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
@@ -26,7 +27,7 @@ from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
-from pipelines.retrieval.snapshot.documents import RowFilter
+from pipelines.retrieval.snapshot.documents import RowFilter, communities_of
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
 
@@ -313,7 +314,7 @@ class CatalogSource:
         weakref.finalize(generation, generation.lexical.close)
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
-        filters = RowFilter(generation.chunks)
+        filters = RowFilter(generation.chunks, partial(communities_of, generation))
         built = _answering_of(generation.manifest)
         return Snapshot(
             generation.manifest.id,

@@ -198,6 +198,7 @@ class _Opened:
             "uri": uri,
             "parent": parent_of(document),
             "contents": contents,
+            "analytics": [self._analytics(row) for row in rows],
             "relations": related_to,
             "edges": [edge for one in contents for edge in self._edges(one, set(chunks))],
             "unmet_relations": unmet,
@@ -210,6 +211,7 @@ class _Opened:
         return {
             "content_hash": content.content_hash,
             "uris": sorted({place.uri for place in content.occurrences}),
+            "analytics": [self._analytics(row)],
             "relations": self._related(heads, sorted(chunks)),
             "edges": list(self._edges(content.content_hash, chunks)),
         }
@@ -223,8 +225,14 @@ class _Opened:
             "label": entity.label,
             "aliases": list(entity.aliases),
             "mentions": entity.mentions,
+            "analytics": [self._analytics(len(self.generation.contents) + entity.node)],
             "contents": [{"content_hash": one, "name": name} for one, name in zip(contents, names, strict=True)],
         }
+
+    def _analytics(self, place: int) -> Facts:
+        """What the graph says of a place; nothing where the generation was built without."""
+        table = self.generation.graph.analytics
+        return {} if table is None else dict(table.slice(place, 1).to_pylist()[0])
 
     def _chunks_of(self, uri: str, contents: Sequence[ContentHash]) -> list[str]:
         chunks = self.generation.chunks.chunks_of_document(uri)
