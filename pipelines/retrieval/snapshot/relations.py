@@ -107,6 +107,8 @@ def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]
         stored = generation.graph.relations()
     except StoreError:
         return
+    if not stored:
+        return
     places = generation.chunks.uri_and_sequence(list({end for each in stored for end in (each.chunk, each.target)}))
     for each in stored:
         kind, source = LinkKind(each.kind.value), RelationSource(each.source)

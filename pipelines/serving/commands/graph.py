@@ -192,7 +192,7 @@ class _Opened:
         document, mark, _ = uri.partition("#")
         chunks = [str(chunk.chunk_id) for chunk in self.generation.chunks.chunks_of_document(document)]
         contents = [self.generation.contents[row] for row in rows]
-        related_to = self._related([document] if not mark else [], self._chunks_of(document, contents))
+        related_to = self._related(uri, [document] if not mark else [], self._chunks_of(document, contents))
         unmet = [line for line in unmet_relations(self.generation.folder) if line.startswith(f"{document} ")]
         return {
             "uri": uri,
@@ -212,7 +212,7 @@ class _Opened:
             "content_hash": content.content_hash,
             "uris": sorted({place.uri for place in content.occurrences}),
             "analytics": [self._analytics(row)],
-            "relations": self._related(heads, sorted(chunks)),
+            "relations": self._related(content.content_hash, heads, sorted(chunks)),
             "edges": list(self._edges(content.content_hash, chunks)),
         }
 
@@ -238,15 +238,17 @@ class _Opened:
         chunks = self.generation.chunks.chunks_of_document(uri)
         return [str(chunk.chunk_id) for chunk in chunks if chunk.content_hash in contents]
 
-    def _related(self, uris: Sequence[str], chunks: Sequence[str]) -> list[Facts]:
+    def _related(self, name: str, uris: Sequence[str], chunks: Sequence[str]) -> list[Facts]:
+        """Relations of documents and chunks that are shown under a name."""
         ends = [*uris, *chunks]
         every = {each for end in ends for each in self.relations.by_end.get(end, ())}
         ordered = sorted(every, key=lambda each: (each.inward, each.kind, each.uri))
         return [
             {
+                "uri": each.uri if each.inward else name,
                 "kind": each.kind.value,
+                "target": name if each.inward else each.uri,
                 "direction": (Direction.IN if each.inward else Direction.OUT).value,
-                "uri": each.uri,
                 "source": each.source.value,
                 "time": each.at,
                 "weight": self.settings.retrieval.graph.edge_weights.get(EdgeKind(each.kind.value), 0.0)
