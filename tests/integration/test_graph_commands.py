@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import weft
 from jobs.search import show
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.relations import RELATIONS_FILE
@@ -193,7 +194,7 @@ def test_a_relation_that_is_declared_reaches_searches_at_once_and_can_be_taken_b
     generation = store.catalog.pointer().generation
     facts = store.run("declare", "old.md", "enabled", "far.md")
     assert facts == {"uri": "tree/old.md", "kind": "enabled", "target": "tree/far.md", "retracted": False}
-    store.run("declare", "old.md", "enabled", "far.md")
+    weft.declare(store.root, "old.md", "enabled", "far.md")
     store.run("declare", "new.md", "contradicts", "deep/doubt.md#why")
     assert len(store.catalog.relations()) == 2
     far = store.result("tree/far.md", question)
@@ -206,13 +207,16 @@ def test_a_relation_that_is_declared_reaches_searches_at_once_and_can_be_taken_b
     part = store.run("show", "deep/doubt.md#why")
     assert ("contradicts tree/new.md", "in", "declared") in said(part["relations"])
     assert store.catalog.pointer().generation == generation
-    store.run("declare", "old.md", "enabled", "far.md", "--retract")
+    weft.declare(store.root, "old.md", "enabled", "far.md", retract=True)
     store.run("declare", "new.md", "contradicts", "deep/doubt.md#why", "--retract")
     assert store.answer(question).results == before.results
 
 
 def test_what_cannot_be_declared_is_refused(store: Store) -> None:
     """GRA-1: a kind that is none, a document that is none, a document and itself; nothing is written."""
+    for kind, end in (("replaces", "far.md"), ("caused", "tree/old.md")):
+        with pytest.raises(ValueError, match="expected"):
+            weft.declare(store.root, "old.md", kind, end)
     at = ["--store", str(store.root)]
     assert main(["graph", "declare", "old.md", "replaces", "far.md", *at]) == 2
     assert main(["graph", "declare", "old.md", "caused", "gone.md", *at]) == 1

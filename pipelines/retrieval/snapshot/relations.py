@@ -11,10 +11,11 @@ import numpy as np
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
-from pipelines.domain.links import LinkKind, Relation, RelationSource
+from pipelines.domain.links import CAUSAL, LinkKind, Relation, RelationSource
 from pipelines.domain.ranking import RelatedDocument
+from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
-from pipelines.retrieval.snapshot.places import stands_at
+from pipelines.retrieval.snapshot.places import Places, place_of, stands_at
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,22 @@ class PlacedRelations:
             target=np.append(edges.target, [each.target for each in self.declared]),
             strength=np.append(edges.strength, [strengths[each.origin] for each in self.declared]),
         )
+
+
+def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
+    """The relation that a person declares by names: of documents by path or URI, of parts by what follows "#".
+
+    Raises:
+        ValueError: The kind is none, or both ends are one.
+        StoreError: No document is called so, or several are.
+    """
+    if kind not in set(CAUSAL):
+        raise ValueError(f"expected a relation of {', '.join(CAUSAL)}, found {kind!r}")
+    uris, places = chunks.uris(), Places(chunks)
+    uri, target = place_of(start, uris, places), place_of(end, uris, places)
+    if uri == target:
+        raise ValueError(f"expected two documents or parts, found {uri} twice")
+    return Relation(uri, LinkKind(kind), target, at=at)
 
 
 def place_relations(generation: OpenGeneration, declared: Sequence[Relation]) -> PlacedRelations:

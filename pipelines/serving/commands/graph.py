@@ -16,13 +16,13 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.links import CAUSAL, LinkKind, Relation
+from pipelines.domain.links import CAUSAL
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour, unmet_relations
 from pipelines.indexes.graph.paths import PathStep, shortest_path
 from pipelines.retrieval.answer.reasons import related
 from pipelines.retrieval.snapshot.places import Places, place_of
-from pipelines.retrieval.snapshot.relations import PlacedRelations, place_relations
+from pipelines.retrieval.snapshot.relations import PlacedRelations, named_relation, place_relations
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned import content_names
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
@@ -83,15 +83,12 @@ def declare(
     as_json: AsJson = False,
 ) -> None:
     """Declare that A supersedes, contradicts, supports … B; searches know within a second, without indexing anew."""
-    if kind not in set(CAUSAL):
-        raise typer.BadParameter(f"expected a KIND of {', '.join(CAUSAL)}, found {kind!r}")
     catalog = Catalog(require_store(options.settings()))
     with closing(catalog.open_live()) as generation:
-        uris, places = generation.chunks.uris(), Places(generation.chunks)
-        ends = [place_of(name, uris, places) for name in (start, end)]
-    if ends[0] == ends[1]:
-        raise typer.BadParameter(f"expected two documents or parts, found {ends[0]} twice")
-    relation = Relation(ends[0], LinkKind(kind), ends[1], at=system_clock())
+        try:
+            relation = named_relation(generation.chunks, start, kind, end, at=system_clock())
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
     (catalog.retract if retract else catalog.declare)(relation)
     facts = {"uri": relation.uri, "kind": kind, "target": relation.target, "retracted": retract}
     sys.stdout.write(f"{json.dumps(facts)}\n" if as_json else f"{relation.uri} {kind} {relation.target}\n")
