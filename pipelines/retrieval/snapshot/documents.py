@@ -142,16 +142,14 @@ def _committed_after(facts: StoredDocument) -> float:
 
 
 class RowFilter:
-    """The contents of one generation that filters let through, worked out on first use of a filter."""
+    """The contents of one generation that filters let through, worked out on first use of a filter.
+
+    `communities` gives the number of each content's community, int64 (contents,), where that is known.
+    """
 
     def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
-        """Ask for nothing yet.
-
-        Args:
-            communities: Number of each content's community in the graph, int64 (contents,), as far as that is known.
-        """
         self._chunks = chunks
-        self._communities = communities
+        self.communities = communities
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
@@ -175,7 +173,7 @@ class RowFilter:
         wanted = dict(filters)
         mask = self._chunks.mask(lambda facts: matches(facts, wanted))
         if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
-            communities = self._communities()
+            communities = self.communities()
             mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
         if not mask.any():
             # What is no date is refused, also where no document is dated and none was compared with it.
@@ -259,7 +257,7 @@ COMMUNITY = "community"
 
 
 def declares_community(documents: Iterable[StoredDocument]) -> bool:
-    """Whether documents mean something else by the name."""
+    """Whether documents mean something else by it."""
     return any(COMMUNITY in document.metadata for document in documents)
 
 
