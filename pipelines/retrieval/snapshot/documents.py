@@ -20,6 +20,7 @@ from pipelines.domain.ranking import Signal
 from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 Floats = NDArray[np.float64]
@@ -268,23 +269,6 @@ def is_time(value: str) -> bool:
 
 FOLDER = "folder"
 """Name under which a document's folder is a fact."""
-
-COMMUNITY = "community"
-"""Name under which a content's community in the graph is asked for, unless documents declare facts of that name."""
-
-
-def declares_community(documents: Iterable[StoredDocument]) -> bool:
-    """Whether documents mean something else by it."""
-    return any(COMMUNITY in document.metadata for document in documents)
-
-
-def communities_of(generation: OpenGeneration) -> np.ndarray | None:
-    """Number of each content's community; None where the generation was built without."""
-    try:
-        return generation.graph.communities()
-    except StoreError:
-        return None
-
 
 _CITES = list(EdgeKind).index(EdgeKind.CITES)
 

@@ -27,7 +27,8 @@ from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
-from pipelines.retrieval.snapshot.documents import RowFilter, communities_of
+from pipelines.retrieval.snapshot.communities import communities_of
+from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
 
