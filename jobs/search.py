@@ -37,7 +37,7 @@ from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
 from pipelines.evaluation.measures.beir import Once
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.retrieval.answer.reasons import reason
+from pipelines.retrieval.answer.reasons import reason, related, warns
 from pipelines.retrieval.answer.trace import (
     answer_as_json,
     compared,
@@ -208,6 +208,8 @@ def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
         stdout.print(f"     [dim]also {plain(uri)}[/]")
     for uri in result.alike:
         stdout.print(f"     [dim]much the same {plain(uri)}[/]")
+    for each in result.relations:
+        stdout.print(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
     if result.context is not None:
         lines = "\n".join(map(plain, context_lines(result.context)))
         stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")

@@ -82,6 +82,19 @@ class AliasSettings(BaseModel):
     similarity: float = Field(ge=-1.0, le=1.0)
 
 
+class AnalyticsSettings(BaseModel):
+    """What the graph says of each place in it (GRA-2)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    damping: float = Field(gt=0.0, lt=1.0)
+    exact_below: int = Field(ge=0)
+    pivots: int = Field(ge=1)
+    resolution: float = Field(gt=0.0)
+    seed: int = Field(ge=0)
+
+
 class GraphIndexSettings(BaseModel):
     """Entities, mentions and cross-references (ING-14, ING-17)."""
 
@@ -99,6 +112,7 @@ class GraphIndexSettings(BaseModel):
     similar_neighbours: int = Field(ge=0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
+    analytics: AnalyticsSettings
 
 
 class MergeSettings(BaseModel):

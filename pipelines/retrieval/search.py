@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -46,6 +46,7 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
 from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer
+from pipelines.retrieval.snapshot.relations import PlacedRelations
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 
 Batch = TypeVar("Batch")
@@ -65,6 +66,7 @@ class Resources:
     places: Places
     questions: QuestionIndex
     pairs: PairScorer | None = None
+    relations: PlacedRelations = field(default_factory=PlacedRelations)
 
     @property
     def graph(self) -> GraphChannel | None:

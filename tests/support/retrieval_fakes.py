@@ -14,7 +14,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
+from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
@@ -214,6 +214,10 @@ class MemoryChunks:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
 
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        chunks = [place.chunk for place in self._by_place()]
+        return {str(one.chunk_id): (one.uri, one.sequence) for one in chunks if one.chunk_id in chunk_ids}
+
     def documents(self) -> list[APlace]:
         return list({place.uri: place for place in reversed(self._by_place())}.values())[::-1]
 
@@ -276,6 +280,12 @@ class MemoryGraph:
             for kind, here, there in ends
             if kind in kinds and isinstance(here, int) and isinstance(there, int) and self._hashes[here] == content
         ]
+
+    def relations(self) -> list[ChunkRelation]:
+        return []
+
+    def communities(self) -> None:
+        return None
 
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]

@@ -16,7 +16,7 @@ from pipelines.domain.context import Context
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
 from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.answer.reasons import difference, reason, reasons, sentence_of
+from pipelines.retrieval.answer.reasons import difference, reason, reasons, related, sentence_of
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -167,6 +167,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
         "alike": list(result.alike),
+        "relations": [{**msgspec.to_builtins(each), "says": related(each)} for each in result.relations],
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,
