@@ -316,6 +316,11 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     context: Context | None = None
 
     @property
+    def said(self) -> str:
+        """What it says, with the headings it stands under."""
+        return "\n".join([*self.heading_path, self.text])
+
+    @property
     def confidence(self) -> float:
         """That it is good, in [0, 1]: its probability, or its relevance where that is not known."""
         return self.relevance if self.probability is None else self.probability
@@ -369,6 +374,8 @@ class Answer:
         understanding: How the query was read, and what that changed.
         memory: What its session remembers after it; None where the query brought no memory along.
         gap: Set where no result is likely enough to be an answer.
+        answered: P(answered) as the generation tells it of its own questions, where answers and gaps are as likely;
+            None where it had too few.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
         token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
@@ -387,6 +394,7 @@ class Answer:
     understanding: Understanding | None = None
     memory: SessionMemory | None = None
     gap: EvidenceGap | None = None
+    answered: float | None = None
     uncalibrated: str = ""
     hand_off: HandOff | None = None
     token: str = ""

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from pipelines.domain.ranking import Answer, Placed, Placings, RankedResult
 from pipelines.retrieval.answer.confidence import (
+    answered,
     asking,
     chance,
-    gap_in,
     is_doubtful,
     propensities,
     rank_confidence,
@@ -81,6 +81,8 @@ def _answer(
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
         asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
+    texts = resources.snapshot.generation.lexical
+    found = answered(shown, reading.answering, lambda some: texts.coverage(plan.text, [each.said for each in some]))
     return Answer(
         query=plan.query,
         results=shown,
@@ -93,7 +95,8 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=gap_in(shown, reading.answering) or unsure(shown, context.threshold),
+        gap=found.gap or unsure(shown, context.threshold),
+        answered=found.probability,
         hand_off=None
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),

@@ -12,10 +12,12 @@ import numpy as np
 from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from pipelines.domain.matching import Coverage
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
+from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
@@ -164,6 +166,10 @@ class WordIndex:
 
     def share_of(self, word: str) -> float:
         return sum(word in words for words in self._words) / len(self._words)
+
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        words = [QueryWord(each, [each], sum(each in held for held in self._words)) for each in query.split()]
+        return coverage_of(words, [set(text.split()) for text in texts], len(self._words))
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
         wanted = set(words.split())

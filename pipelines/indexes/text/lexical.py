@@ -12,9 +12,11 @@ import msgspec
 import numpy as np
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.matching import Coverage
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, json_mapper, terms_by, terms_of_script
+from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.indexes.text.jvm import JAVA, java_cast, java_class, java_error
 from pipelines.indexes.text.words import Wanted, marked_names, normalised, side_by_side, wanted
 
@@ -22,6 +24,7 @@ ROW = "row"
 """Doc value that carries the contents row; the index is sorted by it."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_WORD = re.compile(r"[^\W_][\w.+#/'-]*")
 _SEARCH = "org.apache.lucene.search."
 _INDEX = "org.apache.lucene.index."
 _ANALYZER = "org.apache.lucene.analysis.Analyzer"
@@ -142,11 +145,32 @@ class LexicalIndex:
 
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in whatever form, in [0, 1]; 1 of one that no search would use."""
-        terms = self.terms(word)
+        terms, contents = self.terms(word), len(self)
+        return self.holding_all(terms) / contents if terms and contents else 1.0
+
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        """How much of a query's rare words the best of some texts says, and which of them no content does (RET-15)."""
+        return coverage_of(self.query_words(query), map(self.said_by, texts), len(self))
+
+    def query_words(self, query: str) -> list[QueryWord]:
+        """The words of a query that a search uses, each once, with how many contents hold it."""
+        words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[: self._settings.max_query_terms]
+        terms = [self.terms(word) for word in words]
+        return [QueryWord(word, of, self.holding_all(of)) for word, of in zip(words, terms, strict=True) if of]
+
+    def holding_all(self, terms: Sequence[str]) -> int:
+        """How many contents hold the rarest of some terms, at least one."""
         with JAVA:
-            named, contents = java_class(_INDEX + "Term"), int(self._reader.numDocs())
-            counts = [int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms]
-        return min(counts) / contents if counts and contents else 1.0
+            named = java_class(_INDEX + "Term")
+            return min(int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms)
+
+    def said_by(self, text: str) -> frozenset[str]:
+        """The terms of a text."""
+        return frozenset(self.analysed(FIELDS[0], self._cleaned_text(text)))
+
+    def __len__(self) -> int:
+        with JAVA:
+            return int(self._reader.numDocs())
 
     def analysed(self, field: str, text: str) -> list[str]:
         """The terms that a text is indexed by in a field, in order, repeats kept."""
@@ -216,7 +240,9 @@ class LexicalIndex:
         return _hits(_TOP_DOCS.decode(answer).scoreDocs)
 
     def _cleaned(self, text: str) -> str:
-        text = cleaned(text, self._settings.max_query_bytes)
+        return self._cleaned_text(cleaned(text, self._settings.max_query_bytes))
+
+    def _cleaned_text(self, text: str) -> str:
         return text if self._settings.analysis == "english" else normalised(text)
 
     def _query(self, text: str) -> Any | None:

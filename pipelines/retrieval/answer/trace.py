@@ -113,9 +113,11 @@ def gap_line(gap: EvidenceGap) -> str:
 
     Examples:
         >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
-        'evidence gap: the best match is 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
+        'evidence gap: the best found reaches 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
         >>> gap_line(EvidenceGap(0.31, 0.6, None))
         'evidence gap: the surest result is good with confidence 0.31, reviews ask for 0.60'
+        >>> gap_line(EvidenceGap(0.04, 0.1, 0.05, ("wine", "salmon"))).rpartition("; ")[2]
+        'nothing here says wine, salmon'
     """
     if gap.bound is None:
         return (
@@ -123,8 +125,9 @@ def gap_line(gap: EvidenceGap) -> str:
             f"reviews ask for {gap.threshold:.2f}"
         )
     return (
-        f"evidence gap: the best match is {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
+        f"evidence gap: the best found reaches {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
         f"(of queries on other matters {100.0 * gap.bound:g} % pass)"
+        + (f"; nothing here says {', '.join(gap.missing)}" if gap.missing else "")
     )
 
 

@@ -56,7 +56,9 @@ class BeliefReading:
     def answering(self) -> Answering | None:
         """From when on a match counts as an answer: as a night found out, or else as the generation was built."""
         learned = None if self.calibration is None or self.calibration.match is None else self.calibration.match
-        return self.built if learned is None or learned.answering is None else learned.answering
+        if learned is None or learned.answering is None:
+            return self.built
+        return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
 Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None]
@@ -365,7 +367,7 @@ class CatalogSource:
 def _answering_of(manifest: Manifest) -> Answering | None:
     stated = manifest.facts.get(ANSWERING)
     try:
-        return None if stated is None else Answering(**stated)
+        return None if stated is None else Answering.of(stated)
     except TypeError as error:
         log.warning("%s: no threshold of answers: %s; index again", manifest.id, error)
         return None
