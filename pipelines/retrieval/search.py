@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TypeVar
 
 from pipelines.domain.documents import Domain
@@ -142,7 +142,7 @@ def one_ahead(
     return results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankingContext:
     """What one query is ranked on: what channels gave, and what is believed.
 
@@ -150,6 +150,7 @@ class RankingContext:
         answered: Channels that have something to say.
         reranking: What scores the best candidates again.
         past: What came of contents before; None where nothing did.
+        representatives: Row of the content that stands for it, by row of each alias; empty where aliases stay.
     """
 
     plan: Plan
@@ -161,10 +162,31 @@ class RankingContext:
     draws: WeightDraws
     moment: Moment
     past: PastOutcomes | None = None
+    representatives: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def hits(self) -> Mapping[Channel, Hits]:
-        """What each channel ranked first, as deep as was planned."""
+        """What each channel ranked first, as deep as was planned, with representatives in the place of their aliases.
+
+        A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
+        """
+        standing = {alias: leader for leader, aliases in self.left_out.items() for alias in aliases}
+        return {channel: hits.collapsed(standing) for channel, hits in self._heads.items()}
+
+    @cached_property
+    def left_out(self) -> Mapping[int, Sequence[int]]:
+        """The aliases that were found, by the row of the content that stands for them."""
+        found: dict[int, list[int]] = {}
+        if self.representatives:
+            rows = {row for hits in self._heads.values() for row in hits.rows.tolist()}
+            for row in sorted(rows & self.representatives.keys()):
+                leader = self.representatives[row]
+                if self.plan.among is None or self.plan.among.mask[leader]:
+                    found.setdefault(leader, []).append(row)
+        return found
+
+    @property
+    def _heads(self) -> Mapping[Channel, Hits]:
         return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.ranked.items()}
 
     def match_features(self, candidates: Candidates) -> list[MatchFeatures]:
@@ -237,6 +259,7 @@ def _context(
         draws=draws,
         moment=moment,
         past=past,
+        representatives=resources.places.representatives(beliefs.aliases) if tuned.fusion is FusionMode.LEARNED else {},
     )
 
 
@@ -249,7 +272,7 @@ def past_outcomes(
         return None
     query, vector = plan.query, by_channel[Channel.DENSE].vector if Channel.DENSE in by_channel else None
     near = resources.questions.near(query.text, vector, precedents, beliefs.near)
-    placed = resources.places.of(precedents)
+    placed = resources.places.of(precedents, beliefs.aliases)
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
     words = QuestionWords.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)

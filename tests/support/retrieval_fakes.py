@@ -16,6 +16,7 @@ from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
@@ -320,6 +321,7 @@ class EvenBeliefs:
         said: What people called contents before.
     """
 
+    aliases = NO_ALIASES
     triggers = LearnedTriggers([])
     checks = read_checks(Evidence(), 0, 30.0)
 

@@ -17,6 +17,7 @@ from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreI
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import ANSWERING, Manifest
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
@@ -56,8 +57,8 @@ class BeliefReading:
         return self.built if learned is None or learned.answering is None else learned.answering
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None]
-"""The name that a learned version goes by, its calibration, and its fitted weights."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases]
+"""The name that a learned version goes by, its calibration, its fitted weights, and its aliases."""
 
 Describe = Callable[[LearnedVersion | None], Described]
 
@@ -96,10 +97,10 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted = self._describe(base.learned)
+        learned, calibration, fitted, aliases = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
-        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted)
+        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
 
 
@@ -194,6 +195,7 @@ class Pin:
         at: When that was, seconds since the epoch.
         store: Which store that was; None of one that has not been written since stores have ids.
         fitted: Weights that the live version held; None where it held none.
+        aliases: Contents that stand for one another in the live version.
     """
 
     generation: GenerationId
@@ -203,6 +205,7 @@ class Pin:
     at: float
     store: StoreId | None
     fitted: FittedWeights | None = None
+    aliases: ContentAliases = NO_ALIASES
 
 
 class CatalogSource:
@@ -227,7 +230,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None)
+        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -270,14 +273,15 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        _, _, fitted = self._described(pointer.learned)
-        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store, fitted)
+        _, _, fitted, aliases = self._described(pointer.learned)
+        now = self._clock()
+        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, now, store, fitted, aliases)
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
-        learned, calibration, _ = self._described(pin.learned)
-        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted)
+        learned, calibration, _, _ = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
+            beliefs = self._believed(pin, previous.generation)
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -286,8 +290,13 @@ class CatalogSource:
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
-        built = _answering_of(generation.manifest)
+        built, beliefs = _answering_of(generation.manifest), self._believed(pin, generation)
         return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions, built)
+
+    def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
+        row_of = generation.chunks.row_of
+        aliases = pin.aliases.led_by(lambda content: row_of(content) is not None)
+        return read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted, aliases=aliases)
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():
@@ -309,15 +318,15 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None
+            return PRIORS_ALONE, None, None, NO_ALIASES
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
                 state = self._catalog.read_learned(version)
-                cached = (version, state.calibration, state.fitted)
+                cached = (version, state.calibration, state.fitted, state.aliases)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None)
+                cached = (version, None, None, NO_ALIASES)
             self._held = cached
         return cached
 
