@@ -117,6 +117,11 @@ class StaticVectors:
         self._vectors = table.vectors
         self._tokenizer = read_tokenizer(folder)
 
+    @property
+    def table(self) -> Floats:
+        """A vector per token, float32 (vocabulary, dimension)."""
+        return self._vectors
+
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
         through how often their tokens are.
@@ -149,9 +154,22 @@ class StaticVectors:
     def _weights(self, tokens: NDArray[np.int32]) -> Floats:
         """Of each token: a / (a + p)."""
         size = len(self._vectors)
-        zipf = 1.0 / np.arange(1.0, size + 1.0)
-        counts = np.bincount(tokens, minlength=size)[:size] + _ZIPF_TOKENS * zipf / zipf.sum()
-        return np.asarray(_RARITY / (_RARITY + counts / counts.sum()), dtype=np.float32)
+        counts = np.bincount(tokens, minlength=size)[:size] + _ZIPF_TOKENS * _zipf_shares(size)
+        return _rarity(counts / counts.sum())
+
+
+def zipf_weights(size: int) -> Floats:
+    """Weights of so many tokens, the most frequent first, where no texts are at hand: float32 (size,)."""
+    return _rarity(_zipf_shares(size))
+
+
+def _zipf_shares(size: int) -> NDArray[np.float64]:
+    zipf = 1.0 / np.arange(1.0, size + 1.0)
+    return np.asarray(zipf / zipf.sum())
+
+
+def _rarity(shares: NDArray[np.float64]) -> Floats:
+    return np.asarray(_RARITY / (_RARITY + shares), dtype=np.float32)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:

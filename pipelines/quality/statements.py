@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import Enum
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain
 
 from pipelines.quality.stems import STEM, stem_of
 
@@ -27,13 +28,24 @@ _NOTICE = 12  # words of a sentence that one text has alone, from which on it is
 _LEAST = 0.5  # share of words that a pair of sentences has in common
 
 
+class Kind(Enum):
+    """What a word is that can stand in the place of another of its kind."""
+
+    ORDER = "order"
+    NUMBER = "number"
+    FLAG = "flag"
+    SIGN = "sign"
+    NAME = "name"
+
+
 @dataclass(frozen=True, slots=True)
 class WordLists:
     """What turns a statement into another, in lower case.
 
     Attributes:
         negations: Words that deny.
-        absolutes: Words that say of how much something holds: always, only, two.
+        absolutes: Words that say of how much something holds: always, only.
+        numerals: Words that are numbers.
         order: Words that say what comes first.
         opposites: Stems by the stem that excludes them.
         idle: Words that are no names where a sentence begins with them.
@@ -41,15 +53,17 @@ class WordLists:
 
     negations: frozenset[str]
     absolutes: frozenset[str]
+    numerals: frozenset[str]
     order: frozenset[str]
     opposites: Mapping[str, frozenset[str]]
     idle: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0917  lists of words, in the order of the fields
         cls,
         negations: Sequence[str],
         absolutes: Sequence[str],
+        numerals: Sequence[str],
         order: Sequence[str],
         opposites: Sequence[tuple[str, str]],
         idle: Sequence[str] = (),
@@ -60,7 +74,14 @@ class WordLists:
             both.setdefault(one, set()).add(other)
             both.setdefault(other, set()).add(one)
         excluding = {word: frozenset(others) for word, others in both.items()}
-        return cls(frozenset(negations), frozenset(absolutes), frozenset(order), excluding, frozenset(idle))
+        return cls(
+            frozenset(negations),
+            frozenset(absolutes),
+            frozenset(numerals),
+            frozenset(order),
+            excluding,
+            frozenset(idle),
+        )
 
     def opposite(self, one: str, other: str) -> bool:
         """Whether one stem excludes the other, by the list or by a prefix that denies."""
@@ -69,13 +90,19 @@ class WordLists:
         short, long = sorted((one, other), key=len)
         return len(short) >= STEM and long.endswith(short) and long[: -len(short)] in _PREFIXES
 
-    def mark(self, word: str) -> str | None:
-        """What a word, in lower case, must agree in: itself, or "not" of all that deny; None for any other word."""
-        if word in self.negations or word.endswith(_DENYING):
-            return "not"
-        if word in self.absolutes or word in self.order:
-            return word
-        return word if word[0] == "-" or any(map(str.isdigit, word)) or not word[0].isalnum() else None
+    def denies(self, word: str) -> bool:
+        """Whether a word, in lower case, makes the opposite of a sentence by standing in it."""
+        return word in self.negations or word.endswith(_DENYING) or word in self.absolutes
+
+    def kind(self, word: str) -> Kind | None:
+        """What a word, in lower case, is besides its meaning; None for most."""
+        if word in self.order:
+            return Kind.ORDER
+        if word in self.numerals or any(map(str.isdigit, word)):
+            return Kind.NUMBER
+        if word[0] == "-" and len(word) > 1:
+            return Kind.FLAG
+        return None if word[0].isalnum() else Kind.SIGN
 
 
 class Sentence:
@@ -98,11 +125,6 @@ class Sentence:
         return Counter(self.words)
 
     @cached_property
-    def marks(self) -> tuple[str, ...]:
-        """What must agree, in its order."""
-        return tuple(mark for word in self.words if (mark := self._lists.mark(word)) is not None)
-
-    @cached_property
     def names(self) -> frozenset[str]:
         """Words that are written as names are: with a capital, or as identifiers."""
         return frozenset(
@@ -114,57 +136,69 @@ class Sentence:
             or "." in word
         )
 
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """The kind of each word that has one."""
+        named = dict.fromkeys(self.names, Kind.NAME)
+        return named | {word: kind for word in self.counted if (kind := self._lists.kind(word)) is not None}
+
+    def denying(self) -> list[str]:
+        """Words that make the opposite of it, in their order."""
+        return [word for word in self.words if self._lists.denies(word)]
+
     def agrees(self, other: Sentence) -> bool:
         """Whether nothing in which they differ makes another statement of it."""
-        if self.marks == other.marks and self._keeps_order(other) and not self._replaces(other):
-            return True
-        ours, theirs = self._without_additions(other)
-        if ours.words == self.words and theirs.words == other.words:
+        if not self._keeps_order(other):
             return False
-        return ours.marks == theirs.marks and ours._keeps_order(theirs) and not ours._replaces(theirs)
-
-    def _replaces(self, other: Sentence) -> bool:
-        """Whether names stand in each other's place, or opposites."""
-        ours, theirs = self.counted.keys() - other.counted.keys(), other.counted.keys() - self.counted.keys()
-        if ours & self.names and theirs & other.names:
+        ours, theirs = self.counted - other.counted, other.counted - self.counted
+        told = [self._tells(word) for word in ours] + [other._tells(word) for word in theirs]
+        if not any(told) and not self._opposes(ours, theirs):
             return True
-        return any(self._lists.opposite(one, another) for one in map(stem_of, ours) for another in map(stem_of, theirs))
+        return all(self._exchanges_nothing(other, *block) for block in self._differences(other))
+
+    def _tells(self, word: str) -> bool:
+        return word in self.kinds or self._lists.denies(word)
+
+    def _opposes(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
+        stems = [stem_of(word) for word in theirs]
+        return any(self._lists.opposite(stem_of(word), other) for word in ours for other in stems)
+
+    def _exchanges_nothing(self, other: Sentence, ours: Sequence[str], theirs: Sequence[str]) -> bool:
+        """Whether words in each other's place leave the statement what it is.
+
+        What denies must be the same, and flags. Numbers, names, signs and words of order may be missing on one
+        side, and not be others.
+        """
+        lists = self._lists
+        if sum(map(lists.denies, ours)) != sum(map(lists.denies, theirs)):
+            return len(ours) + len(theirs) >= _NOTICE and abs(len(ours) - len(theirs)) >= _RUN
+        if abs(len(ours) - len(theirs)) >= _RUN:  # an addition
+            return True
+        mine = {kind for word in ours if (kind := self.kinds.get(word)) is not None}
+        yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
+        return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
     def _keeps_order(self, other: Sentence) -> bool:
         """Whether names that both have stand in one order; where a word of order stands, all words that both have."""
         if self.words == other.words:
             return True
-        ordered = self._lists.order.intersection(self.words)
-        names = self.names & other.names
+        ordered = not self._lists.order.isdisjoint(self.counted)
         both = {
             word
             for word in self.counted.keys() & other.counted.keys()
-            if self.counted[word] == other.counted[word] == 1 and (ordered or word in names)
+            if self.counted[word] == other.counted[word] == 1 and (ordered or word in self.names)
         }
         return [word for word in self.words if word in both] == [word for word in other.words if word in both]
 
-    def _without_additions(self, other: Sentence) -> tuple[Sentence, Sentence]:
-        """Both without what only one of them has, at least `_RUN` words on end."""
+    def _differences(self, other: Sentence) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Words of both that stand in each other's place."""
         matcher = SequenceMatcher(None, self.words, other.words, autojunk=False)
-        ours, theirs = [], []
         for kind, a, b, c, d in matcher.get_opcodes():
-            if not (kind == "delete" and b - a >= _RUN):
-                ours += self._written[a:b]
-            if not (kind == "insert" and d - c >= _RUN):
-                theirs += other._written[c:d]
-        return self._of_words(ours), self._of_words(theirs)
-
-    def _of_words(self, written: Sequence[str]) -> Sentence:
-        sentence = Sentence("", self._lists)
-        sentence._written = list(written)
-        sentence.words = tuple(word.lower() for word in written)
-        return sentence
+            if kind != "equal":
+                yield self.words[a:b], other.words[c:d]
 
 
 _PUNCTUATION = frozenset(".,;:!?()[]{}\"'`*#|_-—–…")
-
-
-_NOTHING = Sentence("", WordLists.of((), (), (), ()))
 
 
 class Statements:
@@ -195,9 +229,7 @@ class Statements:
         pairs, ours, theirs = _paired(self._besides(other), other._besides(self))
         if not all(one.agrees(another) for one, another in pairs):
             return False
-        if ours and theirs:
-            return all(one.marks == another.marks for one, another in zip_longest(ours, theirs, fillvalue=_NOTHING))
-        return all(len(sentence.words) >= _NOTICE or not sentence.marks for sentence in (*ours, *theirs))
+        return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
 
     def _besides(self, other: Statements) -> list[Sentence]:
         """Sentences that the other has not, or not so often."""
@@ -214,7 +246,7 @@ def says_the_same(one: str, other: str, lists: WordLists, *, least: float) -> bo
     """Whether two texts that lie near each other say the same; see `Statements.repeats`.
 
     Examples:
-        >>> lists = WordLists.of(["not"], ["always", "never"], ["before"], [("enable", "disable")])
+        >>> lists = WordLists.of(["not"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])
         >>> text = "Close the file before the lock is released. It is kept for 30 seconds."
         >>> others = [
         ...     "It is kept for 30 seconds. Close the file before the lock is released.",
@@ -231,17 +263,25 @@ def says_the_same(one: str, other: str, lists: WordLists, *, least: float) -> bo
 def _paired(
     ours: Sequence[Sentence], theirs: Sequence[Sentence]
 ) -> tuple[list[tuple[Sentence, Sentence]], list[Sentence], list[Sentence]]:
-    """Pairs of sentences that share most of their words, each in one pair; and those of both that are like none."""
-    pairs, alone, free = [], [], list(theirs)
-    for sentence in ours:
-        shares = [_share(sentence, other) for other in free]
-        if shares and (best := max(shares)) >= _LEAST:
-            pairs.append((sentence, free.pop(shares.index(best))))
-        else:
-            alone.append(sentence)
-    return pairs, alone, free
+    """Pairs of sentences that share most of their words, the likest first, each in one pair; and those in none."""
+    shares = [
+        (-share, one, other)
+        for one, sentence in enumerate(ours)
+        for other, another in enumerate(theirs)
+        if (share := _share(sentence, another)) >= _LEAST
+    ]
+    partners: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, one, other in sorted(shares):
+        if one not in partners and other not in taken:
+            partners[one] = other
+            taken.add(other)
+    pairs = [(ours[one], theirs[other]) for one, other in sorted(partners.items())]
+    alone = [sentence for one, sentence in enumerate(ours) if one not in partners]
+    return pairs, alone, [sentence for other, sentence in enumerate(theirs) if other not in taken]
 
 
 def _share(one: Sentence, other: Sentence) -> float:
-    """Words that both have, of those of the shorter one, in [0, 1]."""
-    return (one.counted & other.counted).total() / min(len(one.words), len(other.words))
+    """Words that both have, of all that they have, in [0, 1] (Dice)."""
+    both = sum(min(count, other.counted[word]) for word, count in one.counted.items() if word in other.counted)
+    return 2.0 * both / (len(one.words) + len(other.words))

@@ -140,12 +140,13 @@ def probe_of(settings: Settings) -> Probe | None:
 
 def duplicates_of(settings: Settings) -> FindDuplicates | None:
     """Finds near-duplicates in the live generation; None where nothing is live."""
-    catalog, rules, near = Catalog(Path(settings.storage.root)), settings.consolidation.duplicates, settings.priors.near
+    catalog, rules, lists = (
+        Catalog(Path(settings.storage.root)),
+        settings.consolidation.duplicates,
+        word_lists(settings),
+    )
     if catalog.pointer().generation is None:
         return None
-    lists = WordLists.of(
-        near.negations, (*rules.absolutes, *rules.numerals), rules.order, near.opposites, near.idle_words
-    )
 
     def find(evidence: Evidence) -> Duplicates:
         vectors = static_vectors(settings.embedding)
@@ -154,6 +155,12 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
             return find_duplicates(memory, vectors, evidence, lists, rules)
 
     return find
+
+
+def word_lists(settings: Settings) -> WordLists:
+    """Words in which near-duplicates must agree."""
+    rules, near = settings.consolidation.duplicates, settings.priors.near
+    return WordLists.of(near.negations, rules.absolutes, rules.numerals, rules.order, near.opposites, near.idle_words)
 
 
 def _newest(settings: Settings) -> list[Query]:

@@ -87,7 +87,7 @@ def test_a_class_reads_the_sum_of_what_became_of_each(evidence: Evidence, standi
 
 @given(evidences, aliases())
 def test_splitting_gives_every_belief_back(evidence: Evidence, standing: ContentAliases) -> None:
-    """CON-2, CON-7a: evidence keeps the masses of each, so that beliefs without aliases are what they were, to the bit."""
+    """CON-2, CON-7a: evidence keeps masses apart, so that beliefs without aliases are what they were, bit for bit."""
     before = bits(read_beliefs(PRIORS, evidence, now=NOW))
     rows = evidence.digest()
     read_beliefs(PRIORS, evidence, now=NOW, aliases=standing)

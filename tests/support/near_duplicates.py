@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _VERB = re.compile(r"\b(is|are|was|were|can|will|should)\b(?! not)")
+_DENYING = re.compile(
+    r"\W*(?:not|no|nor|neither|none|never|always|without|cannot|except|missing|lack|lacking|unable|\w+n't)\W*", re.I
+)
 _NOTICE = (
     "This text is part of a collection that is published as it stands. See the accompanying licence for the terms of "
     "its use."
@@ -16,10 +19,15 @@ _NOTICE = (
 
 
 def noisy(text: str, share: float, words: Sequence[str], rng: random.Random) -> str:
-    """A text with a share of its words dropped, doubled with another or replaced by another, a third each."""
+    """A text with a share of its words dropped, followed by another or replaced by another, a third each.
+
+    Words that deny are left alone, and none comes in: without a "not" a text says the opposite.
+    """
     own = text.split()
-    for at in rng.sample(range(len(own)), max(1, round(share * len(own)))):
-        other = rng.choice(words)
+    some = [at for at, word in enumerate(own) if not _DENYING.fullmatch(word)]
+    others = [word for word in words if not _DENYING.fullmatch(word)]
+    for at in rng.sample(some, min(len(some), max(1, round(share * len(own))))):
+        other = rng.choice(others)
         own[at] = rng.choice(["", other, f"{own[at]} {other}"])
     return " ".join(word for word in own if word)
 

@@ -6,15 +6,14 @@ import random
 
 import pytest
 
-from pipelines.quality.statements import WordLists, says_the_same
+from pipelines.quality.statements import says_the_same
+from pipelines.serving.night import word_lists
 from pipelines.settings import load_settings
 from tests.support.near_duplicates import denied, noticed, renumbered, reordered
 
 _SETTINGS = load_settings(environment={})
-_RULES, _NEAR = _SETTINGS.consolidation.duplicates, _SETTINGS.priors.near
-LISTS = WordLists.of(
-    _NEAR.negations, (*_RULES.absolutes, *_RULES.numerals), _RULES.order, _NEAR.opposites, _NEAR.idle_words
-)
+_RULES = _SETTINGS.consolidation.duplicates
+LISTS = word_lists(_SETTINGS)
 TEXT = (
     "The scheduler retries a failed task 3 times before it gives up. Set --max-retries to change that. Paris servers "
     "always keep the queue in memory. The cache is enabled by default. Workers that were started by hand are listed in "
