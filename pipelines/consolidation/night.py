@@ -101,7 +101,8 @@ class Night:
 
     def beliefs(self, learned: Learned) -> Beliefs:
         """What that makes be believed tonight."""
-        return read_beliefs(self.priors, learned.evidence, now=self.now, fitted=learned.fitted)
+        evidence, fitted, aliases = learned
+        return read_beliefs(self.priors, evidence, now=self.now, fitted=fitted, aliases=aliases)
 
     def fitting(self, evidence: Evidence) -> Fitting:
         """Weights fitted to what was logged, where anything was, against those that the evidence counts."""

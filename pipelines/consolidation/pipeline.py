@@ -18,7 +18,6 @@ from pipelines.consolidation.recalibrate import Recalibration, curves_of, recali
 from pipelines.consolidation.report import Findings, report, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
-from pipelines.learning.pooling.fitted import Learned
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -117,7 +116,9 @@ def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[R
         calibration = with_matches(scores, curves, former, night.probe, rules)
         fitting = night.fitting(candidate.base)
         if fitting.fitted is not None:
-            measured = deciding(night.compared(Learned(candidate.base), Learned(candidate.base, fitting.fitted)))
+            measured = deciding(
+                night.compared(*(replace(candidate, fitted=each).learned for each in (None, fitting.fitted)))
+            )
             if measured is not None and measured.significant and measured.change.mean < 0.0:
                 fitting = fitting.refused(measured)
         note.parameters({"outcome": calibration.reason, "weights": fitting.reason})
