@@ -173,9 +173,9 @@ def represented(
         waiting = sorted(group, key=rank)  # type: ignore[arg-type]  # ranks of one night compare
         while waiting:
             leader, *others = waiting
-            standing = {row for row in others if same(leader, row)}
-            leaders |= dict.fromkeys(standing, leader)
-            waiting = [row for row in others if row not in standing]
+            aliases = {row for row in others if same(leader, row)}
+            leaders |= dict.fromkeys(aliases, leader)
+            waiting = [row for row in others if row not in aliases]
     return leaders
 
 

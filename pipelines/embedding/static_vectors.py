@@ -76,9 +76,9 @@ def _reduced(vectors: Floats, dimension: int) -> Floats:
         return vectors
     moments = vectors.astype(np.float64).T @ vectors.astype(np.float64)
     _, directions = np.linalg.eigh(moments)
-    kept = directions[:, ::-1][:, :dimension]
-    kept *= np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(dimension)])
-    return np.asarray(vectors @ kept, dtype=np.float32)
+    first = directions[:, ::-1][:, :dimension]
+    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(dimension)])
+    return np.asarray(vectors @ first, dtype=np.float32)
 
 
 def static_vectors(settings: EmbeddingSettings) -> StaticVectors:

@@ -68,8 +68,8 @@ class ContentAliases:
         if not moved:
             return self
         pairs = {alias: moved.get(representative, representative) for alias, representative in self._pairs()}
-        kept = {alias: representative for alias, representative in pairs.items() if alias != representative}
-        return ContentAliases(kept | moved)
+        others = {alias: representative for alias, representative in pairs.items() if alias != representative}
+        return ContentAliases(others | moved)
 
     def merged(self, evidence: Evidence) -> Evidence:
         """The same evidence with all masses of a class under its representative."""
@@ -77,7 +77,7 @@ class ContentAliases:
             return evidence
         return Evidence(evidence.counts, Uses.of(evidence.usage).renamed(self.representatives))
 
-    def told(self, rows: Mapping[str, int]) -> dict[str, int]:
+    def with_aliases(self, rows: Mapping[str, int]) -> dict[str, int]:
         """Rows by name, with those of the aliases of each."""
         return {**rows, **{alias: rows[leader] for alias, leader in self._pairs() if leader in rows}}
 

@@ -105,7 +105,7 @@ class WordLists:
         return None if word[0].isalnum() else Kind.SIGN
 
 
-class Sentence:
+class Statement:
     """A sentence taken apart.
 
     Attributes:
@@ -146,24 +146,24 @@ class Sentence:
         """Words that make the opposite of it, in their order."""
         return [word for word in self.words if self._lists.denies(word)]
 
-    def agrees(self, other: Sentence) -> bool:
+    def agrees(self, other: Statement) -> bool:
         """Whether nothing in which they differ makes another statement of it."""
         if not self._keeps_order(other):
             return False
         ours, theirs = self.counted - other.counted, other.counted - self.counted
-        told = [self._tells(word) for word in ours] + [other._tells(word) for word in theirs]
-        if not any(told) and not self._opposes(ours, theirs):
+        special = [self._is_special(word) for word in ours] + [other._is_special(word) for word in theirs]
+        if not any(special) and not self._opposes(ours, theirs):
             return True
         return all(self._exchanges_nothing(other, *block) for block in self._differences(other))
 
-    def _tells(self, word: str) -> bool:
+    def _is_special(self, word: str) -> bool:
         return word in self.kinds or self._lists.denies(word)
 
     def _opposes(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
         stems = [stem_of(word) for word in theirs]
         return any(self._lists.opposite(stem_of(word), other) for word in ours for other in stems)
 
-    def _exchanges_nothing(self, other: Sentence, ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    def _exchanges_nothing(self, other: Statement, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Whether words in each other's place leave the statement what it is.
 
         What denies must be the same, and flags. Numbers, names, signs and words of order may be missing on one
@@ -178,7 +178,7 @@ class Sentence:
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
-    def _keeps_order(self, other: Sentence) -> bool:
+    def _keeps_order(self, other: Statement) -> bool:
         """Whether names that both have stand in one order; where a word of order stands, all words that both have."""
         if self.words == other.words:
             return True
@@ -190,7 +190,7 @@ class Sentence:
         }
         return [word for word in self.words if word in both] == [word for word in other.words if word in both]
 
-    def _differences(self, other: Sentence) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    def _differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Words of both that stand in each other's place."""
         matcher = SequenceMatcher(None, self.words, other.words, autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
@@ -206,7 +206,7 @@ class Statements:
 
     def __init__(self, text: str, lists: WordLists) -> None:
         parts = _SENTENCE.split(" ".join(text.replace("\u2019", "'").split()))
-        self._sentences = [sentence for part in parts if (sentence := Sentence(part, lists)).words]
+        self._sentences = [sentence for part in parts if (sentence := Statement(part, lists)).words]
         self._by_words = Counter(sentence.words for sentence in self._sentences)
         self._counted = Counter(chain.from_iterable(sentence.words for sentence in self._sentences))
         self._size = self._counted.total()
@@ -231,7 +231,7 @@ class Statements:
             return False
         return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
 
-    def _besides(self, other: Statements) -> list[Sentence]:
+    def _besides(self, other: Statements) -> list[Statement]:
         """Sentences that the other has not, or not so often."""
         left = self._by_words - other._by_words
         besides = []
@@ -261,8 +261,8 @@ def says_the_same(one: str, other: str, lists: WordLists, *, least: float) -> bo
 
 
 def _paired(
-    ours: Sequence[Sentence], theirs: Sequence[Sentence]
-) -> tuple[list[tuple[Sentence, Sentence]], list[Sentence], list[Sentence]]:
+    ours: Sequence[Statement], theirs: Sequence[Statement]
+) -> tuple[list[tuple[Statement, Statement]], list[Statement], list[Statement]]:
     """Pairs of sentences that share most of their words, the likest first, each in one pair; and those in none."""
     shares = [
         (-share, one, other)
@@ -281,7 +281,7 @@ def _paired(
     return pairs, alone, [sentence for other, sentence in enumerate(theirs) if other not in taken]
 
 
-def _share(one: Sentence, other: Sentence) -> float:
+def _share(one: Statement, other: Statement) -> float:
     """Words that both have, of all that they have, in [0, 1] (Dice)."""
     both = sum(min(count, other.counted[word]) for word, count in one.counted.items() if word in other.counted)
     return 2.0 * both / (len(one.words) + len(other.words))

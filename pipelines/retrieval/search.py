@@ -170,20 +170,20 @@ class RankingContext:
 
         A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
         """
-        standing = {alias: leader for leader, aliases in self.left_out.items() for alias in aliases}
-        return {channel: hits.collapsed(standing) for channel, hits in self._heads.items()}
+        leaders = {alias: leader for leader, rows in self.left_out.items() for alias in rows}
+        return {channel: hits.collapsed(leaders) for channel, hits in self._heads.items()}
 
     @cached_property
     def left_out(self) -> Mapping[int, Sequence[int]]:
         """The aliases that were found, by the row of the content that stands for them."""
-        found: dict[int, list[int]] = {}
+        aliases: dict[int, list[int]] = {}
         if self.representatives:
             rows = {row for hits in self._heads.values() for row in hits.rows.tolist()}
             for row in sorted(rows & self.representatives.keys()):
                 leader = self.representatives[row]
                 if self.plan.among is None or self.plan.among.mask[leader]:
-                    found.setdefault(leader, []).append(row)
-        return found
+                    aliases.setdefault(leader, []).append(row)
+        return aliases
 
     @property
     def _heads(self) -> Mapping[Channel, Hits]:

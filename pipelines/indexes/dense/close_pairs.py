@@ -35,7 +35,7 @@ def close_pairs(vectors: Floats, *, least: float, neighbours: int) -> tuple[Ints
     if count < 2:
         return np.zeros((0, 2), np.int64), np.zeros(0, np.float32)
     index: Any = _index_of(vectors)
-    found: list[Ints] = []
+    parts: list[Ints] = []
     cosines: list[Floats] = []
     for start in range(0, count, _BATCH):
         some = vectors[start : start + _BATCH]
@@ -44,9 +44,9 @@ def close_pairs(vectors: Floats, *, least: float, neighbours: int) -> tuple[Ints
         line, column = np.nonzero((near >= least) & (rows >= 0) & (rows != own))
         pair = np.stack([line + start, rows[line, column]], axis=1)
         pair.sort(axis=1)
-        found.append(pair)
+        parts.append(pair)
         cosines.append(near[line, column])
-    pairs = np.concatenate(found)
+    pairs = np.concatenate(parts)
     key, first = np.unique(pairs[:, 0] * count + pairs[:, 1], return_index=True)
     return np.stack(np.divmod(key, count), axis=1), np.minimum(np.concatenate(cosines)[first], 1.0)
 

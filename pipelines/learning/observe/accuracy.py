@@ -88,7 +88,7 @@ def read_checks(
     held = kind == _KINDS[ACCURATE]
     np.maximum.at(validated_at, row[held], (day[held] + 1.0) * _DAY_S)
     rows = {uses.content.words[code]: at for at, code in enumerate(present.tolist())}
-    return CheckedContents(aliases.told(rows), Checks(words[:, 0], words[:, 1], validated_at))
+    return CheckedContents(aliases.with_aliases(rows), Checks(words[:, 0], words[:, 1], validated_at))
 
 
 _KINDS = {ACCURATE: 0, INACCURATE: 1}

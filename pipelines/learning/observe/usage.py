@@ -103,7 +103,7 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: Conte
     _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
-    return Usage(aliases.told(rows), _signals(prior, _observations(counted), _observations(ever), last))
+    return Usage(aliases.with_aliases(rows), _signals(prior, _observations(counted), _observations(ever), last))
 
 
 def _place(name: str) -> int:

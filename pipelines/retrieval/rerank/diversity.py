@@ -96,9 +96,9 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
             stays[[lines.start + place for place in left_out]] = False
-            standing, twins = int(compared[at]), compared[left_out].tolist()
+            number, twins = int(compared[at]), compared[left_out].tolist()
             uris = (uri for twin in twins for uri in (*candidates.uris(twin), *candidates.duplicates.get(twin, ())))
-            duplicates[standing] = tuple(dict.fromkeys((*candidates.duplicates.get(standing, ()), *uris)))
+            duplicates[number] = tuple(dict.fromkeys((*candidates.duplicates.get(number, ()), *uris)))
     if settings.mmr <= 0.0 and not duplicates:
         return candidates
     lowered = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
