@@ -35,6 +35,7 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         StoreError: What was to be taken over counts already.
         TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
     """
+    night.seconds.clear()
     if not dry_run:
         follow_if_possible(night.catalog, night.tracking)
     if (unfinished := unsettled(night.catalog, night.tracking)) is not None:
