@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -116,7 +116,7 @@ class GenerationMemory:
     def texts(self) -> Sequence[str]:
         """The text of each content: that of its representative."""
         first = np.searchsorted(self._owner, np.arange(len(self.contents)))
-        texts: list[str] = self._chunks.table("chunks")["text"].take(pa.array(self._place[first])).to_pylist()
+        texts: list[Any] = self._chunks.table("chunks")["text"].take(pa.array(self._place[first])).to_pylist()
         return texts
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -95,6 +96,8 @@ class ContentAliases:
         """
         if not table.schema.remove_metadata().equals(SCHEMA):
             raise StoreError(f"aliases: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
+        aliases: list[Any]
+        leaders: list[Any]
         aliases, leaders = (table[name].to_pylist() for name in SCHEMA.names)
         if None in aliases or None in leaders or len(set(aliases)) < len(aliases):
             raise StoreError("aliases: expected one representative of each alias, found none or several")

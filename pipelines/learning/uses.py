@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipelines.domain.ids import ContentHash
+
 Ints = NDArray[np.int64]
 
 
@@ -133,7 +135,7 @@ class Uses(Mapping[UsageKey, int]):
         words = [pa.DictionaryArray.from_arrays(_one(nonzero[name]), each.dictionary) for name, each in columns.items()]
         return cls(_table(_one(nonzero["day"]), words, _one(nonzero["micro_sum"])))
 
-    def renamed(self, names: Mapping[str, str]) -> Uses:
+    def renamed(self, names: Mapping[ContentHash, ContentHash]) -> Uses:
         """The same masses with contents by other names; masses of keys that become equal add up.
 
         Args:
