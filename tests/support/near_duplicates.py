@@ -18,16 +18,23 @@ _NOTICE = (
 )
 
 
+def harmless(words: Sequence[str]) -> list[str]:
+    """Those of some words that do not deny."""
+    return [word for word in words if not _DENYING.fullmatch(word)]
+
+
 def noisy(text: str, share: float, words: Sequence[str], rng: random.Random) -> str:
     """A text with a share of its words dropped, followed by another or replaced by another, a third each.
 
-    Words that deny are left alone, and none comes in: without a "not" a text says the opposite.
+    Words that deny are left alone: without a "not" a text says the opposite.
+
+    Args:
+        words: That come in; see `harmless`.
     """
     own = text.split()
     some = [at for at, word in enumerate(own) if not _DENYING.fullmatch(word)]
-    others = [word for word in words if not _DENYING.fullmatch(word)]
     for at in rng.sample(some, min(len(some), max(1, round(share * len(own))))):
-        other = rng.choice(others)
+        other = rng.choice(words)
         own[at] = rng.choice(["", other, f"{own[at]} {other}"])
     return " ".join(word for word in own if word)
 
@@ -68,6 +75,7 @@ def renumbered(text: str, rng: random.Random) -> str | None:
 
 def plantings(words: Sequence[str], rng: random.Random) -> Mapping[str, Callable[[str], str | None]]:
     """What makes a near-duplicate of a text, by name."""
+    words = harmless(words)
     return {
         "noise 2 %": lambda text: noisy(text, 0.02, words, rng),
         "noise 5 %": lambda text: noisy(text, 0.05, words, rng),
