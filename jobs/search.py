@@ -3,6 +3,8 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
+Three signs in a query mean something: texts with a "phrase in quotation marks" or with a +word stand before others, and
+texts with a -word are left out; where no text has what a sign asks for, the answer says so. All else is words.
 A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`;
 thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
@@ -33,6 +35,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
+from pipelines.evaluation.measures.beir import Once
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import (
@@ -55,10 +58,12 @@ from pipelines.settings import Settings
 if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
+LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
+
 
 @job_command
 def search(
-    query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
+    query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
     options: CommonOptions,
     queries: Annotated[
@@ -291,21 +296,26 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
     holds_records = path.suffix.lower() == ".jsonl"
+    once = Once("query")
     for number, line in text_lines(path):
         if holds_records and line.lstrip().startswith("{"):
-            yield _record(line, f"{path}:{number}")
+            yield _record(line, f"{path}:{number}", once)
         elif line.strip():
             yield new_id(), line.strip()
 
 
-def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
+def _record(line: str, place: str, once: Once) -> tuple[QueryId, str] | SourceError:
     try:
         record = json.loads(line)
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or type(named) not in {str, int}:
+    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+    try:
+        once.note(place, str(named))
+    except SourceError as error:
+        return error
     return QueryId(str(named)), text
 
 

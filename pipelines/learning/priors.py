@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.lesson import LessonPriority
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
 
@@ -309,11 +310,38 @@ class VerdictPrior(_Section):
     stands_for: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
+class LessonRelevancePrior(_Section):
+    """How much each condition that a tool use meets says that a lesson is of use (LES-8).
+
+    Attributes:
+        tool, tool_wildcard: Of a tool that is named, and by a pattern.
+        file, actions, words: Of the other conditions, where they are fully met.
+        enough_words: So many words of a condition that are met count as all.
+        least: Relevance below which a lesson is not shown.
+        priorities: Factor of each priority on the rank.
+    """
+
+    tool: Share
+    tool_wildcard: Share
+    file: Share
+    actions: Share
+    words: Share
+    enough_words: Annotated[int, Field(ge=1)]
+    least: Share
+    priorities: dict[LessonPriority, Positive]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(LessonPriority, self.priorities, "lessons.relevance.priorities")
+        return self
+
+
 class LessonPrior(_Section):
-    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
+    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4), and what calls for it (LES-8)."""
 
     success: Positive
     failure: Positive
+    relevance: LessonRelevancePrior
 
 
 class ThresholdPrior(_Section):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TypeVar
 
+import numpy as np
+
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
@@ -27,6 +29,7 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     run_channels,
     scores_of,
+    with_upfront,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
@@ -77,6 +80,10 @@ class Resources:
         """Whether a word stands in so much of the generation that it tells nothing apart."""
         return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
 
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words; see `TextIndex`."""
+        return self.snapshot.generation.lexical.holding(words, phrase)
+
     def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
         """How many of some contents match a query better than what has no answer; all where that is not known."""
         bound = self.snapshot.reading(plan.query.session_id).answering
@@ -117,10 +124,14 @@ class Stopwatch:
 
 def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
-    graph, tuned = resources.graph, resources.settings
-    plans = [make_plan(query, resources.facts, resources.snapshot.filters, tuned) for query in queries]
+    graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
+    plans = [make_plan(query, resources.facts, snapshot.filters, tuned, resources.holding) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
+        asked = [plans[at] for at in signed]
+        upfront = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
+        first = with_upfront(first, dict(zip(signed, map(upfront.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
     hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)

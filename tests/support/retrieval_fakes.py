@@ -166,6 +166,10 @@ class WordIndex:
     def share_of(self, word: str) -> float:
         return sum(word in words for words in self._words) / len(self._words)
 
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        wanted = set(words.split())
+        return np.array([wanted <= held for held in self._words])
+
     def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
         hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]
