@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.consolidation.settings import DuplicateSettings
+from pipelines.consolidation.settings import NearDuplicateSettings
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.dense.close_pairs import close_pairs
@@ -83,7 +83,7 @@ class Duplicates:
 
 
 def find_duplicates(
-    memory: Memory, vectors: Vectors, evidence: Evidence, lists: WordLists, settings: DuplicateSettings
+    memory: Memory, vectors: Vectors, evidence: Evidence, lists: WordLists, settings: NearDuplicateSettings
 ) -> Duplicates:
     """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
     if settings.least_cosine > 1.0:

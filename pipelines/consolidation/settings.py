@@ -71,7 +71,7 @@ class CalibrationSettings(BaseModel):
     own_changed: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class DuplicateSettings(BaseModel):
+class NearDuplicateSettings(BaseModel):
     """When contents of different documents are near-duplicates (CON-2).
 
     Attributes:
@@ -100,4 +100,4 @@ class ConsolidationSettings(BaseModel):
     shadow: ShadowSettings
     movement: MovementSettings
     calibration: CalibrationSettings
-    duplicates: DuplicateSettings
+    duplicates: NearDuplicateSettings
