@@ -73,6 +73,27 @@ class CalibrationSettings(BaseModel):
     own_changed: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
+class NearDuplicateSettings(BaseModel):
+    """When contents of different documents are near-duplicates (CON-2).
+
+    Attributes:
+        least_cosine: Of their static vectors; above 1 none are.
+        least_overlap: Share of their words that both have, in [0, 1].
+        neighbours: Nearest ones of each content that are looked at.
+        absolutes, numerals: Words that both must have alike, beside what denies.
+        order: Words that say what comes first; where one stands, words that both have must stand in one order.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_cosine: Annotated[float, Field(gt=0.0)]
+    least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
+    neighbours: Annotated[int, Field(ge=1)]
+    absolutes: tuple[str, ...]
+    numerals: tuple[str, ...]
+    order: tuple[str, ...]
+
+
 class ConsolidationSettings(BaseModel):
     """The section `consolidation` of the configuration."""
 
@@ -81,3 +102,4 @@ class ConsolidationSettings(BaseModel):
     shadow: ShadowSettings
     movement: MovementSettings
     calibration: CalibrationSettings
+    duplicates: NearDuplicateSettings

@@ -274,7 +274,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
             last one, and where no learned weight ranks.
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
-        alike: Documents of near-duplicates that are left out for it (RET-12).
+        alike: Documents of near-duplicates that are left out for it, aliases (CON-2) and others (RET-12).
         relations: What its document, or this part of it, has to do with others; what supersedes it first.
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         asked: Probability with which a verdict on it is asked for, where one is; else 0.

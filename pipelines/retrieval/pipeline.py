@@ -21,7 +21,7 @@ from pipelines.retrieval.ranking.fusion import fuse
 from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
 from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
-from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of
+from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
 
 
@@ -82,4 +82,5 @@ class Pipeline(Resources):
             documents=self.facts.documents,
             filters=[each.plan.query.filters for each in contexts],
         )
-        return with_upfront(merged, [each.plan.first for each in contexts])
+        named = with_aliases(merged, [each.left_out for each in contexts])
+        return with_upfront(named, [each.plan.first for each in contexts])

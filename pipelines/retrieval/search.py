@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -155,7 +155,7 @@ def one_ahead(
     return results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankingContext:
     """What one query is ranked on: what channels gave, and what is believed.
 
@@ -163,6 +163,7 @@ class RankingContext:
         answered: Channels that have something to say.
         reranking: What scores the best candidates again.
         past: What came of contents before; None where nothing did.
+        representatives: Row of the content that stands for it, by row of each alias; empty where aliases stay.
     """
 
     plan: Plan
@@ -174,10 +175,31 @@ class RankingContext:
     draws: WeightDraws
     moment: Moment
     past: PastOutcomes | None = None
+    representatives: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def hits(self) -> Mapping[Channel, Hits]:
-        """What each channel ranked first, as deep as was planned."""
+        """What each channel ranked first, as deep as was planned, with representatives in the place of their aliases.
+
+        A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
+        """
+        leaders = {alias: leader for leader, rows in self.left_out.items() for alias in rows}
+        return {channel: hits.collapsed(leaders) for channel, hits in self._heads.items()}
+
+    @cached_property
+    def left_out(self) -> Mapping[int, Sequence[int]]:
+        """The aliases that were found, by the row of the content that stands for them."""
+        aliases: dict[int, list[int]] = {}
+        if self.representatives:
+            rows = {row for hits in self._heads.values() for row in hits.rows.tolist()}
+            for row in sorted(rows & self.representatives.keys()):
+                leader = self.representatives[row]
+                if self.plan.among is None or self.plan.among.mask[leader]:
+                    aliases.setdefault(leader, []).append(row)
+        return aliases
+
+    @property
+    def _heads(self) -> Mapping[Channel, Hits]:
         return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.ranked.items()}
 
     def match_features(self, candidates: Candidates) -> list[MatchFeatures]:
@@ -250,6 +272,7 @@ def _context(
         draws=draws,
         moment=moment,
         past=past,
+        representatives=resources.places.representatives(beliefs.aliases) if tuned.fusion is FusionMode.LEARNED else {},
     )
 
 
@@ -262,7 +285,7 @@ def past_outcomes(
         return None
     query, vector = plan.query, by_channel[Channel.DENSE].vector if Channel.DENSE in by_channel else None
     near = resources.questions.near(query.text, vector, precedents, beliefs.near)
-    placed = resources.places.of(precedents)
+    placed = resources.places.of(precedents, beliefs.aliases)
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
     words = QuestionWords.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)

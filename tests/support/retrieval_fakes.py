@@ -18,6 +18,7 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
+from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
@@ -340,6 +341,7 @@ class EvenBeliefs:
         said: What people called contents before.
     """
 
+    aliases = NO_ALIASES
     triggers = LearnedTriggers([])
     checks = read_checks(Evidence(), 0, 30.0)
 

@@ -58,6 +58,23 @@ class Hits:
         """The first `depth` of them."""
         return self if len(self.rows) <= depth else Hits(self.rows[:depth], self.scores[:depth])
 
+    def collapsed(self, representatives: Mapping[int, int]) -> Hits:
+        """The same with the representative in the place of each alias, each content once, where it stands first.
+
+        Args:
+            representatives: Row by row of the alias.
+
+        Examples:
+            >>> list(Hits.of([(7, 0.5), (3, 0.25), (9, 0.125)]).collapsed({7: 3}))
+            [(3, 0.5), (9, 0.125)]
+        """
+        own = self.rows.tolist()
+        if representatives.keys().isdisjoint(own):
+            return self
+        rows = np.array([representatives.get(row, row) for row in own], dtype=np.int64)
+        first = np.sort(np.unique(rows, return_index=True)[1])
+        return Hits(rows[first], self.scores[first])
+
 
 NOTHING = Hits.of(())
 

@@ -19,6 +19,7 @@ from pipelines.domain.links import Relation
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import ANSWERING, Manifest
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
@@ -61,8 +62,8 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None]
-"""The name that a learned version goes by, its calibration, and its fitted weights."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases]
+"""The name that a learned version goes by, its calibration, its fitted weights, and its aliases."""
 
 Describe = Callable[[LearnedVersion | None], Described]
 
@@ -101,10 +102,10 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted = self._describe(base.learned)
+        learned, calibration, fitted, aliases = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
-        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted)
+        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
 
 
@@ -202,6 +203,7 @@ class Pin:
         store: Which store that was; None of one that has not been written since stores have ids.
         fitted: Weights that the live version held; None where it held none.
         relations: Declared in the store.
+        aliases: Contents that stand for one another in the live version.
     """
 
     generation: GenerationId
@@ -212,6 +214,7 @@ class Pin:
     store: StoreId | None
     fitted: FittedWeights | None = None
     relations: tuple[Relation, ...] = ()
+    aliases: ContentAliases = NO_ALIASES
 
 
 class CatalogSource:
@@ -236,7 +239,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None)
+        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -279,7 +282,7 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        _, _, fitted = self._described(pointer.learned)
+        _, _, fitted, aliases = self._described(pointer.learned)
         return Pin(
             pointer.generation or _NONE,
             pointer.learned,
@@ -289,6 +292,7 @@ class CatalogSource:
             store,
             fitted,
             self._relations(),
+            aliases,
         )
 
     def _relations(self) -> tuple[Relation, ...]:
@@ -300,9 +304,9 @@ class CatalogSource:
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
-        learned, calibration, _ = self._described(pin.learned)
-        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted)
+        learned, calibration, _, _ = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
+            beliefs = self._believed(pin, previous.generation)
             return replace(
                 previous,
                 learned=learned,
@@ -318,7 +322,7 @@ class CatalogSource:
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
-        built = _answering_of(generation.manifest)
+        built, beliefs = _answering_of(generation.manifest), self._believed(pin, generation)
         return Snapshot(
             generation.manifest.id,
             generation,
@@ -330,6 +334,11 @@ class CatalogSource:
             built,
             pin.relations,
         )
+
+    def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
+        row_of = generation.chunks.row_of
+        aliases = pin.aliases.led_by(lambda content: row_of(content) is not None)
+        return read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted, aliases=aliases)
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():
@@ -351,15 +360,15 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None
+            return PRIORS_ALONE, None, None, NO_ALIASES
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
                 state = self._catalog.read_learned(version)
-                cached = (version, state.calibration, state.fitted)
+                cached = (version, state.calibration, state.fitted, state.aliases)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None)
+                cached = (version, None, None, NO_ALIASES)
             self._held = cached
         return cached
 
