@@ -25,6 +25,7 @@ import msgspec
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
+    LESSON_OPERANDS,
     SCHEMA_VERSION,
     Accuracy,
     AnyEvent,
@@ -54,6 +55,15 @@ _SAID_IN_CODE = {
         "allOf": [
             {"oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]}
             for names in (("query_id", "question"), ("content_hash", "uri"))
+        ]
+    },
+    "LessonChange": {
+        "anyOf": [
+            {
+                "required": ["op", *names],
+                "properties": {"op": {"const": op}, **{name: {"not": {"type": "null"}} for name in names}},
+            }
+            for op, names in LESSON_OPERANDS.items()
         ]
     },
 }
