@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import LessonOrigin
-from pipelines.domain.lesson import LessonResult, LessonSource
+from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
 
@@ -313,6 +313,32 @@ class VerdictPrior(_Section):
     stands_for: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
+class LessonRelevancePrior(_Section):
+    """How much each condition that a tool use meets says that a lesson is of use (LES-8).
+
+    Attributes:
+        tool, tool_wildcard: Of a tool that is named, and by a pattern.
+        file, actions, words: Of the other conditions, where they are fully met.
+        enough_words: So many words of a condition that are met count as all.
+        least: Relevance below which a lesson is not shown.
+        priorities: Factor of each priority on the rank.
+    """
+
+    tool: Share
+    tool_wildcard: Share
+    file: Share
+    actions: Share
+    words: Share
+    enough_words: Annotated[int, Field(ge=1)]
+    least: Share
+    priorities: dict[LessonPriority, Positive]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(LessonPriority, self.priorities, "lessons.relevance.priorities")
+        return self
+
+
 class LegacyLessonRule(_Section):
     """Factors on a lesson's confidence by outcome, for comparison (LES-4)."""
 
@@ -356,6 +382,7 @@ class LessonPrior(_Section):
     retired: Share
     failures: Annotated[float, Field(ge=1.0)]
     legacy: LegacyLessonRule
+    relevance: LessonRelevancePrior
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:

@@ -1,0 +1,117 @@
+"""What tunes the craft of lessons; the values stand in `conf/base/lessons.yaml`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Phrases = tuple[str, ...]
+Patterns = tuple[str, ...]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WordSettings(_Section):
+    """Words by what they do.
+
+    Attributes:
+        idle: Say nothing about a subject.
+        negations: Deny what they stand with.
+        synonyms: Groups of one meaning.
+        opposites: Pairs of which one excludes the other.
+        order: Say what comes first.
+    """
+
+    idle: Phrases
+    negations: Phrases
+    synonyms: tuple[Phrases, ...]
+    opposites: tuple[tuple[str, str], ...]
+    order: Phrases
+
+
+class AtomicitySettings(_Section):
+    """How whole and how exact a lesson is, in [0, 1].
+
+    Attributes:
+        least: A lesson below it is rejected.
+        further: What each further instruction costs.
+        enough_words: Words above which each one costs `long`.
+        long: As said.
+        vague: What a directive costs that names nothing to do.
+        directives: Phrases of such: "be careful".
+        general: Words that name nothing to do it with: "code", "everything".
+        verbs: Verbs that instructions begin with, so that two are told from one with two objects.
+    """
+
+    least: Share
+    further: Share
+    enough_words: Count
+    long: Share
+    vague: Share
+    directives: Phrases
+    general: Phrases
+    verbs: Phrases
+
+
+class PromptSettings(_Section):
+    """The prompt form: tokens it has at most, where nobody says how many, and lessons looked at."""
+
+    budget: Count
+    lessons: Count
+
+
+class DuplicateSettings(_Section):
+    """When two lessons may be one.
+
+    Attributes:
+        near: Cosine of static vectors from which on two are compared.
+        proposed: Share of their words that both name, below which they are about other things.
+    """
+
+    near: Share
+    proposed: Share
+
+
+class DetectionSettings(_Section):
+    """What people say of a lesson (LES-5): patterns over one sentence in lower case.
+
+    Attributes:
+        contradiction, confirmation, failure: Of what is said outright.
+        answers: Short ones that say it of the sentence beside them.
+        excluded: A sentence that matches is about something else: a question, a condition, what others say.
+        least: Share of a lesson's words that the sentence must name, weighed by how rare they are.
+        margin: By which the share of the second lesson must lie behind.
+    """
+
+    contradiction: Patterns
+    confirmation: Patterns
+    failure: Patterns
+    excluded: Patterns
+    least: Share
+    margin: Share
+
+    @field_validator("contradiction", "confirmation", "failure", "excluded")
+    @classmethod
+    def _readable(cls, patterns: Patterns) -> Patterns:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"expected a regular expression, found {pattern!r}: {error}") from error
+        return patterns
+
+
+class LessonSettings(_Section):
+    """Everything in `conf/base/lessons.yaml`."""
+
+    words: WordSettings
+    atomicity: AtomicitySettings
+    prompt: PromptSettings
+    duplicates: DuplicateSettings
