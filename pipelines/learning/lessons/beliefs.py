@@ -328,7 +328,7 @@ class LessonBeliefs:
         bound = prior.active if mean >= prior.active else prior.active_urgent
         reason = {
             LessonStatus.ACTIVE: f"P(good) {mean:.2f} is at least {bound:g}",
-            LessonStatus.NEEDS_VALIDATION: f"P(good) {mean:.2f} is below {prior.active:g}: outcomes or people will tell",
+            LessonStatus.NEEDS_VALIDATION: f"P(good) {mean:.2f} is below {prior.active:g}: outcomes will tell",
             LessonStatus.DORMANT: f"P(good) {mean:.2f} is below {prior.dormant:g}",
             LessonStatus.RETIRED: f"revised by {', '.join(instead)}",
         }[STATUSES[self.status[place]]]
