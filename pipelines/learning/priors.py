@@ -369,7 +369,7 @@ class LessonPrior(_Section):
     highest: Annotated[float, Field(gt=0.0, lt=1.0)]
     strength: Positive
     source_strength: Positive
-    root_strength: Positive
+    root_spread: Positive
     tells: Positive
     revised: Share
     half_life_days: Positive

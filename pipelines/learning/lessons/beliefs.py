@@ -3,8 +3,9 @@
 A lesson is Beta(s·m, s·(1 − m)) with what came of it. m is the prior of its source, which is learned from what came of
 all lessons of that source, and of all lessons:
 
-    shift        logit((R·ē + H) / (R + N)) − logit ē, with H of N observations good where ē was expected
-    of a source  (K·σ(logit m₀ + shift) + h) / (K + n), with h of its n observations good
+    shift        δ of all sources together: the mode of a normal with mean 0, after H good observations where the
+                 sources' n_s were expected to be σ(logit m₀ + δ)
+    of a source  (K·σ(logit m₀ + δ) + h) / (K + n), with h of its n observations good
     of a lesson  that, more where a mistake was repeated, where it is critical, less where people disagree; of a
                  revision drawn towards its parent's
 
@@ -43,7 +44,7 @@ Ints = NDArray[np.int64]
 
 ACTIVE, NEEDS_VALIDATION, DORMANT, RETIRED = range(4)
 STATUSES = (LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT, LessonStatus.RETIRED)
-_NOTHING = 1e-9
+_STEPS = 30  # of Newton's method: log-odds of ten are beyond all stated ones
 _URGENT = [PRIORITIES.index(each) for each in (LessonPriority.CRITICAL, LessonPriority.HIGH)]
 
 
@@ -167,7 +168,8 @@ class LessonBeliefs:
     @cached_property
     def sources(self) -> Mapping[LessonSource, float]:
         """The first confidence of lessons of each source, as it was learned (LES-2)."""
-        means = self._pooled(np.arange(len(SOURCES)), 0.0, 0.0)
+        nothing = np.zeros(len(SOURCES))
+        means = self._pooled(np.arange(len(SOURCES)), nothing, nothing)
         return {source: float(mean) for source, mean in zip(SOURCES, means, strict=True)}
 
     @cached_property
@@ -193,9 +195,11 @@ class LessonBeliefs:
         """Whether it is wrong more often than not, as sure as `retired`, with failures counted double."""
         a, b = self._posterior
         misses = self.counts.counted[:, 1] / MICRO * self._scale
-        tried = self.counts.counted[:, 1] > 0
-        doubled = betainc(a, b + (self._prior.failures - 1.0) * misses, 0.5)
-        return np.asarray(tried & (doubled >= self._prior.retired))
+        doubled = b + (self._prior.failures - 1.0) * misses
+        fails = np.zeros(len(self.counts), dtype=bool)
+        some = np.flatnonzero((self.counts.counted[:, 1] > 0) & (doubled > a))  # else at most one half
+        fails[some] = betainc(a[some], doubled[some], 0.5) >= self._prior.retired
+        return fails
 
     @cached_property
     def _unwanted(self) -> NDArray[np.bool_]:
@@ -235,25 +239,29 @@ class LessonBeliefs:
         tells = np.divide(self._prior.tells, self._prior.tells + hits + misses)
         return hits * tells, (hits + misses) * tells
 
-    def _pooled(self, source: Ints, without: Floats | float, without_all: Floats | float) -> Floats:
-        """The mean of some sources, from what lessons tell of them, less what some lessons told themselves.
+    @cached_property
+    def _of_sources(self) -> tuple[Floats, Floats, Floats, float]:
+        """Of each source its log-odds as stated, good observations and all, float64 (sources,); and their shift."""
+        stated = logit(np.array([self._prior.sources[each] for each in SOURCES]))
+        goods, totals = (np.bincount(self._source, weights=each, minlength=len(SOURCES)) for each in self._told)
+        return stated, goods, totals, _common_shift(float(goods.sum()), totals, stated, self._prior.root_spread)
+
+    def _pooled(self, source: Ints, good: Floats, total: Floats) -> Floats:
+        """The mean of some sources, (k,), from what lessons tell of them but for some observations of each.
 
         Args:
             source: Numbers of `SOURCES`, (k,).
-            without, without_all: Good observations to leave out, and all, (k,).
+            good, total: Good observations to leave out, and all, (k,).
         """
-        prior, (good, total) = self._prior, self._told
-        stated = np.array([prior.sources[each] for each in SOURCES])
-        goods, totals = (np.bincount(self._source, weights=each, minlength=len(SOURCES)) for each in (good, total))
-        h, n = goods[source] - without, totals[source] - without_all
-        all_h, all_n = goods.sum() - without, totals.sum() - without_all
-        expected_n = (stated * totals).sum() - stated[source] * without_all
-        some = all_n > _NOTHING
-        expected = np.divide(expected_n, all_n, out=stated[source].copy(), where=some)
-        seen = (prior.root_strength * expected + all_h) / (prior.root_strength + all_n)
-        shift = np.where(some, logit(np.clip(seen, _NOTHING, 1.0 - _NOTHING)) - logit(expected), 0.0)
-        shifted = expit(logit(stated[source]) + shift)
-        return np.asarray((prior.source_strength * shifted + h) / (prior.source_strength + n))
+        stated, goods, totals, shift = self._of_sources
+        rates = expit(stated + shift)
+        curve = totals @ (rates * (1.0 - rates)) + 1.0 / self._prior.root_spread**2
+        rate = rates[source]
+        # From the mode of all, one step of Newton's method leads to that without a few.
+        without = shift + (total * rate - good) / (curve - total * rate * (1.0 - rate))
+        strength = self._prior.source_strength
+        left_good, left = np.maximum(0.0, goods[source] - good), np.maximum(0.0, totals[source] - total)
+        return np.asarray((strength * expit(stated[source] + without) + left_good) / (strength + left))
 
     @cached_property
     def _first(self) -> Floats:
@@ -375,6 +383,24 @@ def read_lessons(
     """
     counts = LessonCounts(Uses.of(evidence.usage).columns(), prior, today)
     return LessonBeliefs(counts, prior, effective_cap=effective_cap, level=level)
+
+
+def _common_shift(hits: float, n: Floats, expected: Floats, spread: float) -> float:
+    """By how much all sources are better than stated, in log-odds: normal around 0, and logistic.
+
+    Args:
+        hits: Good observations of all sources.
+        n: Observations of each source, (sources,).
+        expected: Log-odds stated of each source, (sources,).
+        spread: Standard deviation of the shift, > 0.
+    """
+    shift, precision = 0.0, 1.0 / spread**2
+    for _ in range(_STEPS):
+        rates = expit(expected + shift)
+        slope = hits - float(n @ rates) - precision * shift
+        # A step is bounded: of a concave function this leads to the mode all the same.
+        shift += float(np.clip(slope / (float(n @ (rates * (1.0 - rates))) + precision), -1.0, 1.0))
+    return shift
 
 
 def _in_order(note: LessonNote) -> tuple[int, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,7 +75,12 @@ class LessonCounts:
         self._prior = prior
         self._today = today
         self._bins = uses.bin.words
-        prefixed = np.array([name.startswith(PREFIX) for name in self._bins], dtype=bool)
+        self._kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        prefixed = np.zeros(len(self._bins), dtype=bool)
+        for code, name in enumerate(self._bins):
+            if name.startswith(PREFIX):
+                prefixed[code] = True
+                self._kinds[name[: name.find(":", len(PREFIX)) + 1] or name].append((code, name))
         rows = (
             np.flatnonzero(prefixed[uses.bin.codes] & (uses.day <= today) & (uses.micro > 0)) if len(prefixed) else []
         )
@@ -129,11 +135,8 @@ class LessonCounts:
         word alone (LES-4, LRN-20).
         """
         prior = self._prior
-        rows, result, origin = self._told
-        good = _GOOD[result] if len(rows) else np.zeros(0, dtype=bool)
-        names = [*dict.fromkeys(origin)]
-        number = {name: prior.weights[name] for name in names}
-        by_origin = np.array([number[name] for name in origin], dtype=np.float64)
+        rows, result, by_origin = self._told
+        good = _GOOD[result]
         mass = np.rint(self.micro[rows] * self._bounded(rows) * by_origin * self._faded(self.day[rows]))
         words = self._words
         known = np.array([word in _RESULT for word in words.word], dtype=bool)
@@ -232,8 +235,9 @@ class LessonCounts:
             best[lesson] = min(best.get(lesson, found), found)
         return {lesson: name for lesson, (_, name) in best.items()}
 
-    def _named(self, prefix: str) -> list[tuple[int, str]]:
-        return [(code, name) for code, name in enumerate(self._bins) if name.startswith(prefix)]
+    def _named(self, prefix: str) -> Sequence[tuple[int, str]]:
+        """Bins that begin so, up to and with their first colon, by code."""
+        return self._kinds.get(prefix, [])
 
     def _rows_of(self, kinds: Mapping[int, int]) -> tuple[Ints, Ints]:
         """Rows whose bin is one of some, and what it is numbered by."""
@@ -250,16 +254,17 @@ class LessonCounts:
         return np.rint(flat).astype(np.int64).reshape(shape)
 
     @cached_property
-    def _told(self) -> tuple[Ints, Ints, list[str]]:
-        """Rows of outcomes that no person typed, with the number of their result and their origin."""
+    def _told(self) -> tuple[Ints, Ints, Floats]:
+        """Rows of outcomes that no person typed, with the number of their result and what each counts by its origin."""
         kinds: dict[int, int] = {}
-        origins: dict[int, str] = {}
-        for code, name in self._named(PREFIX):
-            result, _, origin = name.removeprefix(PREFIX).partition(":")
-            if result in _RESULT and origin in self._prior.weights:
-                kinds[code], origins[code] = _RESULT[result], origin
-        rows, result = self._rows_of(kinds)
-        return rows, result, [origins[code] for code in self.bin[rows].tolist()]
+        weight = np.zeros(max(1, len(self._bins)))
+        for result, number in _RESULT.items():
+            for code, name in self._named(f"{PREFIX}{result}:"):
+                origin = name.rpartition(":")[2]
+                if origin in self._prior.weights:
+                    kinds[code], weight[code] = number, self._prior.weights[origin]
+        rows, results = self._rows_of(kinds)
+        return rows, results, weight[self.bin[rows]]
 
     @cached_property
     def _words(self) -> _Words:
@@ -283,9 +288,8 @@ class LessonCounts:
         if not len(rows):
             return np.zeros(0)
         start = int(day.min())
-        _, number = numbered(
-            (group, len(self)), (principal, len(self._principals)), (day - start, int(day.max()) - start + 1)
-        )
+        days = int(day.max()) - start + 1
+        _, number = np.unique((group * len(self._principals) + principal) * days + day - start, return_inverse=True)
         given = np.bincount(number, weights=self.micro[rows])[number] / MICRO
         share = np.minimum(1.0, self._prior.daily / given)
         return np.asarray(share * newcomer_shares(principal, day, group, most=self._prior.newcomers))
@@ -313,7 +317,10 @@ class LessonCounts:
             for (lesson, other), mass in sorted(net.items())
             if mass > 0 and other in self.place
         }
-        return np.array([_end(place, to) for place in range(len(self))], dtype=np.int64)
+        ends = np.arange(len(self))
+        for place in to:
+            ends[place] = _end(place, to)
+        return ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def list_lessons(
 @lessons.command()
 @store_command
 def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """Lessons that a person could decide on, the least sure first, of equals the newest; and what can be done."""
+    """Lessons that a person could decide on, the least sure first, of equals the newest."""
     beliefs = _beliefs(options.settings())
     uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
     rows = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
