@@ -29,9 +29,11 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
         rf"|(?:\b|_){_NAMED}['\"]?\s*(?:=|:=|\bis\b)\s*['\"`][^'\"`<>{{}}$\s]{{4,}}['\"`]",
         re.IGNORECASE,
     ),
-    "credentials in an address": re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@<>{}$]*:[^\s/@<>{}$]+@", re.IGNORECASE),
+    "credentials": re.compile(
+        r"(?:-u|--user)[ =]['\"]?[^\s:'\"]+:[^\s$]+|\b[a-z][a-z0-9+.-]*://[^\s/:@<>{}$]*:[^\s/@<>{}$]+@", re.IGNORECASE
+    ),
     "e-mail address": re.compile(
-        r"[\w.+%-]+\s?(?:@|\(at\)|\[at\]|\s+at\s+(?=\w+\s+dot\s))\s?[\w-]+"
+        r"[\w.+%-]+(?:@|\s?(?:\(at\)|\[at\])\s?|\s+at\s+(?=\w+\s+dot\s))[\w-]+"
         r"(?:\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[\w-]+)*"
         r"\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[A-Za-z]{2,}\b",
         re.IGNORECASE,
@@ -45,6 +47,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 }
 _LONG = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _BITS = 3.4  # per character: of words joined by signs it is below, of random letters and digits above
+_HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -65,6 +68,8 @@ def sensitive_parts(text: str) -> tuple[str, ...]:
 
 def _random(piece: str) -> bool:
     """Whether a long piece looks drawn: letters and digits mixed, and no letter much more frequent than others."""
+    if _HEX.fullmatch(piece):
+        return True
     digits = sum(letter.isdigit() for letter in piece)
     if digits < 2 or digits == len(piece) or piece.count("/") > 2:
         return False

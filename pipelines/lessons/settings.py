@@ -80,24 +80,27 @@ class DuplicateSettings(_Section):
 
 
 class DetectionSettings(_Section):
-    """What people say of a lesson (LES-5): patterns over one sentence in lower case.
+    """What people say of a lesson (LES-5): regular expressions over one sentence in lower case.
 
     Attributes:
-        contradiction, confirmation, failure: Of what is said outright.
-        answers: Short ones that say it of the sentence beside them.
-        excluded: A sentence that matches is about something else: a question, a condition, what others say.
-        least: Share of a lesson's words that the sentence must name, weighed by how rare they are.
+        contradiction, confirmation, failure: Phrases of each.
+        prohibitions: Phrases of a contradiction that only remind of a lesson which forbids the same.
+        excluded: A sentence that matches is about something else: a question, a condition, what others did.
+        anaphora: Phrases that stand for the lesson which the agent named last.
+        least: Share of what a lesson is about that a sentence must name.
         margin: By which the share of the second lesson must lie behind.
     """
 
     contradiction: Patterns
     confirmation: Patterns
     failure: Patterns
+    prohibitions: Patterns
     excluded: Patterns
+    anaphora: Patterns
     least: Share
     margin: Share
 
-    @field_validator("contradiction", "confirmation", "failure", "excluded")
+    @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "anaphora")
     @classmethod
     def _readable(cls, patterns: Patterns) -> Patterns:
         for pattern in patterns:
@@ -108,6 +111,26 @@ class DetectionSettings(_Section):
         return patterns
 
 
+class ReflectionSettings(_Section):
+    """What the rule-based reflector goes by (LES-6): regular expressions over one sentence, whatever the case.
+
+    Attributes:
+        corrections: Of what a user says holds, the telling first. The group `rule` is the lesson; `deny` turns it
+            round, `always` goes before it, `past` says that it was missed, perhaps in another form of the verb, and
+            `when` goes behind it.
+        knowledge: Of blocks that state a rule, over the whole text; the group `rule`.
+        excluded: A sentence that matches holds once, or is no rule: a question, a condition, of somebody else.
+        sections: Words that speak for each section.
+        general: The section of everything else.
+    """
+
+    corrections: Patterns
+    knowledge: Patterns
+    excluded: Patterns
+    sections: dict[str, Phrases]
+    general: str
+
+
 class LessonSettings(_Section):
     """Everything in `conf/base/lessons.yaml`."""
 
@@ -115,3 +138,5 @@ class LessonSettings(_Section):
     atomicity: AtomicitySettings
     prompt: PromptSettings
     duplicates: DuplicateSettings
+    detection: DetectionSettings
+    reflection: ReflectionSettings

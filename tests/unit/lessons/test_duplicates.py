@@ -12,8 +12,9 @@ from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 
 def compared(one: Lesson, other: Lesson) -> Comparison:
-    parsed = [parse_lesson(lesson, lesson_words()) for lesson in (one, other)]
-    forth, back = (compare(*pair, lesson_words(), settings().lessons) for pair in (parsed, parsed[::-1]))
+    left, right = (parse_lesson(lesson, lesson_words()) for lesson in (one, other))
+    forth = compare(left, right, lesson_words(), settings().lessons)
+    back = compare(right, left, lesson_words(), settings().lessons)
     assert forth.relation == back.relation
     return forth
 
