@@ -77,14 +77,18 @@ class LessonCounts:
         self._bins = uses.bin.words
         self._kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
         prefixed = np.zeros(len(self._bins), dtype=bool)
+        texts, notes = self._kinds[TEXT], self._kinds[NOTE]
         for code, name in enumerate(self._bins):
             if name.startswith(PREFIX):
                 prefixed[code] = True
-                self._kinds[name[: name.find(":", len(PREFIX)) + 1] or name].append((code, name))
-        rows = (
-            np.flatnonzero(prefixed[uses.bin.codes] & (uses.day <= today) & (uses.micro > 0)) if len(prefixed) else []
-        )
-        at = np.asarray(rows, dtype=np.int64)
+                if name.startswith(TEXT):  # nearly all that there are
+                    texts.append((code, name))
+                elif name.startswith(NOTE):
+                    notes.append((code, name))
+                else:
+                    self._kinds[name[: name.find(":", len(PREFIX)) + 1] or name].append((code, name))
+        current = (uses.day <= today) & (uses.micro > 0)
+        at = np.flatnonzero(prefixed[uses.bin.codes] & current) if len(prefixed) else np.zeros(0, dtype=np.int64)
         self.day, self.micro, self.bin = uses.day[at], uses.micro[at], uses.bin.codes[at]
         self.principal, self._principals = uses.principal.codes[at], uses.principal.words
         self.question, self._questions = uses.question.codes[at], uses.question.words

@@ -109,11 +109,8 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
     if text is not None:
         stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
     of = f"{belief.status.value}: {belief.reason}"
-    stdout.out(
-        visible(
-            f"  {of}; P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}; by factors {legacy:.2f}"
-        )
-    )
+    sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
+    stdout.out(visible(f"  {of}; {sure}"))
     stdout.out(visible(f"  said {belief.said} times, injected {belief.injected} times, {_told(belief)}"))
     for note in history:
         stdout.out(visible(_story(note)))

@@ -53,7 +53,11 @@ def answer(arguments: Sequence[str]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> SimpleNamespace:
-    options: dict[str, Any] = {"store": os.environ.get("WEFT__STORAGE__ROOT") or ".weft", "bootstrap": None, "budget": None}
+    options: dict[str, Any] = {
+        "store": os.environ.get("WEFT__STORAGE__ROOT") or ".weft",
+        "bootstrap": None,
+        "budget": None,
+    }
     rest = iter(arguments)
     for name in rest:
         key, _, value = name.removeprefix("--").partition("=")
@@ -132,7 +136,7 @@ def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[Found
 
 def session_file(root: Path, session: str) -> Path:
     """Where a session's injections are written: its name, or digits of it where that is no file's name."""
-    plain = all(letter.isalnum() or letter in "-_" for letter in session) and 0 < len(session) <= 100  # noqa: PLR2004
+    plain = all(letter.isalnum() or letter in "-_" for letter in session) and 0 < len(session) <= 100
     name = session if plain else uuid.uuid5(uuid.NAMESPACE_OID, session).hex
     return root / FOLDER / "sessions" / f"{name}.jsonl"
 
