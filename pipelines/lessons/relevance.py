@@ -19,7 +19,6 @@ from functools import lru_cache
 from typing import Protocol
 
 from pipelines.domain.lesson import BelievedLesson, LessonPriority
-from pipelines.domain.ranking import Contribution
 from pipelines.lessons.wording import LessonWords, words_of
 
 _WILD = re.compile(r"[*?\[]")
@@ -77,6 +76,22 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
+class MetCondition:
+    """One addend of a lesson's relevance; hooks make it without what results of a search take along.
+
+    Attributes:
+        name: "tool", "tool_wildcard", "file", "actions" or "words".
+        value: How far the condition is met, in [0, 1].
+        amount: value · weight.
+    """
+
+    name: str
+    value: float
+    weight: float
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
 class LessonMatch:
     """Why a lesson is shown.
 
@@ -91,7 +106,7 @@ class LessonMatch:
     relevance: float
     priority: float
     rank: float
-    contributions: tuple[Contribution, ...]
+    contributions: tuple[MetCondition, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -198,7 +213,7 @@ class ConditionIndex:
         values = [max(shares[0], shares[1]), *shares[2:]]
         amounts = self._amounts(shares)
         contributions = tuple(
-            Contribution(name=name, value=value, weight=weight, amount=amount)
+            MetCondition(name=name, value=value, weight=weight, amount=amount)
             for (name, weight), value, amount in zip(of_conditions, values, amounts, strict=True)
             if value
         )

@@ -14,20 +14,19 @@ It imports neither settings nor evidence. Updaters keep a table of lessons that 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import random
 import sqlite3
 import sys
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from pipelines.domain.lesson import BelievedLesson, Lesson, LessonPriority, LessonResult, LessonStatus
-from pipelines.lessons.finding import FoundLesson, LessonFinder
+from pipelines.lessons.finding import FoundLesson, LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern
 from pipelines.lessons.wording import LessonWords, words_of
@@ -81,7 +80,7 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
     use = tool_use(asked)
     with_settings = board.settings
     budget = int(options.budget or with_settings["budget"])
-    found = board.find(use, rng=random.Random())  # noqa: S311 - it draws what is tried
+    found = board.find(use, rng=SystemDraws())
     form = prompt_form([each.match.believed for each in found], budget=budget, count_tokens=estimated_tokens)
     if not form.text:
         return
@@ -113,7 +112,7 @@ def tool_use(asked: Mapping[str, Any]) -> ToolUse:
 
 def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[FoundLesson]) -> str:
     """Write down what was put before an agent, for the session's end to tell; the id of the injection."""
-    injection = uuid.uuid4().hex
+    injection = os.urandom(16).hex()
     folder = root / FOLDER / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
     told = {
@@ -137,8 +136,16 @@ def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[Found
 def session_file(root: Path, session: str) -> Path:
     """Where a session's injections are written: its name, or digits of it where that is no file's name."""
     plain = all(letter.isalnum() or letter in "-_" for letter in session) and 0 < len(session) <= 100
-    name = session if plain else uuid.uuid5(uuid.NAMESPACE_OID, session).hex
+    name = session if plain else hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
     return root / FOLDER / "sessions" / f"{name}.jsonl"
+
+
+class SystemDraws:
+    """Uniform draws from the system, which take no import."""
+
+    def random(self) -> float:
+        """One in [0, 1)."""
+        return int.from_bytes(os.urandom(6), "big") / 2.0**48
 
 
 class Board:
@@ -157,7 +164,7 @@ class Board:
         self.token: list[list[Any]] = json.loads(rows["token"])
         self.day = int(rows["day"])
 
-    def find(self, use: ToolUse, *, rng: random.Random) -> list[FoundLesson]:
+    def find(self, use: ToolUse, *, rng: Uniform) -> list[FoundLesson]:
         """The lessons for a tool use, best first."""
         words = LessonWords(SimpleNamespace(**self.settings["words"]))  # type: ignore[arg-type]
         weights = SimpleNamespace(**self.settings["relevance"])
