@@ -290,7 +290,7 @@ class LessonText(Struct, kw_only=True, frozen=True, gc=False, omit_defaults=True
     kind: LessonKind = LessonKind.PATTERN
     priority: LessonPriority = LessonPriority.MEDIUM
     source: LessonSource = LessonSource.OTHER
-    conditions: LessonConditions = LessonConditions()
+    conditions: LessonConditions | None = None
     missed: Annotated[str, Meta(min_length=1, max_length=500)] | None = None
     reasoning: Note | None = None
     span: Note | None = None
@@ -326,7 +326,9 @@ class LessonChange(Event, kw_only=True, frozen=True, gc=False, tag="lesson"):
         if self.lesson is None:
             return None
         try:
-            return Lesson.from_fields(to_builtins(self.lesson))
+            return Lesson.from_fields(
+                {name: value for name, value in to_builtins(self.lesson).items() if value is not None}
+            )
         except InvalidLessonError as error:
             raise ValueError(str(error)) from error
 

@@ -8,9 +8,9 @@ from collections import deque
 from typing import Any
 
 from pipelines.domain.ids import content_hash, question_hash
+from tests.support.lesson_fold import lesson_event
 
 DOMAINS = ("code", "academic", "history", "general")
-OUTCOMES = ("success", "failure", "confirmation", "contradiction")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust")
 
 PHASES = ("start", "start", "start", "suspend", "resume", "complete", "complete", "abandon", "unlearn")
@@ -132,7 +132,7 @@ def _report(rng: random.Random) -> dict[str, Any]:
             {"type": "accuracy", "domain": domain, "age_hours": rng.expovariate(0.01), "accurate": rng.random() < 0.5},
             {"type": "model_quality", "model": "small", "turn": rng.randint(1, 60), "quality": round(rng.random(), 2)},
             {"type": "trust", "source": rng.choice(("blog", "paper")), "verified": rng.random() < 0.5},
-            {"type": "lesson_outcome", "lesson_id": f"style-{rng.randrange(9)}", "outcome": rng.choice(OUTCOMES)},
+            lesson_event(rng),
         )
     )
 
