@@ -22,7 +22,9 @@ _JOINERS = re.compile(
 )
 _TWO = (["do", "not"], ["make", "sure"])
 _TELLING = 2  # what to do, and with what
-_CODE = re.compile(r"`[^`]+`|\S*[\w]\.\w+\S*|--?\w[\w-]*|\w+\(\)|\w*_\w+|\b[A-Z]{2,}\b|\b\w+[a-z][A-Z]\w*|/\w+|\d")
+_CODE = re.compile(
+    r"`[^`]+`|\S*[\w]\.\w+\S*|(?<!\w)--?\w[\w-]*|\w+\(\)|\w*_\w+|\b[A-Z]{2,}\b|\b\w+[a-z][A-Z]\w*|(?<!\w)/\w+|\d"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,8 +187,8 @@ class _Subjects:
         self._stems = [frozenset(words.subject(f"{lesson.content} {lesson.missed or ''}")) for lesson in lessons]
         self._weights: dict[str, float] = {}
         for stem in frozenset().union(*self._stems):
-            having = sum(stem in stems for stems in self._stems)
-            self._weights[stem] = log1p(len(lessons) / having) * (_VERB if stem in verbs else 1.0)
+            count = sum(stem in stems for stems in self._stems)
+            self._weights[stem] = log1p(len(lessons) / count) * (_VERB if stem in verbs else 1.0)
 
     def shares(self, sentence: str) -> list[float]:
         """By lesson, the share of its weight that a sentence names; all of it where the id is named."""

@@ -9,13 +9,14 @@ another word for the same are proposed to a person.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pipelines.domain.lesson import Conditions, Lesson
+from pipelines.domain.lesson import Conditions, Lesson, LessonId
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -236,15 +237,15 @@ def _contrasted(part: str, words: LessonWords) -> Iterator[str]:
 def _order(text: str, words: LessonWords) -> tuple[frozenset[str], frozenset[str]]:
     """Stems of what comes first, and of what comes second; empty where no order is stated."""
     nothing: frozenset[str] = frozenset()
-    if (found := _ORDER.search(text)) is None:
+    if (sign := _ORDER.search(text)) is None:
         first, *rest = _THEN.split(text, maxsplit=1)
         return (frozenset(words.subject(first)), frozenset(words.subject(rest[0]))) if rest else (nothing, nothing)
-    front, back = text[: found.start()], text[found.end() :]
+    front, back = text[: sign.start()], text[sign.end() :]
     if not words.subject(front):  # "Before starting the API, run the migrations"
         comma = re.search(r"[,:]\s", back)
         back, front = (back[: comma.start()], back[comma.end() :]) if comma else _split_at_verb(back, words)
     earlier, later = frozenset(words.subject(front)), frozenset(words.subject(back))
-    if found.group().lower() in {"after", "following", "once"}:
+    if sign.group().lower() in {"after", "following", "once"}:
         earlier, later = later, earlier
     both = earlier & later
     return earlier - both, later - both
@@ -283,3 +284,34 @@ def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str
     for (at, left), (then, right) in pairwise(places):
         if _DIRECTIONS.intersection(tokens[at + 1 : then]):
             yield left, right
+
+
+class DuplicateIndex:
+    """Lessons by the words in them: those that may be one with another are found without looking at all."""
+
+    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+        self._settings = settings
+        self._words = words
+        self._lessons: dict[LessonId, tuple[Lesson, ParsedLesson]] = {}
+        self._by_stem: dict[str, list[LessonId]] = defaultdict(list)
+
+    def add(self, lesson: Lesson) -> None:
+        """One more."""
+        parsed = parse_lesson(lesson, self._words)
+        self._lessons[lesson.id] = (lesson, parsed)
+        for stem in sorted(parsed.stems):
+            self._by_stem[stem].append(lesson.id)
+
+    def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
+        """Lessons that are about the same, those that share most first, ties by id."""
+        parsed = parse_lesson(lesson, self._words)
+        shared = Counter(each for stem in parsed.stems for each in self._by_stem.get(stem, ()) if each != lesson.id)
+        near = []
+        for lesson_id, count in shared.items():
+            other, theirs = self._lessons[lesson_id]
+            # An opposite counts as shared, too: one word more may be.
+            if 2 * (count + 1) >= self._settings.duplicates.proposed * (len(parsed.stems) + len(theirs.stems)):
+                comparison = compare(parsed, theirs, self._words, self._settings)
+                if comparison.relation is not Relation.APART:
+                    near.append((other, comparison))
+        return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))

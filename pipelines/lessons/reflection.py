@@ -52,7 +52,7 @@ class EpisodeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedIdea:
     """A lesson that was not proposed, and why: never with the text, which may hold a secret."""
 
     reason: str
@@ -64,7 +64,7 @@ class Reflection:
     """What came of an episode."""
 
     proposals: tuple[Lesson, ...]
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefusedIdea, ...] = ()
 
 
 class Reflector(Protocol):
@@ -112,25 +112,25 @@ class ProposalGate:
         """Ideas that are lessons, each once, and why the others are none."""
         shown = [parse_lesson(lesson, self._words) for lesson in injected]
         proposals: dict[str, Lesson] = {}
-        refusals: list[Refusal] = []
+        refusals: list[RefusedIdea] = []
         for idea in ideas:
             whole = "\n".join([idea.content, idea.reasoning, idea.span, idea.missed or "", *idea.conditions.files])
             if kinds := sensitive_parts(whole):
-                refusals.append(Refusal("sensitive", f"holds what must not be stored: {', '.join(kinds)}"))
+                refusals.append(RefusedIdea("sensitive", f"holds what must not be stored: {', '.join(kinds)}"))
                 continue
             measure = atomicity(idea.content, self._settings)
             if measure.score < self._settings.atomicity.least:
-                refusals.append(Refusal("not_atomic", "; ".join(measure.reasons)))
+                refusals.append(RefusedIdea("not_atomic", "; ".join(measure.reasons)))
                 continue
             try:
                 lesson = self._lesson(idea)
             except InvalidLessonError as error:
-                refusals.append(Refusal("invalid", str(error)))
+                refusals.append(RefusedIdea("invalid", str(error)))
                 continue
             parsed = parse_lesson(lesson, self._words)
             relations = {compare(parsed, each, self._words, self._settings).relation for each in shown}
             if relations & {Relation.SAME, Relation.PROPOSED}:
-                refusals.append(Refusal("injected", "says what an injected lesson says"))
+                refusals.append(RefusedIdea("injected", "says what an injected lesson says"))
                 continue
             proposals.setdefault(lesson.id, lesson)
         return Reflection(tuple(proposals.values()), tuple(refusals))
