@@ -358,7 +358,7 @@ class InjectedLesson(Struct, kw_only=True, frozen=True, gc=False):
     p_good: Share | None = None
 
 
-class Injection(Event, kw_only=True, frozen=True, gc=False, tag="injection"):
+class LessonInjection(Event, kw_only=True, frozen=True, gc=False, tag="injection"):
     """Lessons were put before an agent (LES-7).
 
     Attributes:
@@ -411,7 +411,7 @@ Feedback = (
 Report = Review | Accuracy | ModelQuality | Trust
 """What is evidence by itself."""
 
-LessonEvent = LessonOutcome | Injection | LessonChange
+LessonEvent = LessonOutcome | LessonInjection | LessonChange
 """What is evidence about lessons."""
 
 AnyEvent = Impression | Feedback | Report | LessonEvent | SessionPhase | TriggerRemoval

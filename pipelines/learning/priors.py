@@ -370,7 +370,7 @@ class LessonPrior(_Section):
     strength: Positive
     source_strength: Positive
     root_spread: Positive
-    tells: Positive
+    per_lesson: Positive
     revised: Share
     half_life_days: Positive
     weights: Mapping[str, Annotated[float, Field(ge=0.0)]]

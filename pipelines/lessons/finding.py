@@ -21,7 +21,7 @@ class Uniform(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLesson:
+class ChosenLesson:
     """A lesson that is put before an agent.
 
     Attributes:
@@ -39,15 +39,15 @@ class FoundLesson:
             >>> from pipelines.domain.lesson import Lesson, LessonStatus
             >>> believed = BelievedLesson(lesson=Lesson(section="api", content="Migrate first"), p_good=0.9, lower=0.7,
             ...                           upper=0.98, status=LessonStatus.ACTIVE)
-            >>> FoundLesson(LessonMatch(believed, 0.4, 1.0, 0.36, ()), 1.0).why
+            >>> ChosenLesson(LessonMatch(believed, 0.4, 1.0, 0.36, ()), 1.0).why
             'relevance 0.40 · P(good) 0.90 [0.70, 0.98] · priority 1'
         """
-        found, believed = self.match, self.match.believed
-        met = " + ".join(f"{each.name} {each.amount:.2f}" for each in found.contributions)
+        match, believed = self.match, self.match.believed
+        met = " + ".join(f"{each.name} {each.amount:.2f}" for each in match.contributions)
         of = f" ({met})" if met else ""
         sure = f"P(good) {believed.p_good:.2f} [{believed.lower:.2f}, {believed.upper:.2f}]"
         drawn = "" if self.propensity >= 1.0 else f"; on trial, drawn with probability {self.propensity:.2f}"
-        return f"relevance {found.relevance:.2f}{of} · {sure} · priority {found.priority:g}{drawn}"
+        return f"relevance {match.relevance:.2f}{of} · {sure} · priority {match.priority:g}{drawn}"
 
 
 class LessonFinder:
@@ -68,11 +68,11 @@ class LessonFinder:
         self._index = ConditionIndex(lessons, weights, words)
         self._propensities = propensities
 
-    def find(self, use: ToolUse, *, limit: int, rng: Uniform) -> list[FoundLesson]:
+    def find(self, use: ToolUse, *, limit: int, rng: Uniform) -> list[ChosenLesson]:
         """The best `limit` lessons for a tool use, best first; of those in need of validation, whichever are drawn."""
-        found = []
+        chosen = []
         for match in self._index.find(use, limit=_FURTHER * limit):
             propensity = self._propensities[match.believed.lesson.id]
             if propensity >= 1.0 or rng.random() < propensity:
-                found.append(FoundLesson(match, propensity))
-        return found[:limit]
+                chosen.append(ChosenLesson(match, propensity))
+        return chosen[:limit]

@@ -14,8 +14,8 @@ from pipelines.domain.events import (
     Impression,
     Inclusion,
     InjectedLesson,
-    Injection,
     LessonChange,
+    LessonInjection,
     LessonOutcome,
     ModelQuality,
     Reference,
@@ -162,11 +162,11 @@ def lesson_changed(op: str, lesson_id: str, other: str | None = None, **changes:
     return LessonChange(**facts, op=op, lesson_id=lesson_id, other=other)  # type: ignore[arg-type]
 
 
-def injection(*lesson_ids: str, injection_id: str = "i-1", **changes: Any) -> Injection:
+def injection(*lesson_ids: str, injection_id: str = "i-1", **changes: Any) -> LessonInjection:
     own = {name: changes.pop(name) for name in ("propensity", "p_good") if name in changes}
     facts = {**stamp(injection_id), **changes}
     injected = tuple(InjectedLesson(lesson_id=each, **own) for each in lesson_ids)
-    return Injection(**facts, injection_id=injection_id, lessons=injected)
+    return LessonInjection(**facts, injection_id=injection_id, lessons=injected)
 
 
 def trigger_removal(content_hash: str, term: str, **changes: Any) -> TriggerRemoval:

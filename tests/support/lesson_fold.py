@@ -1,15 +1,16 @@
 """What events about lessons come to, read independently: with `json` and dicts alone (LES-7).
 
 All of it is use of the lesson, a unit each, on the event's day, under who says so:
-    of `add` and `revise`: the text, "lesson.text:" and its JSON without id and source; "lesson.said:<source>:<priority>"
+    of `add` and `revise`: the text, "lesson.text:" and its JSON without id and source; and
+        "lesson.saying:<source>:<priority>"
     of `revise`: "lesson.revises" under the parent
     of `retire`, `restore`, and of outcomes that a person typed: "lesson.word:<word>:<ms>"
     of other outcomes: "lesson.<outcome>:<origin>", under the injection
     of `alias`, `apart`: "lesson.<op>:<ms>", under the other lesson
     of an injection: "lesson.injected:<propensity %>:<P(good) %>" of each lesson, under the injection
     of all but injections: "lesson.note:" and what happened
-An id is the first 16 digits of SHA-256 over the JSON list of section, text, and the sorted values of each condition; one
-under which something is kept is the first 16 digits of the SHA-256 of its text in lower case with single blanks.
+An id is the first 16 digits of SHA-256 over the JSON list of section, text, and the sorted values of each condition.
+What is kept under an injection has the first 16 digits of the SHA-256 of its id in lower case with single blanks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def lesson_uses(event: dict[str, Any]) -> Iterator[tuple[int, str, str, str, str
         source, span, other = said.get("source", "other"), said.get("span"), about if op == "revise" else other
         about = lesson_id(said)
         yield day, about, "lesson.text:" + _json(_stated(said)), who, ""
-        yield day, about, f"lesson.said:{source}:{said.get('priority', 'medium')}", who, ""
+        yield day, about, f"lesson.saying:{source}:{said.get('priority', 'medium')}", who, ""
         if op == "revise":
             yield day, about, "lesson.revises", who, event["lesson_id"]
     elif op in {"retire", "restore"}:

@@ -277,8 +277,8 @@ def _coerced(parsed: object) -> AnyEvent:
         raise InvalidEventError("invalid", f"expected `type`, a text, found {name!r:.64}")
     kind = EVENT_TYPES.get(name)
     if kind is None:
-        known = f"one of {sorted(EVENT_TYPES)}"
-        raise InvalidEventError("unknown_type", f"expected a type that is known, found {name[:64]!r}: write {known}")
+        expected = f"one of {sorted(EVENT_TYPES)}"
+        raise InvalidEventError("unknown_type", f"expected a type that is known, found {name[:64]!r}: write {expected}")
     try:
         return msgspec.convert(_coerce[kind](parsed), kind)
     except msgspec.ValidationError as error:

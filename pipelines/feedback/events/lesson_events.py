@@ -12,9 +12,9 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import (
     AnyEvent,
     InjectedLesson,
-    Injection,
     LessonChange,
     LessonEvent,
+    LessonInjection,
     LessonOutcome,
     LessonText,
 )
@@ -90,7 +90,9 @@ class LessonEvents(ABC):
         """
         stamp = self._stamp(session_id, principal) | {"event_id": injection_id}
         moment = {} if at_ms is None else {"ts": at_ms}
-        return self._send(Injection(**(stamp | moment), injection_id=injection_id, lessons=tuple(lessons), tool=tool))
+        return self._send(
+            LessonInjection(**(stamp | moment), injection_id=injection_id, lessons=tuple(lessons), tool=tool)
+        )
 
     def lesson_outcome(
         self,
@@ -115,8 +117,8 @@ class LessonEvents(ABC):
             event_id: Where it may be detected twice, and is to count once.
         """
         stamp = self._stamp(session_id, principal) | ({} if event_id is None else {"event_id": event_id})
-        told = {"origin": origin, "injection_id": injection_id, "span": span, "why": why}
-        return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome, **told))  # type: ignore[arg-type]
+        facts = {"origin": origin, "injection_id": injection_id, "span": span, "why": why}
+        return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome, **facts))  # type: ignore[arg-type]
 
 
 def lesson_text(lesson: Lesson) -> LessonText:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipelines.domain.events import Injection, LessonChange, LessonEvent, LessonOutcome
+from pipelines.domain.events import LessonChange, LessonEvent, LessonInjection, LessonOutcome
 from pipelines.domain.ids import question_of
 from pipelines.feedback.settings import DAY_MS
 from pipelines.learning.lessons.rows import (
@@ -20,7 +20,7 @@ from pipelines.learning.lessons.rows import (
     link_bin,
     note_bin,
     outcome_bin,
-    said_bin,
+    saying_bin,
     text_bin,
     word_bin,
 )
@@ -40,21 +40,22 @@ def lesson_keys(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[U
         principal: Fingerprint of who says so.
 
     Examples:
+        >>> from pipelines.domain.lesson import LessonResult
         >>> said = LessonOutcome(
-        ...     event_id="e", ts=0, session_id="s", principal="ada", lesson_id="0ccf", outcome="failure"
+        ...     event_id="e", ts=0, session_id="s", principal="ada", lesson_id="0ccf", outcome=LessonResult.FAILURE
         ... )
         >>> [key.bin[:30] for key in lesson_keys(said, 86_400_735, principal="5b0e")]
         ['lesson.failure:report', 'lesson.note:{"what":"failure",']
     """
     moment = _Moment(*divmod(at_ms, DAY_MS))
-    if isinstance(event, Injection):
+    if isinstance(event, LessonInjection):
         return _injected(event, moment, principal)
     return (
         _outcome(event, moment, principal) if isinstance(event, LessonOutcome) else _changed(event, moment, principal)
     )
 
 
-def _injected(event: Injection, moment: _Moment, principal: str) -> Iterator[UsageKey]:
+def _injected(event: LessonInjection, moment: _Moment, principal: str) -> Iterator[UsageKey]:
     about = question_of(event.injection_id)
     for each in {each.lesson_id: each for each in event.lessons}.values():
         yield UsageKey(moment.day, each.lesson_id, injected_bin(each.propensity, each.p_good), principal, about)
@@ -81,7 +82,7 @@ def _changed(event: LessonChange, moment: _Moment, principal: str) -> Iterator[U
     if stated is not None and event.op in {"add", "revise"}:
         about, source, span = stated.id, stated.source.value, stated.span or ""
         yield UsageKey(moment.day, about, text_bin(stated), principal)
-        yield UsageKey(moment.day, about, said_bin(stated.source, stated.priority), principal)
+        yield UsageKey(moment.day, about, saying_bin(stated.source, stated.priority), principal)
         if event.op == "revise":
             other = event.lesson_id or ""
             yield UsageKey(moment.day, about, REVISES, principal, other)

@@ -20,9 +20,9 @@ from pipelines.domain.events import (
     Feedback,
     Impression,
     Inclusion,
-    Injection,
     LessonChange,
     LessonEvent,
+    LessonInjection,
     LessonOutcome,
     Reference,
     Report,
@@ -101,7 +101,7 @@ _FEEDBACK = (
     Success,
     Correction,
 )  # asking a tuple is faster than a union
-_OF_LESSONS = (LessonOutcome, Injection, LessonChange)
+_OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
 
 
 class Fate(StrEnum):

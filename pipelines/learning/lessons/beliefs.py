@@ -9,7 +9,8 @@ all lessons of that source, and of all lessons:
     of a lesson  that, more where a mistake was repeated, where it is critical, less where people disagree; of a
                  revision drawn towards its parent's
 
-One lesson tells of its source as n·t/(t + n) observations, and nothing of what was to be expected of itself.
+One lesson tells of its source as n·t/(t + n) observations, and nothing of what was to be expected of itself; a source
+of all sources as n·K/(K + n).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +77,7 @@ class LessonBelief:
     priority: LessonPriority
     counts: Mapping[LessonResult, int]
     observations: float
-    said: int
+    sayings: int
     injected: int
     representative: str
     first_day: int
@@ -162,8 +164,8 @@ class LessonBeliefs:
 
     def calibration(self) -> list[tuple[float, bool]]:
         """P(good) as it was stamped on each injection, and whether what came of it was good (LES-11)."""
-        found = ((injected_of(bin_)[1], good) for _, bin_, _, good in self.counts.injected())
-        return sorted((stamped, good) for stamped, good in found if stamped is not None and good is not None)
+        hits = ((injected_of(bin_)[1], good) for _, bin_, _, good in self.counts.injected())
+        return sorted((stamped, good) for stamped, good in hits if stamped is not None and good is not None)
 
     @cached_property
     def sources(self) -> Mapping[LessonSource, float]:
@@ -204,23 +206,23 @@ class LessonBeliefs:
     @cached_property
     def _unwanted(self) -> NDArray[np.bool_]:
         unwanted = np.zeros(len(self.counts), dtype=bool)
-        for place, standing in self.counts.standings.items():
-            unwanted[place] = standing.is_against
+        for place, opinion in self.counts.opinions.items():
+            unwanted[place] = opinion.is_against
         return unwanted
 
     @cached_property
     def _source(self) -> Ints:
         """The source that speaks most for each class, int64 (n,); `other` of one that nobody said."""
-        said = self.counts.said.sum(axis=2) > 0
+        sayings = self.counts.sayings.sum(axis=2) > 0
         stated = np.array([self._prior.sources[source] for source in SOURCES])
-        best = np.where(said, stated[None, :], -1.0).argmax(axis=1)
-        return np.where(said.any(axis=1), best, SOURCES.index(LessonSource.OTHER))
+        best = np.where(sayings, stated[None, :], -1.0).argmax(axis=1)
+        return np.where(sayings.any(axis=1), best, SOURCES.index(LessonSource.OTHER))
 
     @cached_property
     def _priority(self) -> Ints:
         """The priority that was said most, of equals the most urgent; medium of one that nobody said."""
-        said = self.counts.said.sum(axis=1)
-        return np.where(said.any(axis=1), said.argmax(axis=1), PRIORITIES.index(LessonPriority.MEDIUM))
+        sayings = self.counts.sayings.sum(axis=1)
+        return np.where(sayings.any(axis=1), sayings.argmax(axis=1), PRIORITIES.index(LessonPriority.MEDIUM))
 
     @cached_property
     def _scale(self) -> Floats:
@@ -232,19 +234,21 @@ class LessonBeliefs:
         return np.asarray(self.counts.counted.sum(axis=1) / MICRO * self._scale)
 
     @cached_property
-    def _told(self) -> tuple[Floats, Floats]:
+    def _of_lessons(self) -> tuple[Floats, Floats]:
         """What each class tells of its source: good observations, and all, float64 (n,) each."""
         own = self.counts.of_class == np.arange(len(self.counts))
         hits, misses = (self.counts.counted[:, side] / MICRO * own for side in (0, 1))
-        tells = np.divide(self._prior.tells, self._prior.tells + hits + misses)
-        return hits * tells, (hits + misses) * tells
+        per_lesson = np.divide(self._prior.per_lesson, self._prior.per_lesson + hits + misses)
+        return hits * per_lesson, (hits + misses) * per_lesson
 
     @cached_property
-    def _of_sources(self) -> tuple[Floats, Floats, Floats, float]:
-        """Of each source its log-odds as stated, good observations and all, float64 (sources,); and their shift."""
+    def _of_sources(self) -> _Sources:
         stated = logit(np.array([self._prior.sources[each] for each in SOURCES]))
-        goods, totals = (np.bincount(self._source, weights=each, minlength=len(SOURCES)) for each in self._told)
-        return stated, goods, totals, _common_shift(float(goods.sum()), totals, stated, self._prior.root_spread)
+        goods, totals = (np.bincount(self._source, weights=each, minlength=len(SOURCES)) for each in self._of_lessons)
+        # What one source has of its own is not all that it says of others.
+        share = self._prior.source_strength / (self._prior.source_strength + totals)
+        shift = _common_shift(float(goods @ share), totals * share, stated, self._prior.root_spread)
+        return _Sources(stated, goods, totals, share, shift)
 
     def _pooled(self, source: Ints, good: Floats, total: Floats) -> Floats:
         """The mean of some sources, (k,), from what lessons tell of them but for some observations of each.
@@ -253,12 +257,12 @@ class LessonBeliefs:
             source: Numbers of `SOURCES`, (k,).
             good, total: Good observations to leave out, and all, (k,).
         """
-        stated, goods, totals, shift = self._of_sources
+        stated, goods, totals, share, shift = self._of_sources
         rates = expit(stated + shift)
-        curve = totals @ (rates * (1.0 - rates)) + 1.0 / self._prior.root_spread**2
-        rate = rates[source]
+        curve = (totals * share) @ (rates * (1.0 - rates)) + 1.0 / self._prior.root_spread**2
+        rate, of = rates[source], share[source]
         # From the mode of all, one step of Newton's method leads to that without a few.
-        without = shift + (total * rate - good) / (curve - total * rate * (1.0 - rate))
+        without = shift + of * (total * rate - good) / (curve - of * total * rate * (1.0 - rate))
         strength = self._prior.source_strength
         left_good, left = np.maximum(0.0, goods[source] - good), np.maximum(0.0, totals[source] - total)
         return np.asarray((strength * expit(stated[source] + without) + left_good) / (strength + left))
@@ -266,14 +270,14 @@ class LessonBeliefs:
     @cached_property
     def _first(self) -> Floats:
         """The prior mean of each class by its source, float64 (n,)."""
-        prior, said = self._prior, self.counts.said.sum(axis=2)
-        mean = self._pooled(self._source, *self._told)  # what came of a lesson is no reason to have expected it
+        prior, sayings = self._prior, self.counts.sayings.sum(axis=2)
+        mean = self._pooled(self._source, *self._of_lessons)  # what came of a lesson is no reason to have expected it
         repeated = SOURCES.index(LessonSource.REPEATED_MISTAKE)
-        again = np.clip(said[:, repeated] / MICRO - 1.0, 0.0, prior.most_repetitions)
+        again = np.clip(sayings[:, repeated] / MICRO - 1.0, 0.0, prior.most_repetitions)
         mean = mean + np.where(self._source == repeated, prior.repetition * again, 0.0)
         critical = self._priority == PRIORITIES.index(LessonPriority.CRITICAL)
         mean = np.where(critical, np.minimum(prior.highest, mean * prior.critical), mean)
-        split = [place for place, standing in self.counts.standings.items() if standing.split]
+        split = [place for place, opinion in self.counts.opinions.items() if opinion.split]
         mean[split] *= prior.conflicting
         return np.clip(mean, prior.lowest, prior.highest)
 
@@ -314,7 +318,7 @@ class LessonBeliefs:
             priority=PRIORITIES[self._priority[of]],
             counts=self._came(of),
             observations=float(self._observations[of]),
-            said=int(self.counts.said[of].sum()) // MICRO,
+            sayings=int(self.counts.sayings[of].sum()) // MICRO,
             injected=int(injected[place]),
             representative=self.counts.ids[of],
             first_day=int(first_day[place]),
@@ -341,7 +345,7 @@ class LessonBeliefs:
             LessonStatus.RETIRED: f"revised by {', '.join(instead)}",
         }[STATUSES[self.status[place]]]
         if self._unwanted[of]:
-            reason = f"a person's word: {self.counts.standings[of].word}"
+            reason = f"a person's word: {self.counts.opinions[of].word}"
         elif self._fails[of]:
             times = f"failures counted {prior.failures:g} times"
             reason = f"it fails: P(rate < .5) is at least {prior.retired:g} with {times}"
@@ -363,13 +367,30 @@ class LessonBeliefs:
         )
 
     def _lessons(self, places: Iterable[int]) -> dict[int, Lesson]:
-        found: dict[int, Lesson] = {}
+        hits: dict[int, Lesson] = {}
         for place, name in self.counts.texts(places).items():
             try:
-                found[place] = lesson_in(name, SOURCES[self._source[self.counts.of_class[place]]])
+                hits[place] = lesson_in(name, SOURCES[self._source[self.counts.of_class[place]]])
             except InvalidLessonError:
                 continue  # written by another version: what does not hold today is shown to nobody
-        return found
+        return hits
+
+
+class _Sources(NamedTuple):
+    """What lessons tell of their sources.
+
+    Attributes:
+        stated: Log-odds as stated, float64 (sources,).
+        goods, totals: Good observations and all, (sources,).
+        share: Of those, what is of all sources together, (sources,).
+        shift: Of all sources, in log-odds.
+    """
+
+    stated: Floats
+    goods: Floats
+    totals: Floats
+    share: Floats
+    shift: float
 
 
 def read_lessons(

@@ -22,7 +22,7 @@ from pipelines.learning.lessons.rows import (
     RESTORE,
     RETIRE,
     REVISES,
-    SAID,
+    SAYING,
     TEXT,
     WORD,
 )
@@ -41,7 +41,7 @@ _RESULT = {result.value: at for at, result in enumerate(RESULTS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Opinion:
     """Of one lesson, the last word of each person.
 
     Attributes:
@@ -111,9 +111,9 @@ class LessonCounts:
         return {name: at for at, name in enumerate(self.ids)}
 
     @cached_property
-    def said(self) -> Ints:
+    def sayings(self) -> Ints:
         """How often each class was said, by source and priority, in micro-units: int64 (n, sources, priorities)."""
-        kinds = {code: _said(name) for code, name in self._named(SAID)}
+        kinds = {code: _saying_kind(name) for code, name in self._named(SAYING)}
         rows, kind = self._rows_of(kinds)
         shape = (len(self), len(SOURCES) * len(PRIORITIES))
         return self._summed(self._groups[rows], kind, self.micro[rows], shape).reshape(
@@ -124,10 +124,10 @@ class LessonCounts:
     def outcomes(self) -> Ints:
         """Outcomes of each class as they came, a person's words among them, in micro-units: int64 (n, results)."""
         shape = (len(self), len(RESULTS))
-        told, words = self._told, self._words
+        reported, words = self._outcome_rows, self._words
         typed = np.array([_RESULT.get(word, -1) for word in words.word], dtype=np.int64)
         some = typed >= 0
-        return self._summed(self._groups[told[0]], told[1], self.micro[told[0]], shape) + self._summed(
+        return self._summed(self._groups[reported[0]], reported[1], self.micro[reported[0]], shape) + self._summed(
             words.lesson[some], typed[some], np.full(int(some.sum()), MICRO), shape
         )
 
@@ -139,34 +139,34 @@ class LessonCounts:
         word alone (LES-4, LRN-20).
         """
         prior = self._prior
-        rows, result, by_origin = self._told
+        rows, result, by_origin = self._outcome_rows
         good = _GOOD[result]
         mass = np.rint(self.micro[rows] * self._bounded(rows) * by_origin * self._faded(self.day[rows]))
         words = self._words
-        known = np.array([word in _RESULT for word in words.word], dtype=bool)
+        existing = np.array([word in _RESULT for word in words.word], dtype=bool)
         weight = prior.weights["person"] * words.share * self._faded(words.day)
-        typed = np.rint(np.where(known, weight, 0.0) * MICRO)
+        typed = np.rint(np.where(existing, weight, 0.0) * MICRO)
         group = np.concatenate([self._groups[rows], words.lesson])
         side = np.concatenate([good, words.good])
         everything = np.concatenate([mass, typed])
         return self._summed(group, np.where(side, 0, 1), everything, (len(self), 2))
 
     @cached_property
-    def standings(self) -> Mapping[int, Standing]:
+    def opinions(self) -> Mapping[int, Opinion]:
         """What people think of each class that any of them spoke of, by its place."""
-        words, found = self._words, {}
+        words, hits = self._words, {}
         for place in np.unique(words.lesson).tolist():
             of = words.take(np.flatnonzero(words.lesson == place))
             shares = np.rint(of.share * MICRO).astype(np.int64)
             order = np.lexsort((~of.good, of.ms, of.day)).tolist()  # of words of one moment, the one against holds
             against = [at for at in order if not of.good[at]]
-            found[place] = Standing(
+            hits[place] = Opinion(
                 int(shares[of.good].sum() - shares[~of.good].sum()),
                 not of.good[order[-1]],
                 bool(of.good.any() and not of.good.all()),
                 of.word[against[-1]] if against else "",
             )
-        return found
+        return hits
 
     @cached_property
     def parents(self) -> Mapping[int, int]:
@@ -174,8 +174,8 @@ class LessonCounts:
         codes = {code for code, _ in self._named(REVISES)}
         rows = np.flatnonzero(np.isin(self.bin, list(codes))) if codes else np.zeros(0, dtype=np.int64)
         pairs = sorted({(int(self.lesson[row]), self._questions[self.question[row]]) for row in rows.tolist()})
-        known = ((child, self.place[name]) for child, name in pairs if name in self.place)
-        return {child: parent for child, parent in known if child != parent}
+        existing = ((child, self.place[name]) for child, name in pairs if name in self.place)
+        return {child: parent for child, parent in existing if child != parent}
 
     @cached_property
     def injections(self) -> tuple[Ints, Ints]:
@@ -191,7 +191,7 @@ class LessonCounts:
 
         Bad where anything bad came of it, else good.
         """
-        rows, result, _ = self._told
+        rows, result, _ = self._outcome_rows
         came: dict[tuple[int, int], bool] = {}
         for row, of in zip(rows.tolist(), result.tolist(), strict=True):
             key = int(self.lesson[row]), int(self.question[row])
@@ -212,7 +212,7 @@ class LessonCounts:
 
     def texts(self, places: Iterable[int]) -> dict[int, str]:
         """The bin of the text of each of some lessons: as most said it, of equals the first in order."""
-        return self._most_said(TEXT, places)
+        return self._commonest(TEXT, places)
 
     def notes(self, places: Iterable[int]) -> list[str]:
         """The bins of what happened to some lessons, in no order."""
@@ -223,7 +223,7 @@ class LessonCounts:
         """The places of all lessons in a class."""
         return [int(each) for each in np.flatnonzero(self.of_class == self.of_class[place])]
 
-    def _most_said(self, prefix: str, places: Iterable[int]) -> dict[int, str]:
+    def _commonest(self, prefix: str, places: Iterable[int]) -> dict[int, str]:
         wanted = np.zeros(len(self), dtype=bool)
         wanted[list(places)] = True
         codes = np.zeros(len(self._bins), dtype=bool)
@@ -235,8 +235,8 @@ class LessonCounts:
             totals[key] = totals.get(key, 0) + int(self.micro[row])
         best: dict[int, tuple[int, str]] = {}
         for (lesson, code), micro in totals.items():
-            found = -micro, self._bins[code]
-            best[lesson] = min(best.get(lesson, found), found)
+            hits = -micro, self._bins[code]
+            best[lesson] = min(best.get(lesson, hits), hits)
         return {lesson: name for lesson, (_, name) in best.items()}
 
     def _named(self, prefix: str) -> Sequence[tuple[int, str]]:
@@ -248,9 +248,9 @@ class LessonCounts:
         table = np.full(max(1, len(self._bins)), -1, dtype=np.int64)
         for code, kind in kinds.items():
             table[code] = kind
-        found = table[self.bin]
-        rows = np.flatnonzero(found >= 0)
-        return rows, found[rows]
+        hits = table[self.bin]
+        rows = np.flatnonzero(hits >= 0)
+        return rows, hits[rows]
 
     def _summed(self, group: Ints, column: Ints, micro: Floats | Ints, shape: tuple[int, int]) -> Ints:
         """Sums of whole numbers, exact below 2⁵³."""
@@ -258,7 +258,7 @@ class LessonCounts:
         return np.rint(flat).astype(np.int64).reshape(shape)
 
     @cached_property
-    def _told(self) -> tuple[Ints, Ints, Floats]:
+    def _outcome_rows(self) -> tuple[Ints, Ints, Floats]:
         """Rows of outcomes that no person typed, with the number of their result and what each counts by its origin."""
         kinds: dict[int, int] = {}
         weight = np.zeros(max(1, len(self._bins)))
@@ -274,17 +274,21 @@ class LessonCounts:
     def _words(self) -> _Words:
         """Of each person the last word on each class."""
         parsed = {code: name.removeprefix(WORD).split(":") for code, name in self._named(WORD)}
-        parsed = {code: said for code, said in parsed.items() if said[0] in _RESULT or said[0] in {RETIRE, RESTORE}}
+        parsed = {
+            code: sayings
+            for code, sayings in parsed.items()
+            if sayings[0] in _RESULT or sayings[0] in {RETIRE, RESTORE}
+        }
         rows, _ = self._rows_of(dict.fromkeys(parsed, 0))
-        said = [parsed[code] for code in self.bin[rows].tolist()]
-        ms = np.array([int(each[1]) for each in said], dtype=np.int64)
-        good = np.array([each[0] in GOOD_WORDS for each in said], dtype=bool)
+        sayings = [parsed[code] for code in self.bin[rows].tolist()]
+        ms = np.array([int(each[1]) for each in sayings], dtype=np.int64)
+        good = np.array([each[0] in GOOD_WORDS for each in sayings], dtype=bool)
         lesson, principal, day = self._groups[rows], self.principal[rows], self.day[rows]
         _, number = numbered((lesson, max(1, len(self))), (principal, max(1, len(self._principals))))
         order = np.lexsort((~good, ms, day, number))  # of words of one moment, the one against holds
         last = order[np.append(np.diff(number[order]) != 0, True)] if len(order) else order
         share = newcomer_shares(principal[last], day[last], lesson[last], most=self._prior.newcomers)
-        return _Words(lesson[last], day[last], ms[last], good[last], share, [said[at][0] for at in last.tolist()])
+        return _Words(lesson[last], day[last], ms[last], good[last], share, [sayings[at][0] for at in last.tolist()])
 
     def _bounded(self, rows: Ints) -> Floats:
         """The share of each outcome that counts, whoever else is heard (LRN-20)."""
@@ -311,8 +315,8 @@ class LessonCounts:
         for row, alike in zip(rows.tolist(), same.tolist(), strict=True):
             ms = self._bins[self.bin[row]].partition(":")[2]
             key = int(self.lesson[row]), self._questions[self.question[row]], int(self.principal[row])
-            said = int(self.day[row]), ms, -alike  # of words of one moment, "apart" holds
-            last[key] = max(last.get(key, said), said)
+            sayings = int(self.day[row]), ms, -alike  # of words of one moment, "apart" holds
+            last[key] = max(last.get(key, sayings), sayings)
         net: dict[tuple[int, str], int] = {}
         for (lesson, other, _), (_, _, alike) in last.items():
             net[lesson, other] = net.get((lesson, other), 0) + (1 if alike else -1)
@@ -341,8 +345,8 @@ class _Words:
         return _Words(*columns, [self.word[row] for row in rows.tolist()])
 
 
-def _said(name: str) -> int:
-    source, _, priority = name.removeprefix(SAID).partition(":")
+def _saying_kind(name: str) -> int:
+    source, _, priority = name.removeprefix(SAYING).partition(":")
     return _SOURCE[source] * len(PRIORITIES) + _PRIORITY[priority]
 
 

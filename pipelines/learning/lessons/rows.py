@@ -3,7 +3,7 @@
 | bin                               | question     | one unit is                                                  |
 | --------------------------------- | ------------ | ------------------------------------------------------------ |
 | `lesson.text:{…}`                 |              | somebody said the lesson in these words                      |
-| `lesson.said:<source>:<priority>` |              | somebody said it, and it came from there                     |
+| `lesson.saying:<source>:<priority>` |              | somebody said it, and it came from there                     |
 | `lesson.revises`                  | the parent   | it was said instead of its parent                            |
 | `lesson.word:<word>:<ms>`         |              | a person's word: an outcome, `retire` or `restore`           |
 | `lesson.<outcome>:<origin>`       | an injection | an outcome that an application or detection told             |
@@ -24,7 +24,7 @@ import msgspec
 from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource
 
 PREFIX = "lesson."
-TEXT, SAID, REVISES = f"{PREFIX}text:", f"{PREFIX}said:", f"{PREFIX}revises"
+TEXT, SAYING, REVISES = f"{PREFIX}text:", f"{PREFIX}said:", f"{PREFIX}revises"
 WORD, INJECTED, NOTE = f"{PREFIX}word:", f"{PREFIX}injected:", f"{PREFIX}note:"
 ALIAS, APART = f"{PREFIX}alias:", f"{PREFIX}apart:"
 
@@ -88,9 +88,9 @@ def lesson_in(bin_: str, source: LessonSource) -> Lesson:
     return Lesson.from_fields({**fields, "source": source.value})
 
 
-def said_bin(source: LessonSource, priority: LessonPriority) -> str:
+def saying_bin(source: LessonSource, priority: LessonPriority) -> str:
     """The bin of a saying."""
-    return f"{SAID}{source.value}:{priority.value}"
+    return f"{SAYING}{source.value}:{priority.value}"
 
 
 def word_bin(word: str, ms: int) -> str:

@@ -18,7 +18,7 @@ from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
 from pipelines.learning.lessons.rows import LessonNote
-from pipelines.lessons.finding import FoundLesson
+from pipelines.lessons.finding import ChosenLesson
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse
 from pipelines.runtime.clock import SECONDS_PER_DAY
@@ -86,7 +86,7 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
         return
     for belief, text in rows[:limit]:
         stdout.out(visible(f"{belief.id}  {text.content}"))
-        stdout.out(visible(f"    {belief.reason}; {_told(belief)}; from {belief.source.value}"))
+        stdout.out(visible(f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"))
         stdout.out(f"    {'  |  '.join(_can(belief))}")
     sys.stdout.write(f"{len(rows):,} lessons to review\n")
 
@@ -111,7 +111,7 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
     of = f"{belief.status.value}: {belief.reason}"
     sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
     stdout.out(visible(f"  {of}; {sure}"))
-    stdout.out(visible(f"  said {belief.said} times, injected {belief.injected} times, {_told(belief)}"))
+    stdout.out(visible(f"  said {belief.sayings} times, injected {belief.injected} times, {_outcomes(belief)}"))
     for note in history:
         stdout.out(visible(_story(note)))
 
@@ -138,10 +138,10 @@ def prompt(
     stated = settings.lessons.prompt
     use = ToolUse(tool, tuple(file or ()), context)
     rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    found = finder_of(_beliefs(settings), settings).find(use, limit=stated.lessons, rng=rng)
+    chosen = finder_of(_beliefs(settings), settings).find(use, limit=stated.lessons, rng=rng)
     most = stated.budget if budget is None else budget
-    form = prompt_form([each.match.believed for each in found], budget=most, count_tokens=estimated_tokens)
-    shown = [each for each in found if each.match.believed.lesson.id in set(form.shown)]
+    form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
+    shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
     injection = None
     if record and shown:
         injection = uuid.uuid4().hex
@@ -154,8 +154,8 @@ def prompt(
                 tool=tool or None,
             )
     if as_json:
-        told = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
-        print_lines([{"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": told}])
+        outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
+        print_lines([{"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}])
         return
     if form.text:
         sys.stdout.write(form.text + "\n")
@@ -244,7 +244,7 @@ def _print(rows: Iterable[tuple[LessonBelief, Lesson]], *, as_json: bool) -> Non
 def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
     helpful, harmful = _sides(belief)
     spread = f"{(belief.upper - belief.lower) / 2:.2f}"
-    numbers = (f"{belief.p_good:.2f}", spread, str(belief.said), str(belief.injected), str(helpful), str(harmful))
+    numbers = (f"{belief.p_good:.2f}", spread, str(belief.sayings), str(belief.injected), str(helpful), str(harmful))
     return (belief.id, belief.status.value, *numbers, text.section, text.content)
 
 
@@ -261,7 +261,7 @@ def _document(belief: LessonBelief, text: Lesson | None) -> dict[str, Any]:
         "reason": belief.reason,
         "outcomes": {result.value: count for result, count in belief.counts.items()},
         "observations": round(belief.observations, 3),
-        "said": belief.said,
+        "said": belief.sayings,
         "injected": belief.injected,
         "representative": belief.representative,
         "first_day": _day(belief.first_day),
@@ -280,7 +280,7 @@ def _sides(belief: LessonBelief) -> tuple[int, int]:
     return helpful, sum(belief.counts.values()) - helpful
 
 
-def _told(belief: LessonBelief) -> str:
+def _outcomes(belief: LessonBelief) -> str:
     came = ", ".join(f"{count} {result.value}" for result, count in belief.counts.items() if count)
     return f"came of it: {came or 'nothing yet'}"
 
@@ -302,19 +302,19 @@ def _noted(note: LessonNote) -> dict[str, Any]:
 
 def _story(note: LessonNote) -> str:
     about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}", note.other]
-    said = [note.span and f"“{note.span}”", note.why]
-    details = "; ".join(each for each in (*about, f"conversation {note.session}", *said) if each)
+    sayings = [note.span and f"“{note.span}”", note.why]
+    details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
     return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
 
 
-def _injected(found: FoundLesson) -> InjectedLesson:
-    believed = found.match.believed
-    return InjectedLesson(lesson_id=believed.lesson.id, propensity=found.propensity, p_good=believed.p_good)
+def _injected(chosen: ChosenLesson) -> InjectedLesson:
+    believed = chosen.match.believed
+    return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
 
 
-def _bands(told: Sequence[tuple[float, bool]]) -> Iterable[tuple[Any, ...]]:
+def _bands(outcomes: Sequence[tuple[float, bool]]) -> Iterable[tuple[Any, ...]]:
     for low, high in pairwise(BANDS):
-        some = [(p, good) for p, good in told if low <= p < high or (high == BANDS[-1] and p == high)]
+        some = [(p, good) for p, good in outcomes if low <= p < high or (high == BANDS[-1] and p == high)]
         if not some:
             yield low, high, 0, None, None, "unknown", "nothing came of such lessons yet"
             continue

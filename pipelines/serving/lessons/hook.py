@@ -26,7 +26,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipelines.domain.lesson import BelievedLesson, Lesson, LessonPriority, LessonResult, LessonStatus
-from pipelines.lessons.finding import FoundLesson, LessonFinder, Uniform
+from pipelines.lessons.finding import ChosenLesson, LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern
 from pipelines.lessons.wording import LessonWords, words_of
@@ -80,18 +80,18 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
     use = tool_use(asked)
     with_settings = board.settings
     budget = int(options.budget or with_settings["budget"])
-    found = board.find(use, rng=SystemDraws())
-    form = prompt_form([each.match.believed for each in found], budget=budget, count_tokens=estimated_tokens)
+    chosen = board.find(use, rng=SystemDraws())
+    form = prompt_form([each.match.believed for each in chosen], budget=budget, count_tokens=estimated_tokens)
     if not form.text:
         return
-    shown = [each for each in found if each.match.believed.lesson.id in set(form.shown)]
+    shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
     if isinstance(asked.get("session_id"), str):
         note_injection(root, asked["session_id"], use, shown)
     if event is None:
         sys.stdout.write(form.text + "\n")
         return
-    told = {"hookEventName": event, "additionalContext": form.text}
-    sys.stdout.write(json.dumps({"hookSpecificOutput": told}, ensure_ascii=False) + "\n")
+    facts = {"hookEventName": event, "additionalContext": form.text}
+    sys.stdout.write(json.dumps({"hookSpecificOutput": facts}, ensure_ascii=False) + "\n")
 
 
 def tool_use(asked: Mapping[str, Any]) -> ToolUse:
@@ -110,12 +110,12 @@ def tool_use(asked: Mapping[str, Any]) -> ToolUse:
     return ToolUse(str(asked.get("tool_name") or asked.get("tool") or ""), tuple(files), " ".join(texts))
 
 
-def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[FoundLesson]) -> str:
+def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[ChosenLesson]) -> str:
     """Write down what was put before an agent, for the session's end to tell; the id of the injection."""
     injection = os.urandom(16).hex()
     folder = root / FOLDER / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
-    told = {
+    facts = {
         "injection_id": injection,
         "at": round(time.time() * 1000),
         "tool": use.tool,
@@ -129,7 +129,7 @@ def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[Found
         ],
     }
     with session_file(root, session).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(told) + "\n")
+        file.write(json.dumps(facts) + "\n")
     return injection
 
 
@@ -164,7 +164,7 @@ class Board:
         self.token: list[list[Any]] = json.loads(rows["token"])
         self.day = int(rows["day"])
 
-    def find(self, use: ToolUse, *, rng: Uniform) -> list[FoundLesson]:
+    def find(self, use: ToolUse, *, rng: Uniform) -> list[ChosenLesson]:
         """The lessons for a tool use, best first."""
         words = LessonWords(SimpleNamespace(**self.settings["words"]))  # type: ignore[arg-type]
         weights = SimpleNamespace(**self.settings["relevance"])

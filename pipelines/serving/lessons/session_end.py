@@ -38,7 +38,7 @@ class SpooledInjection(msgspec.Struct, frozen=True):
     lessons: tuple[InjectedLesson, ...]
 
 
-class Turn(NamedTuple):
+class TimedStep(NamedTuple):
     """One line of a transcript.
 
     Attributes:
@@ -63,8 +63,8 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     shown = _shown(injections, turns, beliefs)
     words = LessonWords(settings.lessons.words)
     steps = [turn.step for turn in turns]
-    said = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
-    detections = Detector(settings.lessons, words).detect(said, shown)
+    utterances = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
+    detections = Detector(settings.lessons, words).detect(utterances, shown)
     proposals = _proposals(settings, words, steps, [each.lesson for each in shown])
     of = f"agent-{session}"
     with speaking(settings, None, of) as speaker:
@@ -77,16 +77,16 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
                 tool=each.tool or None,
                 at_ms=each.at,
             )
-        for found in detections:
+        for hits in detections:
             speaker.producer.lesson_outcome(
                 of,
-                found.injection.lesson.id,
-                found.result.value,
+                hits.injection.lesson.id,
+                hits.result.value,
                 principal=speaker.principal,
                 origin="detection",
-                injection_id=found.injection.injection_id,
-                span=found.span[:_SPAN],
-                event_id=found.outcome_id,
+                injection_id=hits.injection.injection_id,
+                span=hits.span[:_SPAN],
+                event_id=hits.outcome_id,
             )
         for lesson in proposals:
             event_id = hashlib.sha256(f"{session}\n{lesson.id}".encode()).hexdigest()[:32]
@@ -107,16 +107,18 @@ def _spooled(path: Path) -> list[SpooledInjection]:
     if not path.exists():
         return []
     lines = path.read_bytes().splitlines()
-    found = []
+    hits = []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=SpooledInjection))
+            hits.append(msgspec.json.decode(line, type=SpooledInjection))
         except msgspec.MsgspecError:
             continue  # a hook that was killed while it wrote
-    return found
+    return hits
 
 
-def _shown(injections: Sequence[SpooledInjection], turns: Sequence[Turn], beliefs: LessonBeliefs) -> list[Injection]:
+def _shown(
+    injections: Sequence[SpooledInjection], turns: Sequence[TimedStep], beliefs: LessonBeliefs
+) -> list[Injection]:
     texts: dict[str, Lesson | None] = {}
     shown = []
     for each in injections:
@@ -129,7 +131,7 @@ def _shown(injections: Sequence[SpooledInjection], turns: Sequence[Turn], belief
     return shown
 
 
-def _turns(transcript: object) -> list[Turn]:
+def _turns(transcript: object) -> list[TimedStep]:
     """What a coding agent's transcript holds: JSON lines of messages, each a text or a list of parts."""
     if not isinstance(transcript, str) or not Path(transcript).is_file():
         return []
@@ -141,7 +143,7 @@ def _turns(transcript: object) -> list[Turn]:
             continue
         if isinstance(record, dict):
             at_ms = _milliseconds(record.get("timestamp"))
-            turns += [Turn(step, at_ms) for step in _steps(record)]
+            turns += [TimedStep(step, at_ms) for step in _steps(record)]
     return turns
 
 

@@ -69,13 +69,13 @@ def lesson_of(beliefs: LessonBeliefs, name: str) -> LessonBelief:
     Raises:
         StoreError: There is none, or several.
     """
-    found = [each for each in beliefs.ids if each.startswith(name)]
-    if name in found:
-        found = [name]
-    if len(found) != 1 or (belief := beliefs.of(found[0])) is None:
+    matching = [each for each in beliefs.ids if each.startswith(name)]
+    if name in matching:
+        matching = [name]
+    if len(matching) != 1 or (belief := beliefs.of(matching[0])) is None:
         raise StoreError(
-            f"expected one lesson whose id begins with {name!r}, found {len(found)}: `weft lessons list` names them; "
-            "what was just said is there within a second or two, while the updaters run"
+            f"expected one lesson whose id begins with {name!r}, found {len(matching)}: `weft lessons list` names them;"
+            " what was just said is there within a second or two, while the updaters run"
         )
     return belief
 
@@ -84,9 +84,9 @@ def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonB
     """What will be believed once the updaters have read an event."""
     at_ms, priors = round(system_clock() * MS), settings.priors
     keys = lesson_keys(event, at_ms, principal=principal_fingerprint(event.principal))
-    told = evidence + Evidence(usage=dict.fromkeys(keys, MICRO))
+    facts = evidence + Evidence(usage=dict.fromkeys(keys, MICRO))
     level, cap = priors.interval.level, priors.robustness.effective_cap
-    return read_lessons(priors.lessons, told, day_of(at_ms / MS), effective_cap=cap, level=level)
+    return read_lessons(priors.lessons, facts, day_of(at_ms / MS), effective_cap=cap, level=level)
 
 
 @store_command
@@ -135,8 +135,8 @@ def add(
             event_id = speaker.producer.lesson_added(of, lesson, principal=by, why=why)
         else:
             event_id = speaker.producer.lesson_revised(of, parent, lesson, principal=by, why=why)
-    told = {"lesson_id": lesson.id, "event_id": event_id, "session": of, "principal": by, "revises": parent}
-    print_lines([told]) if as_json else stdout.out(lesson.id)
+    facts = {"lesson_id": lesson.id, "event_id": event_id, "session": of, "principal": by, "revises": parent}
+    print_lines([facts]) if as_json else stdout.out(lesson.id)
 
 
 @store_command
@@ -236,14 +236,14 @@ _Saying = tuple[str | None, str | None, str | None, str | None]
 
 
 def _judge(options: CommonOptions, name: str, result: LessonResult, saying: _Saying, *, as_json: bool) -> None:
-    def told(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
+    def facts(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
         return LessonOutcome(**stamp, lesson_id=belief.id, outcome=result, origin="person", why=why)
 
-    _say(options, name, saying, told, as_json=as_json)
+    _say(options, name, saying, facts, as_json=as_json)
 
 
 def _change(options: CommonOptions, name: str, change: dict[str, Any], saying: _Saying, *, as_json: bool) -> None:
-    def told(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
+    def facts(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
         return LessonChange(**stamp, **change, lesson_id=belief.id, why=why)
 
     if "other" in change:
@@ -252,7 +252,7 @@ def _change(options: CommonOptions, name: str, change: dict[str, Any], saying: _
             **change,
             "other": lesson_of(live_lessons(Catalog(require_store(settings)), settings), change["other"]).id,
         }
-    _say(options, name, saying, told, as_json=as_json)
+    _say(options, name, saying, facts, as_json=as_json)
 
 
 def _say(
@@ -273,9 +273,9 @@ def _say(
         )
     then = after(settings, catalog.live_evidence(), event).of(before.id)  # type: ignore[arg-type]
     assert then is not None  # it was there before
-    told = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
+    facts = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
     if as_json:
-        print_lines([told])
+        print_lines([facts])
         return
     stdout.out(visible(f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"))
 

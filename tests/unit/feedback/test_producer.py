@@ -153,7 +153,7 @@ def test_there_is_a_method_for_every_type() -> None:
     assert (told["Trust"].source, told["Trust"].model, told["Trust"].verified) == ("blog", "small", False)
     assert (told["TriggerRemoval"].content_hash, told["TriggerRemoval"].term) == (HASHES[1], "flush")
     assert (told["LessonChange"].stated(), told["LessonChange"].why) == (LESSON, "it broke")
-    assert [each.lesson_id for each in told["Injection"].lessons] == [LESSON.id]
+    assert [each.lesson_id for each in told["LessonInjection"].lessons] == [LESSON.id]
     assert (told["LessonOutcome"].lesson_id, told["LessonOutcome"].outcome) == ("testing-00012", "failure")
 
 
