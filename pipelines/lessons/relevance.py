@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
-from pipelines.domain.lesson import BelievedLesson, LessonPriority
+from pipelines.domain.lesson import BelievedLesson, LessonMatch, LessonPriority, MetCondition
 from pipelines.lessons.wording import LessonWords, words_of
 
 _WILD = re.compile(r"[*?\[]")
@@ -73,40 +73,6 @@ class ToolUse:
     tool: str = ""
     files: tuple[str, ...] = ()
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MetCondition:
-    """One addend of a lesson's relevance; hooks make it without what results of a search take along.
-
-    Attributes:
-        name: "tool", "tool_wildcard", "file", "actions" or "words".
-        value: How far the condition is met, in [0, 1].
-        amount: value · weight.
-    """
-
-    name: str
-    value: float
-    weight: float
-    amount: float
-
-
-@dataclass(frozen=True, slots=True)
-class LessonMatch:
-    """Why a lesson is shown.
-
-    Attributes:
-        relevance: The sum of the contributions' amounts, in [0, 1].
-        priority: The factor of the lesson's priority.
-        rank: relevance · P(good) · priority.
-        contributions: One for each condition that is met, at least in part.
-    """
-
-    believed: BelievedLesson
-    relevance: float
-    priority: float
-    rank: float
-    contributions: tuple[MetCondition, ...]
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -62,6 +63,7 @@ class Resources:
     places: Places
     questions: QuestionIndex
     pairs: PairScorer | None = None
+    lessons: LessonsBeside | None = None
 
     @property
     def graph(self) -> GraphChannel | None:

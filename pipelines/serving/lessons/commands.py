@@ -14,19 +14,20 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import InjectedLesson
-from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson import ChosenLesson, Lesson, LessonResult, LessonStatus
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
 from pipelines.learning.lessons.rows import LessonNote
-from pipelines.lessons.finding import ChosenLesson
+from pipelines.lessons.finding import LessonFinder, finder_of
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse
+from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
 from pipelines.serving.lessons import telling
 from pipelines.serving.lessons.telling import By, LessonArgument, Session, lesson_of, send_all, speaking
-from pipelines.serving.lessons.view import finder_of, live_lessons
+from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 
 lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
@@ -138,7 +139,7 @@ def prompt(
     stated = settings.lessons.prompt
     use = ToolUse(tool, tuple(file or ()), context)
     rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    chosen = finder_of(_beliefs(settings), settings).find(use, limit=stated.lessons, rng=rng)
+    chosen = _finder(settings).find(use, limit=stated.lessons, rng=rng)
     most = stated.budget if budget is None else budget
     form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
     shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
@@ -220,6 +221,10 @@ def import_lessons(
     if not dry_run and read:
         send_all(settings, read, principal=principal, session=session)
     print_lines([{"lessons": len({each.id for each in read}), "refused": len(problems), "sent": not dry_run}])
+
+
+def _finder(settings: Settings) -> LessonFinder:
+    return finder_of(_beliefs(settings), settings.priors.lessons.relevance, LessonWords(settings.lessons.words))
 
 
 def _beliefs(settings: Settings) -> LessonBeliefs:

@@ -25,8 +25,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pipelines.domain.lesson import BelievedLesson, Lesson, LessonPriority, LessonResult, LessonStatus
-from pipelines.lessons.finding import ChosenLesson, LessonFinder, Uniform
+from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.lessons.finding import LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern
 from pipelines.lessons.wording import LessonWords, words_of

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pipelines.catalog.catalog import Catalog
 from pipelines.learning.evidence import day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
-from pipelines.lessons.finding import LessonFinder
-from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.settings import Settings
 
@@ -21,10 +19,3 @@ def live_lessons(catalog: Catalog, settings: Settings, *, clock: Clock = system_
         effective_cap=priors.robustness.effective_cap,
         level=priors.interval.level,
     )
-
-
-def finder_of(beliefs: LessonBeliefs, settings: Settings) -> LessonFinder:
-    """What finds lessons among those that may be shown."""
-    lessons = beliefs.injectable()
-    propensities = {each.lesson.id: beliefs.propensity(each.lesson.id) for each in lessons}
-    return LessonFinder(lessons, propensities, settings.priors.lessons.relevance, LessonWords(settings.lessons.words))
