@@ -25,7 +25,7 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
-from pipelines.serving.lessons import telling
+from pipelines.serving.lessons import hook, telling
 from pipelines.serving.lessons.telling import By, LessonArgument, Session, lesson_of, send_all, speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
@@ -163,6 +163,19 @@ def prompt(
     if explain:
         for each in shown:
             stdout.out(visible(f"{each.match.believed.lesson.id}: {each.why}"))
+
+
+@lessons.command("hook")
+@store_command
+def hook_(
+    options: CommonOptions,
+    *,
+    budget: Annotated[int | None, typer.Option("--budget", min=0, help="Tokens at most.")] = None,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Answer the hook of a coding agent: JSON on stdin, before a tool what fits it, at a stop what came of it."""
+    stated = {"store": options.store, "budget": budget, "bootstrap": bootstrap}
+    hook.answer([f"--{name}={value}" for name, value in stated.items() if value is not None])
 
 
 @lessons.command()
