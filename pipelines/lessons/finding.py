@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pipelines.domain.lesson import BelievedLesson, ChosenLesson
+from pipelines.domain.lesson import BelievedLesson, ChosenLesson, LessonId
 from pipelines.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
 
@@ -30,7 +30,7 @@ class LessonFinder:
     def __init__(
         self,
         lessons: Sequence[BelievedLesson],
-        propensities: Mapping[str, float],
+        propensities: Mapping[LessonId, float],
         weights: RelevanceWeights,
         words: LessonWords,
     ) -> None:

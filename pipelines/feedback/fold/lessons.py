@@ -7,7 +7,7 @@ an allowance that other evidence shares; what one principal counts for is bounde
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipelines.domain.events import LessonChange, LessonEvent, LessonInjection, LessonOutcome
 from pipelines.domain.ids import question_of
@@ -95,6 +95,6 @@ def _changed(event: LessonChange, moment: _Moment, principal: str) -> Iterator[U
     yield UsageKey(moment.day, about, note_bin(note), principal)
 
 
-def _facts(event: LessonEvent, what: str, moment: _Moment) -> dict[str, object]:
+def _facts(event: LessonEvent, what: str, moment: _Moment) -> dict[str, Any]:
     at = moment.day * DAY_MS + moment.ms
     return {"what": what, "at": at, "by": event.principal, "session": event.session_id, "event": event.event_id}

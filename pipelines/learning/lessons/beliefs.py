@@ -227,7 +227,7 @@ class LessonBeliefs:
     @cached_property
     def _scale(self) -> Floats:
         n = self.counts.counted.sum(axis=1) / MICRO
-        return np.minimum(1.0, np.divide(self._cap, n, out=np.ones_like(n), where=n > 0.0))
+        return np.asarray(np.minimum(1.0, np.divide(self._cap, n, out=np.ones_like(n), where=n > 0.0)))
 
     @cached_property
     def _observations(self) -> Floats:
@@ -239,12 +239,15 @@ class LessonBeliefs:
         own = self.counts.of_class == np.arange(len(self.counts))
         hits, misses = (self.counts.counted[:, side] / MICRO * own for side in (0, 1))
         per_lesson = np.divide(self._prior.per_lesson, self._prior.per_lesson + hits + misses)
-        return hits * per_lesson, (hits + misses) * per_lesson
+        return np.asarray(hits * per_lesson), np.asarray((hits + misses) * per_lesson)
 
     @cached_property
     def _of_sources(self) -> _Sources:
         stated = logit(np.array([self._prior.sources[each] for each in SOURCES]))
-        goods, totals = (np.bincount(self._source, weights=each, minlength=len(SOURCES)) for each in self._of_lessons)
+        goods, totals = (
+            np.bincount(self._source, weights=each, minlength=len(SOURCES)).astype(np.float64)
+            for each in self._of_lessons
+        )
         # What one source has of its own is not all that it says of others.
         share = self._prior.source_strength / (self._prior.source_strength + totals)
         shift = _common_shift(float(goods @ share), totals * share, stated, self._prior.root_spread)

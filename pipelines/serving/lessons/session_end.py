@@ -148,8 +148,8 @@ def _turns(transcript: object) -> list[TimedStep]:
 
 
 def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
-    stated = record.get("message")
-    message: Mapping[str, Any] = stated if isinstance(stated, dict) else record
+    inner = record.get("message")
+    message: Mapping[str, Any] = inner if isinstance(inner, dict) else record
     speaker = "user" if message.get("role", record.get("type")) == "user" else "agent"
     content = message.get("content")
     if isinstance(content, str):
@@ -160,7 +160,8 @@ def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
         if isinstance(part.get("text"), str):
             yield EpisodeStep(part["text"], speaker)
         elif part.get("type") == "tool_use":
-            given = part.get("input") if isinstance(part.get("input"), dict) else {}
+            stated = part.get("input")
+            given: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
             texts = [value for value in given.values() if isinstance(value, str)]
             files = tuple(given[name] for name in ("file_path", "path") if isinstance(given.get(name), str))
             yield EpisodeStep(" ".join(texts), "tool", tool=str(part.get("name", "")), files=files)

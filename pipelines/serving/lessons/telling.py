@@ -271,7 +271,7 @@ def _say(
         event = speaker.producer.say(
             speaker.session_of(before.id), speaker.principal, lambda stamp: event_of(stamp, before, why)
         )
-    then = after(settings, catalog.live_evidence(), event).of(before.id)  # type: ignore[arg-type]
+    then = after(settings, catalog.live_evidence(), event).of(before.id)
     assert then is not None  # it was there before
     facts = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
     if as_json:
