@@ -21,6 +21,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,7 +37,8 @@ BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
 VERSION = 1
-_MOST = 400  # lessons looked at of one condition, the likeliest first
+_MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
+_STEMS = 2_000  # words of a context that are looked up
 _KEPT_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
 _FILES = ("file_path", "path", "notebook_path", "file", "filename")
 
@@ -175,19 +177,30 @@ class Board:
         return LessonFinder(lessons, propensities, weights, words).find(use, limit=self.settings["limit"], rng=rng)
 
     def _candidates(self, use: ToolUse, words: LessonWords) -> list[tuple[str, float]]:
-        ids: set[int] = set()
-        patterns = [key for (key,) in self._connection.execute("select distinct key from keys where kind = 'file'")]
+        """The likeliest lessons, by about the rank that they will have; only they are read."""
+        weights = self.settings["relevance"]
+        stem = weights["words"] / weights["enough_words"]
+        stems = sorted({words.stem(word) for word in words_of(use.text)})[:_STEMS]
+        met = [("tool", use.tool, weights["tool"]), *(("stem", each, stem) for each in stems)]
+        patterns = self._connection.execute(
+            "select distinct kind, key from keys where kind in ('file', 'wild')"
+        ).fetchall()
         paths = [path.replace("\\", "/") for path in use.files]
-        met = [("file", key) for key in patterns if any(map(file_pattern(key).search, paths))]
-        met += [("tool", use.tool), ("wild", "")]
-        met += [("stem", stem) for stem in sorted({words.stem(word) for word in words_of(use.text)})]
-        for kind, key in met:
-            select = "select lesson from keys where kind = ? and key = ? order by factor desc limit ?"
-            ids.update(row[0] for row in self._connection.execute(select, (kind, key, _MOST)))
-        rows = [
-            self._connection.execute("select document, propensity from lessons where number = ?", (number,)).fetchone()
-            for number in sorted(ids)
-        ]
+        for kind, key in patterns:
+            if kind == "wild" and fnmatchcase(use.tool, key):
+                met.append((kind, key, weights["tool_wildcard"]))
+            elif kind == "file" and any(map(file_pattern(key).search, paths)):
+                met.append((kind, key, weights["file"]))
+        asked = ", ".join("(?, ?, ?)" for _ in met)
+        rows = self._connection.execute(
+            f"with asked (kind, key, weight) as (values {asked}), met as (select lesson, max(factor) as factor,"  # noqa: S608
+            " sum(case when kind = 'stem' then 0.0 else weight end) as conditions,"
+            " sum(case when kind = 'stem' then weight else 0.0 end) as stems"
+            " from asked join keys using (kind, key) group by lesson)"
+            " select document, propensity from met join lessons on lesson = number"
+            " order by (conditions + min(stems, ?)) * factor desc, number limit ?",
+            [*(value for each in met for value in each), weights["words"] + weights["actions"], _MOST],
+        )
         return [(str(document), float(propensity)) for document, propensity in rows]
 
 
