@@ -37,7 +37,7 @@ def traffic(
     """
     repeated, wrong = round(size * duplicates), round(size * garbage)
     of_session = _said_of_lessons if lessons_alone else _answered_query
-    events = _events(rng, size - repeated - wrong, until_ms, foreign, (sessions, users), of_session)
+    events = _events(rng, size - repeated - wrong, until_ms, foreign, (sessions, users), of_session=of_session)
     placed = [(index + rng.random(), record) for index, record in enumerate(events)]
     # A producer's retry comes after the original, soon or much later.
     again = rng.sample(range(len(events)), repeated)
@@ -52,6 +52,7 @@ def _events(
     until_ms: int,
     foreign: float,
     names: tuple[int, int],
+    *,
     of_session: Callable[[random.Random, str, int, int], list[dict[str, Any]]],
 ) -> list[tuple[bytes, bytes]]:
     sessions, users = names

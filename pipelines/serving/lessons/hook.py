@@ -206,6 +206,8 @@ class Board:
 
 def open_board(root: Path) -> Board:
     """The table as it is kept, or made anew where nobody keeps it."""
+    if not root.is_dir():
+        raise FileNotFoundError(f"expected a store in {root}, found no such folder: name it with --store")
     path = root / FOLDER / BOARD
     try:
         board = Board(path)
