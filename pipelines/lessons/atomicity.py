@@ -21,7 +21,7 @@ _JOINERS = re.compile(
     r",?\s+\b(?:and then|and also|and|then|additionally|as well as|also|plus|finally|next)\b,?\s+|,\s+"
 )
 _TWO = (["do", "not"], ["make", "sure"])
-_TELLING = 2  # what to do, and with what
+_TELLING = 2  # beside a phrase of no content: what to do, and with what
 _CODE = re.compile(
     r"`[^`]+`|\S*[\w]\.\w+\S*|(?<!\w)--?\w[\w-]*|\w+\(\)|\w*_\w+|\b[A-Z]{2,}\b|\b\w+[a-z][A-Z]\w*|(?<!\w)/\w+|\d"
 )
@@ -62,12 +62,12 @@ def vague(text: str, settings: LessonSettings) -> bool:
     """Whether a directive leaves nothing, beside what anyone would agree to, that could be followed or broken."""
     if _CODE.search(text):
         return False
-    rest = " ".join(words_of(text))
+    rest = whole = " ".join(words_of(text))
     for directive in sorted(settings.atomicity.directives, key=len, reverse=True):
         rest = re.sub(rf"\b{re.escape(directive)}\b", " ", rest)
     general = {*settings.atomicity.general, *settings.words.idle, *settings.words.negations}
     telling = {word for word in rest.split() if word not in general and len(word) > 1 and not word.endswith("ly")}
-    return len(telling) < _TELLING
+    return len(telling) < (1 if rest == whole else _TELLING)
 
 
 def _instructions(text: str, settings: LessonSettings) -> list[str]:

@@ -30,6 +30,7 @@ _QUOTED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\w)[^.!?\n]*)*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
+_ASKED = re.compile(r"(?:[\w' ]+[,.!:;]+ (?:please )?)(?P<verb>\w+)")
 _VERB = 0.5  # what a verb tells of a lesson, beside a thing: "use" and "set" stand in every second one
 
 
@@ -96,6 +97,7 @@ class Detector:
     def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
         self._words = words
         self._settings = settings.detection
+        self._bare = frozenset(settings.atomicity.verbs)
         self._verbs = {words.stem(verb) for verb in settings.atomicity.verbs}
         rules = settings.detection
         # In this order: "that is wrong, it is not missing" contradicts.
@@ -106,6 +108,7 @@ class Detector:
         }
         self._excluded = _any(rules.excluded)
         self._prohibitions = _any(rules.prohibitions)
+        self._done = _any(rules.done)
         self._anaphora = _any(rules.anaphora)
 
     def detect(self, turns: Sequence[Utterance], injections: Sequence[Injection]) -> list[Detection]:
@@ -128,15 +131,18 @@ class Detector:
         detections = []
         for at, sentence in enumerate(sentences):
             lowered = sentence.group().casefold().replace("’", "'").strip()
-            result = self._result(lowered)
-            if result is None:
+            results = [result for result, pattern in self._rules.items() if pattern.search(lowered)]
+            done = self._done.search(lowered) is not None
+            if self._excluded.search(lowered) or not (results or done):
                 continue
-            behind = sentences[at + 1] if at + 1 < len(sentences) else None
-            nearest = self._nearest(sentence, behind, before if self._anaphora.search(lowered) else "", subjects)
+            stands_for = self._anaphora.search(lowered) is not None
+            behind = sentences[at + 1] if stands_for and at + 1 < len(sentences) else None
+            nearest = self._nearest(sentence, behind, before if stands_for else "", subjects)
             if nearest is None:
                 continue
             place, shared, end = nearest
-            if self._holds(result, lowered, injections[place].lesson):
+            result = self._result(results, lowered, injections[place].lesson, done=done)
+            if result is not None:
                 span = text[sentence.start() : end]
                 start = sentence.start() + len(span) - len(span.lstrip())
                 span = span.strip()
@@ -144,11 +150,27 @@ class Detector:
                 detections.append(detection)
         return detections
 
-    def _result(self, lowered: str) -> LessonResult | None:
-        """What a sentence says, whatever it says it of."""
-        if self._excluded.search(lowered):
+    def _result(
+        self, results: Sequence[LessonResult], lowered: str, lesson: Lesson, *, done: bool
+    ) -> LessonResult | None:
+        """What a sentence says of a lesson; None where it says nothing of it.
+
+        Of a lesson that forbids something, a prohibition is a reminder, what was not done is as it should be, and what
+        was done is a failure.
+        """
+        forbids = any(map(self._words.denying, words_of(lesson.content)))
+        result = results[0] if results else None
+        asked = _ASKED.match(lowered)
+        if result is LessonResult.CONFIRMATION and asked and asked["verb"] in self._bare:
+            return None  # "Yes, install the packages" asks for something
+        if not forbids:
+            return result
+        if result is LessonResult.CONTRADICTION and self._prohibitions.search(lowered):
             return None
-        return next((result for result, pattern in self._rules.items() if pattern.search(lowered)), None)
+        if result is LessonResult.CONFIRMATION or result is LessonResult.CONTRADICTION:
+            return result
+        denied = any(map(self._words.denying, words_of(lowered))) and "supposed" not in lowered
+        return LessonResult.FAILURE if (done or result is not None) and not denied else None
 
     def _nearest(
         self, sentence: re.Match[str], behind: re.Match[str] | None, before: str, subjects: _Subjects
@@ -170,12 +192,6 @@ class Detector:
             if best > 0.0:
                 return None
         return None
-
-    def _holds(self, result: LessonResult, lowered: str, lesson: Lesson) -> bool:
-        """Whether a prohibition contradicts a lesson: of what a lesson forbids it is a reminder."""
-        if result is not LessonResult.CONTRADICTION or not self._prohibitions.search(lowered):
-            return True
-        return not any(map(self._words.denying, words_of(lesson.content)))
 
 
 class _Subjects:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.atomicity import atomicity
 from pipelines.lessons.duplicates import Comparison, DuplicateIndex, Relation, compare, parse_lesson
-from pipelines.lessons.sensitive import sensitive_parts
+from pipelines.lessons.gate import problem_of
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:
@@ -151,19 +150,9 @@ class SkillManager:
         self._settings = settings
         self._words = words
 
-    def problem_of(self, lesson: Lesson) -> str | None:
-        """What keeps a lesson out of the book: secrets, vagueness, several instructions in one."""
-        whole = "\n".join([lesson.content, lesson.reasoning or "", lesson.span or "", lesson.missed or ""])
-        if kinds := sensitive_parts(whole):
-            return f"expected nothing that must not be stored, found: {', '.join(kinds)}: leave it out"
-        measure = atomicity(lesson.content, self._settings)
-        if measure.score < self._settings.atomicity.least:
-            return f"expected one exact instruction, found: {'; '.join(measure.reasons)}"
-        return None
-
     def apply(self, book: LessonBook, operations: Sequence[LessonOperation]) -> Applied:
         """Operations one after the other: each sees what those before it did, and one that fails stops none."""
-        work = _Work(book, self, self._settings, self._words)
+        work = _Work(book, self._settings, self._words)
         errors = []
         for index, operation in enumerate(operations):
             if problem := work.apply(operation):
@@ -174,8 +163,7 @@ class SkillManager:
 class _Work:
     """A book while operations are applied to it."""
 
-    def __init__(self, book: LessonBook, manager: SkillManager, settings: LessonSettings, words: LessonWords) -> None:
-        self._manager = manager
+    def __init__(self, book: LessonBook, settings: LessonSettings, words: LessonWords) -> None:
         self._settings = settings
         self._words = words
         self._lessons = dict(book.lessons)
@@ -212,8 +200,8 @@ class _Work:
     def _add(self, operation: LessonOperation) -> str | None:
         assert operation.lesson is not None
         lesson = operation.lesson
-        if problem := self._manager.problem_of(lesson):
-            return f"add: {problem}"
+        if problem := problem_of(lesson, self._settings):
+            return f"add: {problem.detail}"
         there = lesson.id in self._lessons
         self._accepted.append(operation)  # said once more is news, too: the mass says how often
         if not there:
@@ -226,8 +214,8 @@ class _Work:
             return "revise: expected another text or other conditions, found the same: change something"
         if operation.lesson_id in self._retired:
             return "revise: expected a lesson in use, found a retired one: restore it first, or add a new one"
-        if problem := self._manager.problem_of(operation.lesson):
-            return f"revise: {problem}"
+        if problem := problem_of(operation.lesson, self._settings):
+            return f"revise: {problem.detail}"
         self._accepted.append(operation)
         self._take(operation.lesson, except_for=operation.lesson_id)
         return None

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonPriority, LessonSource
-from pipelines.lessons.atomicity import atomicity
 from pipelines.lessons.detection import unquoted
-from pipelines.lessons.duplicates import Relation, compare, parse_lesson
-from pipelines.lessons.sensitive import sensitive_parts
+from pipelines.lessons.gate import RefusedIdea, pass_gate
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _REASONS = re.compile(
     r",? (?:otherwise|because|since|so that|as we agreed|please|again)\b.*$|, (?:this|that|it|\w+ (?:it|them)) .*$"
 )
+_BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
 _LONGEST_COMMAND = 120
 
 
@@ -49,14 +48,6 @@ class EpisodeStep:
     files: tuple[str, ...] = ()
     failed: bool = False
     output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedIdea:
-    """A lesson that was not proposed, and why: never with the text, which may hold a secret."""
-
-    reason: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,48 +83,20 @@ class RuleReflector:
     """The default reflector: without a model, deterministic."""
 
     def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
-        self._gate = ProposalGate(settings, words)
+        self._settings = settings
+        self._words = words
         self._rules = _Rules(settings)
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
         """Lessons from what the user says and from commands that failed and then succeeded, in their order."""
-        ideas = [*self._rules.of_words(episode), *_of_commands(episode)]
-        return self._gate.passed(ideas, injected)
-
-
-class ProposalGate:
-    """What no proposal passes, whoever made it: what was injected, vague directives, secrets and personal data."""
-
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
-        self._settings = settings
-        self._words = words
-
-    def passed(self, ideas: Sequence[_Idea], injected: Sequence[Lesson]) -> Reflection:
-        """Ideas that are lessons, each once, and why the others are none."""
-        shown = [parse_lesson(lesson, self._words) for lesson in injected]
-        proposals: dict[str, Lesson] = {}
-        refusals: list[RefusedIdea] = []
-        for idea in ideas:
-            whole = "\n".join([idea.content, idea.reasoning, idea.span, idea.missed or "", *idea.conditions.files])
-            if kinds := sensitive_parts(whole):
-                refusals.append(RefusedIdea("sensitive", f"holds what must not be stored: {', '.join(kinds)}"))
-                continue
-            measure = atomicity(idea.content, self._settings)
-            if measure.score < self._settings.atomicity.least:
-                refusals.append(RefusedIdea("not_atomic", "; ".join(measure.reasons)))
-                continue
+        lessons, refused = [], []
+        for idea in [*self._rules.of_words(episode), *_of_commands(episode)]:
             try:
-                lesson = self._lesson(idea)
+                lessons.append(self._lesson(idea))
             except InvalidLessonError as error:
-                refusals.append(RefusedIdea("invalid", str(error)))
-                continue
-            parsed = parse_lesson(lesson, self._words)
-            relations = {compare(parsed, each, self._words, self._settings).relation for each in shown}
-            if relations & {Relation.SAME, Relation.PROPOSED}:
-                refusals.append(RefusedIdea("injected", "says what an injected lesson says"))
-                continue
-            proposals.setdefault(lesson.id, lesson)
-        return Reflection(tuple(proposals.values()), tuple(refusals))
+                refused.append(RefusedIdea("invalid", str(error)))
+        passed, rejected = pass_gate(lessons, injected, self._words, self._settings)
+        return Reflection(passed, (*refused, *rejected))
 
     def _lesson(self, idea: _Idea) -> Lesson:
         urgent = re.search(r"\b(?:never|must|critical|compliance|security|production)\b|!", idea.span.lower())
@@ -204,9 +167,9 @@ class _Rules:
         # What follows "forgot to" is a verb by grammar, and so is what follows a denial that begins a sentence.
         before = match.string[match.start() : match.start("rule")].lower()
         sure = before.endswith(("forgot to ", "forget to ", "sure to ", "remember to ")) or (
-            "deny" in groups and not match.start("deny")
+            "deny" in groups and _BEGINS.search(match.string[: match.start("deny")])
         )
-        if len(rule.split()) <= 1 or not (sure or self._imperative(rule)):
+        if len(groups["rule"].split()) <= 1 or not (sure or self._imperative(rule)):
             return None
         return f"{rule.rstrip('.! ')} {groups['when'].lower()}" if "when" in groups else rule
 
@@ -221,6 +184,7 @@ class _Rules:
             )
             for pattern in self._knowledge
             for block in pattern.finditer(step.text)
+            if block.group().startswith("```") or self._imperative(block["rule"])
         ]
 
     def _idea(self, rule: str, span: str, last: EpisodeStep | None, *, missed: bool) -> _Idea:

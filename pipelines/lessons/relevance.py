@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -103,69 +103,72 @@ class ConditionIndex:
         self._lessons = lessons
         self._weights = weights
         self._lexicon = lexicon
-        self._tools: dict[str, list[int]] = defaultdict(list)
-        self._files: dict[str, list[int]] = defaultdict(list)
+        self._factors = [believed.p_good * weights.priorities[believed.lesson.priority] for believed in lessons]
         self._actions: dict[str, list[int]] = defaultdict(list)
         self._words: dict[str, list[int]] = defaultdict(list)
         self._enough: list[tuple[int, int]] = []
+        self._group_of: list[int] = []
+        groups: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
         for at, believed in enumerate(lessons):
             conditions = believed.lesson.conditions
+            self._group_of.append(groups.setdefault((conditions.tools, conditions.files), len(groups)))
             actions = frozenset(lexicon.stem(word) for word in conditions.actions)
             words = context_words(believed, lexicon)
             most = weights.enough_words
             self._enough.append((max(1, min(len(actions), most)), max(1, min(len(words), most))))
-            for index, values in (
-                (self._tools, conditions.tools),
-                (self._files, conditions.files),
-                (self._actions, actions),
-                (self._words, words),
-            ):
+            for index, values in ((self._actions, actions), (self._words, words)):
                 for value in values:
                     index[value].append(at)
-        self._factors = [believed.p_good * weights.priorities[believed.lesson.priority] for believed in lessons]
+        self._groups = list(groups)
+        self._tools = sorted({tool for tools, _ in groups for tool in tools})
+        self._files = sorted({file for _, files in groups for file in files})
+        # Of lessons with the same tools and files whose words say nothing, the better one always comes first.
+        self._best: list[list[int]] = [[] for _ in groups]
+        for at in sorted(range(len(lessons)), key=lambda at: (-self._factors[at], lessons[at].lesson.id)):
+            self._best[self._group_of[at]].append(at)
 
     def find(self, use: ToolUse, *, limit: int) -> list[LessonMatch]:
         """The best `limit` lessons for a tool use, best first, ties by id; none where none fits."""
-        met = self._met(use)
+        groups = self._met_groups(use)
+        words = self._met_words(use)
+        candidates = {at for group, shares in groups.items() if any(shares) for at in self._best[group][:limit]}
+        candidates.update(at for at in words if self._group_of[at] in groups)
         ranked = []
-        for at, shares in met.items():
-            amounts = self._amounts(shares)
-            if (relevance := sum(amounts)) >= self._weights.least:
-                ranked.append((-relevance * self._factors[at], self._lessons[at].lesson.id, at))
-        return [self._match(at, met[at]) for _, _, at in heapq.nsmallest(limit, ranked)]
+        for at in candidates:
+            shares = (*groups[self._group_of[at]], *words.get(at, (0.0, 0.0)))
+            if (relevance := sum(self._amounts(shares))) >= self._weights.least:
+                ranked.append((-relevance * self._factors[at], self._lessons[at].lesson.id, at, shares))
+        return [self._match(at, shares) for _, _, at, shares in heapq.nsmallest(limit, ranked)]
 
-    def _met(self, use: ToolUse) -> dict[int, list[float]]:
-        """By lesson, how far each condition is met: exact tool, tool by pattern, file, actions, words."""
-        met: dict[int, list[float]] = defaultdict(lambda: [0.0] * 5)
+    def _met_groups(self, use: ToolUse) -> dict[int, tuple[float, float, float]]:
+        """By group of equal tools and files, how far these are met: exact tool, tool by pattern, file.
+
+        Groups that the use rules out are left out.
+        """
         paths = [path.replace("\\", "/") for path in use.files]
-        tools = [self._tools.get(use.tool, ())] if use.tool else []
-        patterns = [
-            places for tool, places in self._tools.items() if _WILD.search(tool) and fnmatchcase(use.tool, tool)
-        ]
-        files = [places for file, places in self._files.items() if any(map(file_pattern(file).search, paths))]
-        for kind, places in [
-            *((0, each) for each in tools),
-            *((1, each) for each in patterns),
-            *((2, each) for each in files),
-        ]:
-            for at in places:
-                met[at][kind] = 1.0
-        stems = {self._lexicon.stem(word) for word in words_of(use.text)}
-        for kind, index in ((3, self._actions), (4, self._words)):
-            for stem in stems.intersection(index):
-                for at in index[stem]:
-                    met[at][kind] += 1.0
-        for at, shares in met.items():
-            actions, words = self._enough[at]
-            shares[3] = min(1.0, shares[3] / actions)
-            shares[4] = min(1.0, shares[4] / words)
-        return {at: shares for at, shares in met.items() if not self._ruled_out(at, shares, use)}
+        exact = {tool for tool in self._tools if tool == use.tool and tool}
+        wild = {tool for tool in self._tools if _WILD.search(tool) and fnmatchcase(use.tool, tool)} - exact
+        met_files = {file for file in self._files if any(map(file_pattern(file).search, paths))}
+        met: dict[int, tuple[float, float, float]] = {}
+        for group, (tools, files) in enumerate(self._groups):
+            by_name, by_pattern = not exact.isdisjoint(tools), not wild.isdisjoint(tools)
+            file = not met_files.isdisjoint(files)
+            other_files = bool(files and paths) and not file
+            other_tool = bool(tools and use.tool) and not (by_name or by_pattern or file)
+            if not (other_files or other_tool):
+                met[group] = (float(by_name), float(by_pattern), float(file))
+        return met
 
-    def _ruled_out(self, at: int, shares: Sequence[float], use: ToolUse) -> bool:
-        conditions = self._lessons[at].lesson.conditions
-        other_files = bool(conditions.files and use.files and not shares[2])
-        other_tool = bool(conditions.tools and use.tool and not (shares[0] or shares[1] or shares[2]))
-        return other_files or other_tool
+    def _met_words(self, use: ToolUse) -> dict[int, tuple[float, float]]:
+        """By lesson that has a word of the use, how far its action words and its context words are met."""
+        stems = {self._lexicon.stem(word) for word in words_of(use.text)}
+        actions = Counter(at for stem in stems.intersection(self._actions) for at in self._actions[stem])
+        words = Counter(at for stem in stems.intersection(self._words) for at in self._words[stem])
+        met: dict[int, tuple[float, float]] = {}
+        for at in actions.keys() | words.keys():
+            enough_actions, enough_words = self._enough[at]
+            met[at] = (min(1.0, actions[at] / enough_actions), min(1.0, words[at] / enough_words))
+        return met
 
     def _amounts(self, shares: Sequence[float]) -> tuple[float, ...]:
         weights = self._weights

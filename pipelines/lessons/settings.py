@@ -86,6 +86,7 @@ class DetectionSettings(_Section):
         contradiction, confirmation, failure: Phrases of each.
         prohibitions: Phrases of a contradiction that only remind of a lesson which forbids the same.
         excluded: A sentence that matches is about something else: a question, a condition, what others did.
+        done: Phrases that say that something was done: a failure of a lesson that forbids it.
         anaphora: Phrases that stand for the lesson which the agent named last.
         least: Share of what a lesson is about that a sentence must name.
         margin: By which the share of the second lesson must lie behind.
@@ -96,11 +97,12 @@ class DetectionSettings(_Section):
     failure: Patterns
     prohibitions: Patterns
     excluded: Patterns
+    done: Patterns
     anaphora: Patterns
     least: Share
     margin: Share
 
-    @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "anaphora")
+    @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "done", "anaphora")
     @classmethod
     def _readable(cls, patterns: Patterns) -> Patterns:
         for pattern in patterns:

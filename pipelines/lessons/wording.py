@@ -22,6 +22,9 @@ def stem_of(word: str) -> str:
         ['migr', 'migr', 'run', 'run', 'test', 'retr', 'retr']
     """
     word = word.casefold().replace("’", "'").removesuffix("'s")
+    first, sign, last = word.rpartition("-")
+    if first and last.isalpha():  # "force-pushing"
+        return f"{first}{sign}{stem_of(last)}"
     if not word.isalpha():
         return word
     for ending in _ENDINGS:

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonSource
-from pipelines.lessons.duplicates import Relation, compare, parse_lesson
+from pipelines.domain.lesson import Conditions, LessonKind, LessonSource
 from pipelines.lessons.reflection import EpisodeStep, Reflection, RuleReflector
+from tests.support.lesson_figures import says, steps_of
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 REFLECTOR = RuleReflector(settings().lessons, lesson_words())
 
 
-def steps(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
-    for turn in episode["turns"]:
-        if "tool" in turn:
-            yield EpisodeStep(
-                turn["input"], "tool", turn["tool"], failed=turn.get("failed", False), output=turn.get("output", "")
-            )
-        elif "user" in turn:
-            yield EpisodeStep(turn["user"])
-        else:
-            yield EpisodeStep(turn["agent"], "agent")
-
-
 def reflected(episode: dict[str, Any]) -> Reflection:
     injected = [a_lesson(content) for content in episode.get("injected", ())]
-    return REFLECTOR.reflect(list(steps(episode)), injected)
-
-
-def says(lesson: Lesson, expected: str) -> bool:
-    """Whether a proposal is the expected lesson, perhaps in other words."""
-    parsed = [parse_lesson(each, lesson_words()) for each in (lesson, a_lesson(expected))]
-    relation = compare(parsed[0], parsed[1], lesson_words(), settings().lessons).relation
-    return lesson.content == expected or relation in {Relation.SAME, Relation.PROPOSED}
+    return REFLECTOR.reflect(list(steps_of(episode)), injected)
 
 
 def test_precision_on_episodes_that_the_rules_were_not_chosen_by() -> None:

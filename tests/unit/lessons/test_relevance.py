@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fnmatch import fnmatchcase
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.lesson import BelievedLesson, Conditions, Lesson, LessonPriority
 from pipelines.lessons.relevance import ConditionIndex, ToolUse, file_pattern
-from tests.support.lessons import a_lesson, believed, lesson_words, settings, with_priority
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings, with_priority
 
 WEIGHTS = settings().priors.lessons.relevance
 
@@ -162,3 +163,33 @@ def test_the_best_come_first_and_ties_by_id() -> None:
     assert forth == back
     assert forth[0].believed.p_good == 0.9
     assert [match.believed.lesson.id for match in forth[1:]] == sorted(each.lesson.id for each in lessons[:-1])[:5]
+
+
+def test_the_right_lesson_is_among_the_first_five() -> None:
+    """LES-8: recall@5 .95 at least, by conditions alone, among lessons of the same tools and kinds of files."""
+    every = [*labelled("uses", held_out=True), *labelled("uses", held_out=False)]
+    lessons = [
+        a_lesson(
+            each["content"],
+            tools=tuple(each["tools"]),
+            files=tuple(each["files"]),
+            actions=tuple(each["actions"]),
+            words=tuple(each["words"]),
+        )
+        for each in every
+    ]
+    asked = labelled("uses", held_out=True)
+    hits = 0
+    for each in asked:
+        use = ToolUse(each["use"]["tool"], tuple(each["use"]["files"]), each["use"]["text"])
+        hits += each["content"] in find(lessons, use)
+    assert len(asked) >= 30
+    assert hits >= 0.95 * len(asked)
+
+
+def test_lessons_that_nothing_calls_for_are_not_shown() -> None:
+    """LES-8: of questions about the world, nine in ten show nothing."""
+    lessons = [a_lesson(each["content"], words=tuple(each["words"])) for each in labelled("uses", held_out=True)]
+    questions: list[str] = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
+    silent = sum(find(lessons, ToolUse(text=question)) == [] for question in questions)
+    assert silent >= 0.9 * len(questions)
