@@ -138,9 +138,25 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     lines = [Lesson(section="docs", content=f"Date every page of part {name}").to_json() for name in ("one", "two")]
     file = tmp_path / "lessons.jsonl"
     file.write_text("\n".join([lines[0], '{"section": "docs"}', lines[1]]), encoding="utf-8")
-    assert json.loads(agents.run("import", str(file), says=True)) == {"lessons": 2, "refused": 1, "sent": True}
-    exported = agents.await_("export", until=lambda printed: printed.count("Date every page") == 2)
+    assert json.loads(agents.run("import", str(file), says=True)) == {
+        "lessons": 2,
+        "revised": 0,
+        "retired": 0,
+        "problems": 1,
+        "sent": True,
+    }
+    exported = agents.await_("export", "--json", until=lambda printed: printed.count("Date every page") == 2)
     ids = {row["id"] for row in map(json.loads, exported.splitlines())}
     assert {Lesson.from_json(line).id for line in lines} <= ids
+    page = tmp_path / "lessons.md"
+    page.write_text(agents.run("export").replace("of part one", "of the first part"), encoding="utf-8")
+    assert json.loads(agents.run("import", str(page), says=True))["revised"] == 1
+    first = agents.await_("list", "--json", until=lambda printed: "the first part" in printed)
+    rows = {row["content"]: row for row in map(json.loads, first.splitlines())}
+    assert rows["Date every page of part one"]["status"] == "retired"
+    older = tmp_path / "old.json"
+    older.write_text('[{"text": "Sign every commit", "topic": "git", "status": "archived"}]', encoding="utf-8")
+    assert json.loads(agents.run("import", str(older), "--older", says=True))["retired"] == 1
+    agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
     assert agents.run("review").endswith("lessons to review\n")
     assert "first confidence" in agents.run("calibration")

@@ -19,6 +19,7 @@ from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
 from pipelines.learning.lessons.rows import LessonNote
 from pipelines.lessons.finding import LessonFinder, finder_of
+from pipelines.lessons.markdown import to_markdown
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
@@ -207,19 +208,24 @@ def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
 
 @lessons.command("export")
 @store_command
-def export_lessons(options: CommonOptions, status: Status = None) -> None:
-    """All lessons as JSON lines, with what is believed of them; `import` reads them."""
-    for belief, text in _with_texts(_beliefs(options.settings())):
-        if status in {None, belief.status}:
-            print_lines([{**text.as_fields(), "p_good": round(belief.p_good, 4), "status": belief.status.value}])
+def export_lessons(options: CommonOptions, status: Status = None, as_json: AsJson = False) -> None:
+    """All lessons as a page of Markdown that `import` reads, edited or not; or as JSON lines with what is believed."""
+    rows = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
+    if as_json:
+        print_lines({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in rows)
+        return
+    sys.stdout.write(to_markdown(text for _, text in sorted(rows, key=lambda row: (row[1].section, -row[0].p_good))))
 
 
 @lessons.command("import")
 @store_command
 def import_lessons(
-    file: Annotated[Path, typer.Argument(help="JSON lines, a lesson each, such as `export` prints.")],
+    file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
     options: CommonOptions,
     *,
+    older: Annotated[
+        bool, typer.Option("--older", help="The file of an older store; what was archived retires.")
+    ] = False,
     principal: By = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
@@ -228,12 +234,13 @@ def import_lessons(
     """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
     settings = options.settings(bootstrap=bootstrap)
     require_store(settings)
-    read, problems = telling.read_records(file)
-    for number, problem in problems:
+    read = telling.read_file(file, older=older)
+    for number, problem in read.problems:
         sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
-    if not dry_run and read:
+    if not dry_run and read.lessons:
         send_all(settings, read, principal=principal, session=session)
-    print_lines([{"lessons": len({each.id for each in read}), "refused": len(problems), "sent": not dry_run}])
+    counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
+    print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
 
 
 def _finder(settings: Settings) -> LessonFinder:

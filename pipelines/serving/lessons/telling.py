@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from pipelines.domain.lesson import (
     LessonPriority,
     LessonResult,
     LessonSource,
+    LessonStatus,
 )
 from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.producer import FeedbackProducer
@@ -28,6 +29,8 @@ from pipelines.feedback.fold.lessons import lesson_keys
 from pipelines.feedback.settings import MS
 from pipelines.learning.evidence import MICRO, Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs, read_lessons
+from pipelines.lessons.markdown import from_markdown
+from pipelines.lessons.migration import migrate
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import login, print_lines, reading, stdout, visible
@@ -288,27 +291,61 @@ def _line(belief: LessonBelief) -> str:
     return f"{belief.status.value} {belief.p_good:.2f}"
 
 
-def read_records(path: Path) -> tuple[list[Lesson], list[tuple[int, str]]]:
-    """Lessons of a file of JSON lines, and what is wrong with the lines that hold none, by their number."""
-    lessons: list[Lesson] = []
-    problems: list[tuple[int, str]] = []
+@dataclass(frozen=True, slots=True)
+class LessonFile:
+    """What a file says of lessons.
+
+    Attributes:
+        revised: By the id of a lesson, the id of the one that it is said instead of.
+        retired: Ids of those that were out of use.
+        problems: What is wrong, by the number of its line or record.
+    """
+
+    lessons: Sequence[Lesson]
+    problems: Sequence[tuple[int, str]]
+    revised: Mapping[str, str] = field(default_factory=dict)
+    retired: frozenset[str] = frozenset()
+
+
+def read_file(path: Path, *, older: bool) -> LessonFile:
+    """The lessons of a page of Markdown, of JSON lines, or of an older store's file.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
     with reading(path):
-        lines = path.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
+        text = path.read_text(encoding="utf-8")
+    if older:
+        report = migrate(text)
+        retired = frozenset(each.lesson.id for each in report.lessons if each.status is LessonStatus.RETIRED)
+        problems = sorted([*report.rejected, *report.warnings])
+        return LessonFile([each.lesson for each in report.lessons], problems, retired=retired)
+    if path.suffix.lower() in {".md", ".markdown"}:
+        page = from_markdown(text)
+        return LessonFile(page.lessons, page.problems, {str(one): str(other) for one, other in page.revised.items()})
+    lessons: list[Lesson] = []
+    wrong: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             lessons.append(Lesson.from_json(line))
         except InvalidLessonError as error:
-            problems.append((number, str(error)))
-    return lessons, problems
+            wrong.append((number, str(error)))
+    return LessonFile(lessons, wrong)
 
 
-def send_all(settings: Settings, lessons: Sequence[Lesson], *, principal: str | None, session: str | None) -> None:
-    """Say some lessons, each once however often it is tried."""
+def send_all(settings: Settings, file: LessonFile, *, principal: str | None, session: str | None) -> None:
+    """Say what a file says."""
     with speaking(settings, principal, session) as speaker:
-        for each in lessons:
-            event_id = f"import-{principal_fingerprint(speaker.principal)}-{each.id}"
-            speaker.producer.lesson_added(
-                speaker.session_of(each.id), each, principal=speaker.principal, event_id=event_id
-            )
+        by, producer = speaker.principal, speaker.producer
+        for each in file.lessons:
+            of = speaker.session_of(each.id)
+            if (parent := file.revised.get(each.id)) is not None:
+                producer.lesson_revised(of, parent, each, principal=by)
+            else:
+                # Imported twice within a day, it is said once.
+                event_id = f"import-{principal_fingerprint(by)}-{each.id}"
+                producer.lesson_added(of, each, principal=by, event_id=event_id)
+            if each.id in file.retired:
+                producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")
