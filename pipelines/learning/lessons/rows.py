@@ -24,7 +24,7 @@ import msgspec
 from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource
 
 PREFIX = "lesson."
-TEXT, SAYING, REVISES = f"{PREFIX}text:", f"{PREFIX}said:", f"{PREFIX}revises"
+TEXT, SAYING, REVISES = f"{PREFIX}text:", f"{PREFIX}saying:", f"{PREFIX}revises"
 WORD, INJECTED, NOTE = f"{PREFIX}word:", f"{PREFIX}injected:", f"{PREFIX}note:"
 ALIAS, APART = f"{PREFIX}alias:", f"{PREFIX}apart:"
 
