@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Command] = {
         f"{_SERVING}.principals:principals", "Who said what, what it moved, and taking it out again."
     ),
     "triggers": Command(f"{_SERVING}.triggers:triggers", "Words that contents are found by since people picked them."),
+    "graph": Command(f"{_SERVING}.graph:graph", "What has to do with what: relations, links, folders and entities."),
     "queries": Command(f"{_SERVING}.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command(f"{_SERVING}.dlq:dlq", "Records that could not become events."),
     "lessons": Command(

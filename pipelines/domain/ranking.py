@@ -15,6 +15,7 @@ from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson import ChosenLesson
+from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
@@ -230,6 +231,21 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     rank_before: int | None = None
 
 
+class RelatedDocument(msgspec.Struct, frozen=True):
+    """A document that stands in a causal relation with a result (GRA-1).
+
+    Attributes:
+        inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
+        at: When it was said, seconds since the epoch; None where that is not known.
+    """
+
+    kind: LinkKind
+    uri: str
+    inward: bool
+    source: RelationSource
+    at: float | None = None
+
+
 class Placed(NamedTuple):
     """One result by its place alone: what a `RankedResult` says of it without why.
 
@@ -260,6 +276,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         alike: Documents of near-duplicates that are left out for it (RET-12).
+        relations: What its document, or this part of it, has to do with others; what supersedes it first.
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         asked: Probability with which a verdict on it is asked for, where one is; else 0.
         match: How well it matches the query's own words; None where no channel of the kind answered.
@@ -296,6 +313,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     past: PastVerdicts | None = None
     doubtful: bool = False
     alike: tuple[str, ...] = ()
+    relations: tuple[RelatedDocument, ...] = ()
     context: Context | None = None
 
     @property

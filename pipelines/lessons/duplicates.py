@@ -32,6 +32,7 @@ _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECAS
 _DIRECTIONS = frozenset({"to", "into"})
 _PREFIXES = ("un", "dis", "in", "non", "de", "anti")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
+_LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
 _SHORTEST = 3
 
 
@@ -70,6 +71,8 @@ class ParsedLesson:
         denied: Stems that are denied by contrast: "rather than", "without".
         earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
         directions: Stems with "to" between them.
+        deciding: Small words that change what is said: "only", "some", "may".
+        neighbours: Pairs of stems that stand side by side in a clause.
     """
 
     stems: frozenset[str]
@@ -82,6 +85,8 @@ class ParsedLesson:
     earlier: frozenset[str]
     later: frozenset[str]
     directions: frozenset[tuple[str, str]]
+    deciding: frozenset[str]
+    neighbours: frozenset[frozenset[str]]
     conditions: Conditions
 
 
@@ -102,6 +107,10 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         earlier=earlier,
         later=later,
         directions=frozenset(_directions(tokens, words)),
+        deciding=words.deciding.intersection(tokens) | frozenset(_LETTERS.findall(text)[:1]),
+        neighbours=frozenset(
+            frozenset(pair) for clause in _CLAUSES.split(text) for pair in pairwise(words.subject(clause))
+        ),
         conditions=lesson.conditions,
     )
 
@@ -120,9 +129,22 @@ def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings
         return Comparison(Relation.APART, shared, difference)
     if ours or theirs:
         return Comparison(Relation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs)}")
-    if _apart(one.conditions, other.conditions):
-        return Comparison(Relation.PROPOSED, shared, "the same words, under conditions that exclude each other")
+    if doubt := _doubt(one, other, settings):
+        return Comparison(Relation.PROPOSED, shared, doubt)
     return Comparison(Relation.SAME, shared, "the same words, denials, numbers and order")
+
+
+def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
+    """Why two lessons of the same words may yet be two."""
+    if one.deciding != other.deciding:
+        return f"one of them says: {_listed(one.deciding ^ other.deciding)}"
+    # "Commit often, push rarely" has the words of "push often, commit rarely".
+    pairs = len(one.neighbours) + len(other.neighbours)
+    if pairs and 2 * len(one.neighbours & other.neighbours) < settings.duplicates.bound * pairs:
+        return "the same words stand beside others"
+    if _apart(one.conditions, other.conditions):
+        return "the same words, under conditions that exclude each other"
+    return None
 
 
 def _difference(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:

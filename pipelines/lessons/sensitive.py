@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 _NAMED = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|(?:api|access)[ _-]?key|credentials?|auth(?:orization)?|pin)"
+    r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd?|secret|token|(?:api|access)[ _-]?key|credentials?|auth(?:orization)?|pin)"
 )
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
-    "private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY|\bPuTTY-User-Key-File|\bAGE-SECRET-KEY-1", re.IGNORECASE),
+    "private key": re.compile(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY|\bPuTTY-User-Key-File|\bAGE-SECRET-KEY-1|\bssh-\w+ AAAA", re.IGNORECASE
+    ),
     "key": re.compile(
         r"\b(?:A(?:KI|SI|RO|ID)A[0-9A-Z]{12,}"
         r"|(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{12,}"
@@ -20,14 +22,23 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
         r"|xox[abeoprs]-[\w-]{8,}|xapp-[\w-]{8,}|SG\.[\w-]{10,}\.[\w-]{10,}|hf_[A-Za-z0-9]{16,}|dop_v1_[0-9a-f]{16,}"
         r"|key-[0-9a-f]{24,}|AC[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{16,}|hvs\.[\w-]{16,}|dckr_pat_[\w-]{10,})"
     ),
-    "token": re.compile(r"\beyJ[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]*)?|\bbearer\s+[\w.~+/=-]{8,}", re.IGNORECASE),
+    "token": re.compile(r"\beyJ[\w-]{6,}\.[\w-]{4,}(?:\.[\w-]*)?|\bbearer\s+[\w.~+/=-]{8,}", re.IGNORECASE),
     "password": re.compile(
         rf"(?:\b|_){_NAMED}['\"]?\s*(?:=|:=|:|\bis\b|\bwas\b|->)\s*(?:now\s+)?['\"`]?"
         r"(?=\S*[\d!@#$%^&*?+_-])[^\s'\"`<>{}$]{4,}"
         rf"|\b(?:{_NAMED})\s+['\"`]?(?=\S*\d)(?=\S*[A-Za-z!@#$%^&*])[^\s'\"`<>{{}}$/.,-]\S{{4,}}"
-        rf"|(?:--{_NAMED}|\s-p)[= ]?['\"]?(?=\S*\d)[^\s'\"<>{{}}$-]\S{{4,}}"
+        rf"|(?:--{_NAMED}[= ]|\s-p(?=\S*[A-Za-z]))['\"]?(?=\S*\d)[^\s'\"<>{{}}$-]\S{{4,}}"
         rf"|(?:\b|_){_NAMED}['\"]?\s*(?:=|:=|\bis\b)\s*['\"`][^'\"`<>{{}}$\s]{{4,}}['\"`]",
         re.IGNORECASE,
+    ),
+    "assigned secret": re.compile(
+        r"\b[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD|SECRET|TOKEN|API_?KEY)[A-Z_]*=['\"]?[^\s$<{'\"]{4,}"
+    ),
+    "told password": re.compile(
+        r"\bpass(?:word|phrase|code)(?: (?:for|of|on|to) [\w ]{1,30}?)? is (?!\w+(?:ed|en|ing)\b)"
+        r"(?!(?:wrong|missing|empty|weak|short|long|optional|correct|invalid|secret|unique|kept|sent|read|part|only|never|"
+        r"always|just|also|still|what|that|this|there|from|with|case)\b)[^\s.,]{4,}\s*(?:[.!,;()]|$)",
+        re.IGNORECASE | re.MULTILINE,
     ),
     "credentials": re.compile(
         r"(?:-u|--user)[ =]['\"]?[^\s:'\"]+:[^\s$]+|\b[a-z][a-z0-9+.-]*://[^\s/:@<>{}$]*:[^\s/@<>{}$]+@", re.IGNORECASE

@@ -26,14 +26,14 @@ class WordSettings(_Section):
         negations: Deny what they stand with.
         synonyms: Groups of one meaning.
         opposites: Pairs of which one excludes the other.
-        order: Say what comes first.
+        deciding: Small ones that change what is said: two lessons are one only where both or neither have them.
     """
 
     idle: Phrases
     negations: Phrases
     synonyms: tuple[Phrases, ...]
     opposites: tuple[tuple[str, str], ...]
-    order: Phrases
+    deciding: Phrases
 
 
 class AtomicitySettings(_Section):
@@ -73,10 +73,12 @@ class DuplicateSettings(_Section):
     Attributes:
         near: Cosine of static vectors from which on two are compared.
         proposed: Share of their words that both name, below which they are about other things.
+        bound: Share of pairs of neighbouring words that both have, below which a person is asked.
     """
 
     near: Share
     proposed: Share
+    bound: Share
 
 
 class DetectionSettings(_Section):

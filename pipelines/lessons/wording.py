@@ -57,12 +57,14 @@ class LessonWords:
     Attributes:
         idle: Words that say nothing about the subject.
         negations: Words that deny; so does every word that ends in "n't".
+        deciding: Small words that change what is said.
         opposites: Stems of which one excludes the other, both ways.
     """
 
     def __init__(self, settings: WordSettings) -> None:
         self.idle = frozenset(settings.idle)
         self.negations = frozenset(settings.negations)
+        self.deciding = frozenset(settings.deciding)
         self._synonyms = {stem_of(word): stem_of(group[0]) for group in settings.synonyms for word in group}
         pairs = [(self.stem(one), self.stem(other)) for one, other in settings.opposites]
         self.opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])

@@ -19,7 +19,7 @@ from pipelines.retrieval.ranking.effects import lifts
 from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
 from pipelines.retrieval.ranking.fusion import fuse
 from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
-from pipelines.retrieval.ranking.table import Candidates, merge
+from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
@@ -74,7 +74,7 @@ class Pipeline(Resources):
 
     def _candidates(self, contexts: Sequence[RankingContext]) -> Candidates:
         generation = self.snapshot.generation
-        return merge(
+        merged = merge(
             [each.hits for each in contexts],
             [each.scorers(complete=self.settings.complete_scores) for each in contexts],
             contents=generation.contents,
@@ -82,3 +82,4 @@ class Pipeline(Resources):
             documents=self.facts.documents,
             filters=[each.plan.query.filters for each in contexts],
         )
+        return with_upfront(merged, [each.plan.first for each in contexts])

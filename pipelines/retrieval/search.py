@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
+
+import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import principal_fingerprint
@@ -28,6 +30,7 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     run_channels,
     scores_of,
+    with_upfront,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
@@ -44,6 +47,7 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
 from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer
+from pipelines.retrieval.snapshot.relations import PlacedRelations
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 
 Batch = TypeVar("Batch")
@@ -63,6 +67,7 @@ class Resources:
     places: Places
     questions: QuestionIndex
     pairs: PairScorer | None = None
+    relations: PlacedRelations = field(default_factory=PlacedRelations)
     lessons: LessonsBeside | None = None
 
     @property
@@ -78,6 +83,10 @@ class Resources:
     def is_common(self, word: str) -> bool:
         """Whether a word stands in so much of the generation that it tells nothing apart."""
         return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words; see `TextIndex`."""
+        return self.snapshot.generation.lexical.holding(words, phrase)
 
     def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
         """How many of some contents match a query better than what has no answer; all where that is not known."""
@@ -119,10 +128,14 @@ class Stopwatch:
 
 def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
-    graph, tuned = resources.graph, resources.settings
-    plans = [make_plan(query, resources.facts, resources.snapshot.filters, tuned) for query in queries]
+    graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
+    plans = [make_plan(query, resources.facts, snapshot.filters, tuned, resources.holding) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
+        asked = [plans[at] for at in signed]
+        upfront = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
+        first = with_upfront(first, dict(zip(signed, map(upfront.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
     hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)

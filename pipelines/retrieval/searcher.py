@@ -24,6 +24,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
+from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
 
@@ -203,8 +204,13 @@ class Searcher:
     def _take(self, held: _Held | None, token: Hashable) -> _Held:
         now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
-        # Beliefs come anew every second, and what is read out of a generation only with a generation.
-        if held is not None and snapshot.generation is held.snapshot.generation:
+        # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
+        # that were declared in it.
+        if (
+            held is not None
+            and snapshot.generation is held.snapshot.generation
+            and snapshot.relations == held.snapshot.relations
+        ):
             self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
         else:
@@ -213,7 +219,10 @@ class Searcher:
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, most = snapshot.generation, self._settings.understanding.prefilter.most_values
-        channels = open_channels(generation, self._encoders, self._settings, self._openings)
+        relations = self._openings.of(
+            generation, "relations", snapshot.relations, lambda: place_relations(generation, snapshot.relations)
+        )
+        channels = open_channels(generation, self._encoders, self._settings, self._openings, relations)
         encoder = self._encoders[0].name
         facts = self._openings.of(
             generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
@@ -221,7 +230,7 @@ class Searcher:
         places = Places(generation.chunks)
         questions = self._questions
         resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)
-        return Pipeline(*resources, self._lessons)
+        return Pipeline(*resources, relations, self._lessons)
 
 
 def _session_of(query: Query) -> SessionId | None:

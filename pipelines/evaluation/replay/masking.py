@@ -181,6 +181,10 @@ class MaskedTexts:
         documents = [_as_indexed(each, text) for each, text in zip(contents, masks.texts, strict=True)]
         self._outside = OutsideTexts(self._index, documents, settings)
 
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:  # noqa: ARG002  as every text index
+        """Nothing is known of what masked contents hold side by side: questions are searched as plain words."""
+        return None
+
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
     ) -> Sequence[_Hits]:

@@ -167,6 +167,10 @@ class RememberingTexts:
         """Share of contents that hold a word, in [0, 1]."""
         return self._index.share_of(word)
 
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words, as the index says."""
+        return self._index.holding(words, phrase)
+
 
 class RememberingGeneration:
     """A generation whose indexes are asked for the same once; all else is the generation's own."""

@@ -3,7 +3,7 @@
 | bin                               | question     | one unit is                                                  |
 | --------------------------------- | ------------ | ------------------------------------------------------------ |
 | `lesson.text:{…}`                 |              | somebody said the lesson in these words                      |
-| `lesson.saying:<source>:<priority>` |              | somebody said it, and it came from there                     |
+| `lesson.saying:<source>:<priority>` |            | somebody said it, and it came from there                     |
 | `lesson.revises`                  | the parent   | it was said instead of its parent                            |
 | `lesson.word:<word>:<ms>`         |              | a person's word: an outcome, `retire` or `restore`           |
 | `lesson.<outcome>:<origin>`       | an injection | an outcome that an application or detection told             |

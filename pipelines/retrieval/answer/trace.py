@@ -17,7 +17,7 @@ from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
 from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.answer.reasons import difference, reason, reasons, sentence_of
+from pipelines.retrieval.answer.reasons import difference, reason, reasons, related, sentence_of
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -91,6 +91,8 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
         "filters": [asdict(each) for each in read.filters],
         "unknown_filters": list(read.unknown),
         "unmet_filters": list(read.unmet),
+        "signs": list(read.signs),
+        "unheld_signs": list(read.unheld),
         "home": read.home,
         "triggers_on_trial": dict(read.shadowed),
         "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
@@ -110,6 +112,8 @@ def understanding_line(read: Understanding) -> str:
     parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
     parts += [f"no document has {each}: taken as words" for each in read.unknown]
     parts += [f"no document has {each}: nothing passes" for each in read.unmet]
+    parts += [f"followed: {' '.join(read.signs)}"] if read.signs else []
+    parts += [f"no text has {each}: taken as plain words" for each in read.unheld]
     parts += [f"home: {read.home}"] if read.home is not None else []
     parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
     if read.shift is not None and read.shift.happened:
@@ -180,6 +184,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
         "alike": list(result.alike),
+        "relations": [{**msgspec.to_builtins(each), "says": related(each)} for each in result.relations],
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -262,3 +262,23 @@ def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], requests: Seq
 
 def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
     return [requests[at].text for at in some], [requests[at].among for at in some]
+
+
+def with_upfront(rankings: ChannelRankings, upfront: Mapping[int, Mapping[Channel, Ranked]]) -> ChannelRankings:
+    """Rankings in which some contents stand before all others.
+
+    Args:
+        upfront: What channels found among these contents, by place of the query in its batch.
+    """
+    joined = {channel: dict(of_channel) for channel, of_channel in rankings.rankings.items()}
+    for at, by_channel in upfront.items():
+        for channel, ranked in by_channel.items():
+            others = joined.get(channel, {}).get(at)
+            if others is not None:
+                joined[channel][at] = replace(others, ranking=_joined(ranked.ranking, others.ranking))
+    return replace(rankings, rankings=joined)
+
+
+def _joined(first: Hits, others: Hits) -> Hits:
+    rest = ~np.isin(others.rows, first.rows)
+    return Hits(np.concatenate([first.rows, others.rows[rest]]), np.concatenate([first.scores, others.scores[rest]]))

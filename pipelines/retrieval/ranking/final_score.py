@@ -15,7 +15,7 @@ from pipelines.quality.groups import Groups
 from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
-from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import ABOVE_ALL, SIGNALS, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
 
@@ -39,6 +39,8 @@ def collapse_documents(candidates: Candidates, *, factor: float, lifted: Floats)
     """
     numbers, document, place = _in_documents(candidates)
     chosen_by = candidates.totals[numbers] + lifted[numbers]
+    if candidates.upfront is not None:
+        chosen_by += np.where(candidates.upfront[numbers], ABOVE_ALL, 0.0)
     order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]

@@ -68,13 +68,14 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
     duplicates: dict[int, tuple[str, ...]] = {}
+    lifted = candidates.total + candidates.lift
     for query, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
         cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
         if cosines is None:
             continue
         # Candidates of one score come by content hash.
-        turns, nearest = marginal_relevance(candidates.totals[compared, None], cosines, settings)
+        turns, nearest = marginal_relevance(lifted[lines][: len(compared), None], cosines, settings)
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
             stays[[lines.start + place for place in left_out]] = False
@@ -225,7 +226,7 @@ class Choice:
         Args:
             scores: Of each contender under each draw, (contenders, draws).
         """
-        lowered = self._lowered(scores)
+        lowered = self._lowered((scores.T + self.contenders.lift).T)
         order = np.argsort(-lowered, axis=0, kind="stable")
         stays = np.isfinite(np.take_along_axis(lowered, order, axis=0))
         head = stays & (np.arange(len(scores))[:, None] < self.k)

@@ -84,6 +84,11 @@ class TextIndex(Protocol):
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in [0, 1]."""
 
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words, bool (contents,): side by side as they are, or in whatever form they have; None
+        where there are no words, or where that cannot be told.
+        """
+
 
 class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""

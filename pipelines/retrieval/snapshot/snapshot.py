@@ -8,12 +8,14 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreId
+from pipelines.domain.links import Relation
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import ANSWERING, Manifest
@@ -25,6 +27,7 @@ from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
+from pipelines.retrieval.snapshot.communities import communities_of
 from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
@@ -129,6 +132,7 @@ class Snapshot:
         calibration: None while no learned version carries one.
         sessions: What open sessions believe instead; None where there are none.
         built: See `BeliefReading.built`.
+        relations: Declared in the store, beside those of the generation.
     """
 
     generation_id: GenerationId
@@ -139,6 +143,7 @@ class Snapshot:
     calibration: ScoreCalibration | None = None
     sessions: ListedSessions | None = None
     built: Answering | None = None
+    relations: tuple[Relation, ...] = ()
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -194,6 +199,7 @@ class Pin:
         at: When that was, seconds since the epoch.
         store: Which store that was; None of one that has not been written since stores have ids.
         fitted: Weights that the live version held; None where it held none.
+        relations: Declared in the store.
     """
 
     generation: GenerationId
@@ -203,6 +209,7 @@ class Pin:
     at: float
     store: StoreId | None
     fitted: FittedWeights | None = None
+    relations: tuple[Relation, ...] = ()
 
 
 class CatalogSource:
@@ -271,23 +278,56 @@ class CatalogSource:
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
         _, _, fitted = self._described(pointer.learned)
-        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store, fitted)
+        return Pin(
+            pointer.generation or _NONE,
+            pointer.learned,
+            evidence,
+            listing,
+            self._clock(),
+            store,
+            fitted,
+            self._relations(),
+        )
+
+    def _relations(self) -> tuple[Relation, ...]:
+        try:
+            return self._catalog.relations()
+        except CorruptionError as error:
+            log.warning("no relations but those of documents: %s", error)
+            return ()
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
         learned, calibration, _ = self._described(pin.learned)
         beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted)
         if previous is not None and pin.generation == self._asked_for:
-            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
+            return replace(
+                previous,
+                learned=learned,
+                beliefs=beliefs,
+                calibration=calibration,
+                sessions=sessions,
+                relations=pin.relations,
+            )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, generation.chunks.close)
         weakref.finalize(generation, generation.lexical.close)
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
-        filters = RowFilter(generation.chunks)
+        filters = RowFilter(generation.chunks, partial(communities_of, generation))
         built = _answering_of(generation.manifest)
-        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions, built)
+        return Snapshot(
+            generation.manifest.id,
+            generation,
+            filters,
+            learned,
+            beliefs,
+            calibration,
+            sessions,
+            built,
+            pin.relations,
+        )
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():

@@ -65,3 +65,22 @@ def test_conditions_that_exclude_each_other_keep_lessons_apart_until_a_person_sa
     one, other = (a_lesson("Quote every path", tools=(tool,)) for tool in ("Bash", "Edit"))
     assert compared(one, other).relation is Relation.PROPOSED
     assert compared(one, a_lesson("Every path is to be quoted", section="other")).relation is Relation.SAME
+
+
+ASKED = [
+    ("Run all tests before pushing", "Run some tests before pushing"),
+    ("Use caching in production", "Use caching only in production"),
+    ("You must use the VPN", "You may use the VPN"),
+    ("Log in before running the script", "Log out before running the script"),
+    ("Copy from A to B", "Copy from B to A"),
+    ("Commit often, push rarely", "Push often, commit rarely"),
+    ("Set the timeout to 5 seconds", "Set the timeout to 5 minutes"),
+    ("Use one worker", "Use two workers"),
+    ("Close the ticket when the fix is merged", "Close the ticket unless the fix is merged"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ASKED)
+def test_a_small_word_that_changes_what_is_said_keeps_lessons_apart(one: str, other: str) -> None:
+    """LES-13: merged without asking is only what cannot mean another thing."""
+    assert relation(one, other) is not Relation.SAME

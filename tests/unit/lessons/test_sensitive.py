@@ -40,6 +40,10 @@ SECRETS = [
     "+1 415 555 2671",
     "dckr_pat_AbCdEf123456789",
     "d41d8cd98f00b204e9800998ecf8427e",
+    "use pw hunter2abc for the database",
+    "DB_PASS=letmein",
+    "the password for staging is letmein",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5",
 ]
 HARMLESS = [
     "Never commit secrets to the repository",
@@ -64,6 +68,12 @@ HARMLESS = [
     "The authorization is checked by the gateway",
     "Error 1064 at line 2011 of 40000",
     "Keep lines under 120 characters, names under 40",
+    "mkdir -p build2/out",
+    "The password is hashed with argon2id",
+    "The password is wrong.",
+    "TOKEN=$GITHUB_TOKEN is read by the client",
+    "Use a token bucket for rate limiting",
+    "Run pytest -p no:cacheprovider",
 ]
 
 
