@@ -14,6 +14,7 @@ import msgspec
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
+from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
@@ -380,6 +381,7 @@ class Answer:
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
         token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
         session_token: Lets the same one lead its session, and report in it.
+        lessons: What people and agents learned that fits the question, best first; no result stands elsewhere for it.
     """
 
     query: Query
@@ -399,3 +401,4 @@ class Answer:
     hand_off: HandOff | None = None
     token: str = ""
     session_token: str = ""
+    lessons: tuple[ChosenLesson, ...] = ()

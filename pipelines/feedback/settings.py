@@ -132,7 +132,7 @@ class LimitSettings(BaseModel):
 
     Attributes:
         principal_daily: Observations of one principal per day that move weights.
-        reports_daily: The same of what is reported outright, by type of event; of each source and lesson by itself.
+        reports_daily: The same of what is reported outright, by type of event; of each source by itself.
         newcomers: Principals that need no history, the first ones; and so many have one after a day, at least (FBK-13).
         session_part: Observations of a session, about so many, that count together where it has been merged, or not; of
             reports as much larger as their allowance is.

@@ -14,6 +14,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.observe.examination import Examination, read_examination
@@ -49,6 +50,7 @@ class Beliefs:
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
         precedents: What came of contents under questions (LRN-18).
+        lessons: How good lessons are, and what may be done with them (LES-3).
         checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
         aliases: Contents that stand for one another (CON-2).
 
@@ -72,6 +74,7 @@ class Beliefs:
         triggers: LearnedTriggers,
         precedents: Precedents,
         checks: CheckedContents,
+        lessons: LessonBeliefs,
         fitted: FittedWeights | None = None,
         aliases: ContentAliases = NO_ALIASES,
     ) -> None:
@@ -87,6 +90,7 @@ class Beliefs:
         self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
         self.checks = checks
         self.aliases = aliases
+        self.lessons = lessons
         self._acting: dict[tuple[Domain, str], float | None] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
@@ -277,6 +281,13 @@ def read_beliefs(
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
         checks=read_checks(evidence, today, priors.recency.project_half_life_days, aliases),
+        lessons=read_lessons(
+            priors.lessons,
+            evidence,
+            today,
+            effective_cap=priors.robustness.effective_cap,
+            level=priors.interval.level,
+        ),
         fitted=fitted,
         aliases=aliases,
     )

@@ -36,7 +36,7 @@ _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of th
 _SHORTEST = 3
 
 
-class Relation(StrEnum):
+class LessonRelation(StrEnum):
     """What two lessons are to each other."""
 
     SAME = "same"  # merged without asking
@@ -54,7 +54,7 @@ class Comparison:
         reason: What decided, for whoever reviews it.
     """
 
-    relation: Relation
+    relation: LessonRelation
     shared: float
     reason: str
 
@@ -121,17 +121,17 @@ def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings
     shared = 2 * (len(one.stems & other.stems) + len(opposites)) / max(1, len(one.stems) + len(other.stems))
     shared = min(1.0, shared)
     if shared < settings.duplicates.proposed:
-        return Comparison(Relation.APART, shared, "they are about other things")
+        return Comparison(LessonRelation.APART, shared, "they are about other things")
     if conflict := _conflict(one, other, opposites):
-        return Comparison(Relation.CONFLICT, shared, conflict)
+        return Comparison(LessonRelation.CONFLICT, shared, conflict)
     ours, theirs = one.stems - other.stems, other.stems - one.stems
     if difference := _difference(one, other, settings):
-        return Comparison(Relation.APART, shared, difference)
+        return Comparison(LessonRelation.APART, shared, difference)
     if ours or theirs:
-        return Comparison(Relation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs)}")
+        return Comparison(LessonRelation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs)}")
     if doubt := _doubt(one, other, settings):
-        return Comparison(Relation.PROPOSED, shared, doubt)
-    return Comparison(Relation.SAME, shared, "the same words, denials, numbers and order")
+        return Comparison(LessonRelation.PROPOSED, shared, doubt)
+    return Comparison(LessonRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
 def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
@@ -334,6 +334,6 @@ class DuplicateIndex:
             # An opposite counts as shared, too: one word more may be.
             if 2 * (count + 1) >= self._settings.duplicates.proposed * (len(parsed.stems) + len(theirs.stems)):
                 comparison = compare(parsed, theirs, self._words, self._settings)
-                if comparison.relation is not Relation.APART:
+                if comparison.relation is not LessonRelation.APART:
                     near.append((other, comparison))
         return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Lesson
 from pipelines.lessons.atomicity import atomicity
-from pipelines.lessons.duplicates import Relation, compare, parse_lesson
+from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
 from pipelines.lessons.sensitive import sensitive_parts
 from pipelines.lessons.wording import LessonWords
 
@@ -54,7 +54,7 @@ def pass_gate(
         problem = problem_of(lesson, settings)
         parsed = parse_lesson(lesson, words)
         relations = {compare(parsed, each, words, settings).relation for each in shown}
-        if problem is None and relations & {Relation.SAME, Relation.PROPOSED}:
+        if problem is None and relations & {LessonRelation.SAME, LessonRelation.PROPOSED}:
             problem = RefusedIdea(
                 "injected", "expected something new, found what an injected lesson says: confirm that"
             )

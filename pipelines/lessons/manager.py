@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, Relation, compare, parse_lesson
+from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.wording import LessonWords
 
@@ -230,7 +230,7 @@ class _Work:
             return "merge: expected two lessons, found one: name another representative"
         one, other = (self._lessons[each] for each in (operation.lesson_id, operation.other_id))
         comparison = self._compared(one, other)
-        if comparison.relation is Relation.CONFLICT:
+        if comparison.relation is LessonRelation.CONFLICT:
             return f"merge: expected two lessons that say the same, found opposites ({comparison.reason}): retire one"
         self._apart.discard(frozenset({one.id, other.id}))
         self._accepted.append(operation)
@@ -270,15 +270,15 @@ class _Work:
             pair = frozenset({lesson.id, other.id})
             if other.id == except_for or other.id in self._retired or pair in self._apart:
                 continue
-            if comparison.relation is Relation.SAME:
+            if comparison.relation is LessonRelation.SAME:
                 merge = OperationKind.MERGE
                 self._accepted.append(
                     LessonOperation(kind=merge, lesson_id=lesson.id, other_id=other.id, why=comparison.reason)
                 )
                 break  # one representative
-            if comparison.relation is Relation.CONFLICT:
+            if comparison.relation is LessonRelation.CONFLICT:
                 self._conflicts.append((lesson.id, other.id, comparison.reason))
-            elif comparison.relation is Relation.PROPOSED:
+            elif comparison.relation is LessonRelation.PROPOSED:
                 self._proposals.append((lesson.id, other.id, comparison.reason))
         self._lessons[lesson.id] = lesson
         self._near.add(lesson)

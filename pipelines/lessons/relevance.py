@@ -18,8 +18,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
-from pipelines.domain.lesson import BelievedLesson, LessonPriority
-from pipelines.domain.ranking import Contribution
+from pipelines.domain.lesson import BelievedLesson, LessonMatch, LessonPriority, MetCondition
 from pipelines.lessons.wording import LessonWords, words_of
 
 _WILD = re.compile(r"[*?\[]")
@@ -74,24 +73,6 @@ class ToolUse:
     tool: str = ""
     files: tuple[str, ...] = ()
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LessonMatch:
-    """Why a lesson is shown.
-
-    Attributes:
-        relevance: The sum of the contributions' amounts, in [0, 1].
-        priority: The factor of the lesson's priority.
-        rank: relevance · P(good) · priority.
-        contributions: One for each condition that is met, at least in part.
-    """
-
-    believed: BelievedLesson
-    relevance: float
-    priority: float
-    rank: float
-    contributions: tuple[Contribution, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -201,7 +182,7 @@ class ConditionIndex:
         values = [max(shares[0], shares[1]), *shares[2:]]
         amounts = self._amounts(shares)
         contributions = tuple(
-            Contribution(name=name, value=value, weight=weight, amount=amount)
+            MetCondition(name=name, value=value, weight=weight, amount=amount)
             for (name, weight), value, amount in zip(of_conditions, values, amounts, strict=True)
             if value
         )

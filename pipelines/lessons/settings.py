@@ -18,7 +18,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class WordSettings(_Section):
+class LessonWordSettings(_Section):
     """Words by what they do.
 
     Attributes:
@@ -138,7 +138,7 @@ class ReflectionSettings(_Section):
 class LessonSettings(_Section):
     """Everything in `conf/base/lessons.yaml`."""
 
-    words: WordSettings
+    words: LessonWordSettings
     atomicity: AtomicitySettings
     prompt: PromptSettings
     duplicates: DuplicateSettings

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipelines.lessons.settings import WordSettings
+    from pipelines.lessons.settings import LessonWordSettings
 
 _TOKEN = re.compile(r"--?[a-z][\w-]*|[^\W_](?:[\w.+#/:'’-]*[\w+#])?|[^\W_]", re.IGNORECASE)
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly")
@@ -61,7 +61,7 @@ class LessonWords:
         opposites: Stems of which one excludes the other, both ways.
     """
 
-    def __init__(self, settings: WordSettings) -> None:
+    def __init__(self, settings: LessonWordSettings) -> None:
         self.idle = frozenset(settings.idle)
         self.negations = frozenset(settings.negations)
         self.deciding = frozenset(settings.deciding)

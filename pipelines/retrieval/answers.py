@@ -101,6 +101,7 @@ def _answer(
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),
         uncalibrated=uncalibrated(shown, reading.calibration),
+        lessons=() if resources.lessons is None else resources.lessons.of(plan.query, reading.beliefs.lessons),
     )
 
 

@@ -18,6 +18,7 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -67,6 +68,7 @@ class Resources:
     questions: QuestionIndex
     pairs: PairScorer | None = None
     relations: PlacedRelations = field(default_factory=PlacedRelations)
+    lessons: LessonsBeside | None = None
 
     @property
     def graph(self) -> GraphChannel | None:

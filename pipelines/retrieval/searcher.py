@@ -16,6 +16,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.signatures import SigningKey
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
@@ -67,10 +68,12 @@ class Searcher:
         openings: Openings | None = None,
         memories: SessionMemories | None = None,
         key: SigningKey | None = None,
+        lessons: LessonsBeside | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            lessons: What finds lessons beside results; None where answers have none (LES-8).
             key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
@@ -90,6 +93,7 @@ class Searcher:
         self._openings = openings or Openings()
         self._memories = memories
         self._key = key
+        self._lessons = lessons
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -225,9 +229,8 @@ class Searcher:
         )
         places = Places(generation.chunks)
         questions = self._questions
-        return Pipeline(
-            snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs, relations
-        )
+        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)
+        return Pipeline(*resources, relations, self._lessons)
 
 
 def _session_of(query: Query) -> SessionId | None:

@@ -26,8 +26,9 @@ Usage of a content is kept under who says something, and the first 16 digits of 
     of a correction "verdict:<good|bad>:<ms>:-" += 10⁶ under the hash, or else the URI, that it names; nothing else
     where the question's text is known, for each such event "question:<text>" += 10⁶, of no content and nobody; on the
         day of the word, where it is one
-A principal's day has an allowance of evidence about weights, and one of each type of report, of each source and each
-lesson by itself; what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
+What is said of lessons is use, as `lesson_fold` says.
+A principal's day has an allowance of evidence about weights, and one of each type of report, of each source by itself;
+what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
 event, and what comes after it was used up is surplus. A session that started has one of its own, beyond which what it
 says is surplus for good. Within it, what it says is cut into pieces; once the log is read, those of all sessions that
 completed or fell silent are gone through in the order in which the log began them, behind what was drawn outside, and
@@ -53,6 +54,7 @@ from typing import Any
 from tests.support.feedback_clock import Clock, Timeless
 from tests.support.feedback_words import ask, fingerprint, hash_of, is_verdict, last_word, spoken
 from tests.support.folded_evidence import Folded, Life, Overlay, Piece
+from tests.support.lesson_fold import TYPES, lesson_uses
 
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
@@ -81,12 +83,11 @@ REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
     "accuracy": _accuracy,
     "model_quality": _quality,
     "trust": lambda event: [(f"trust.{event['source']}", "verified" if event["verified"] else "refuted", MICRO)],
-    "lesson_outcome": lambda event: [(f"lesson.{event['lesson_id']}", event["outcome"], MICRO)],
 }
 
 
 def about_of(event: dict[str, Any]) -> list[str]:
-    return [event[name] for name in ("source", "lesson_id") if name in event]
+    return [event[name] for name in ("source",) if name in event]
 
 
 def fold_log(
@@ -161,6 +162,10 @@ class _Reader:
         self.hear(event["session_id"])
         if event["type"] == "session":
             return self.turn(event["session_id"], event["phase"], event["principal"])
+        if event["type"] in TYPES:
+            for key in lesson_uses(event):
+                self.place(event["session_id"]).usage[key] += MICRO
+            return "applied"
         if event["type"] in REPORTS:
             self.report(event)
             return "applied"

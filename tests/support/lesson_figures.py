@@ -15,14 +15,14 @@ from typing import Any
 from pipelines.domain.lesson import Lesson
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.detection import Detector, Injection, Utterance
-from pipelines.lessons.duplicates import Relation, compare, parse_lesson
+from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from pipelines.lessons.relevance import ConditionIndex, ToolUse
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings
 
 
-def relation(one: Lesson, other: Lesson) -> Relation:
+def relation(one: Lesson, other: Lesson) -> LessonRelation:
     """What two lessons are to each other."""
     left, right = (parse_lesson(each, lesson_words()) for each in (one, other))
     return compare(left, right, lesson_words(), settings().lessons).relation
@@ -42,7 +42,10 @@ def steps_of(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
 
 def says(lesson: Lesson, expected: str) -> bool:
     """Whether a proposal is the expected lesson, perhaps in other words."""
-    return lesson.content == expected or relation(lesson, a_lesson(expected)) in {Relation.SAME, Relation.PROPOSED}
+    return lesson.content == expected or relation(lesson, a_lesson(expected)) in {
+        LessonRelation.SAME,
+        LessonRelation.PROPOSED,
+    }
 
 
 def duplicates(*, held_out: bool) -> str:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.context import Context
+from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
 from pipelines.domain.understanding import Understanding
@@ -58,6 +59,22 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         },
         "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
+        **({"lessons": [lesson_as_json(each) for each in answer.lessons]} if answer.lessons else {}),
+    }
+
+
+def lesson_as_json(chosen: ChosenLesson) -> dict[str, Any]:
+    """A lesson beside the results, with why it is there and how sure it is."""
+    believed = chosen.match.believed
+    return {
+        **believed.lesson.as_fields(),
+        "p_good": believed.p_good,
+        "interval": [believed.lower, believed.upper],
+        "status": believed.status.value,
+        "rank": chosen.match.rank,
+        "propensity": chosen.propensity,
+        "contributions": [asdict(each) for each in chosen.match.contributions],
+        "why": chosen.why,
     }
 
 
