@@ -14,8 +14,7 @@ from rich.console import Console
 
 from jobs import evaluate, study
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.serving.study.report import Studied, table
-from pipelines.serving.study.run import PRIOR, WITH_EFFECTS
+from pipelines.serving.study.report import PRIOR, WITH_EFFECTS, Studied, table
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

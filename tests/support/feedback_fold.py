@@ -13,8 +13,9 @@ shown alone:
         a signal with itself, and one alone: "for" += round(w · s · t · 10⁶), "against" += the rest of the mass
 Where several were shown (LRN-22), a bad one leaves none of these lines, and a good one leaves them twice: as a good
 outcome with s = ½ + a, and as a bad one with s = ½ − a/(n − 1), n results telling that signal and at least 2, both cut
-to [0, 1]; a is its value less the page's mean, but the first one by score has slope · the page's covariance of signal
-and score. The product of both is the page's mean of (½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
+to [0, 1]; a is its value less the page's mean, but what alone is first by score has c times the page's covariance of
+signal and score, c = min(slope, (best score − mean)/variance). The product of both is the page's mean of
+(½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
     where precedent, a number p in [0, 1], was told of one or more of them, its order was left
         open by the least of their 2·min(p, 1 − p), a half telling nothing. That multiplies w in all lines above, before
         anything is rounded. In the lines below, w stays as it is
@@ -433,10 +434,13 @@ def sides_of(result: dict[str, Any], good: bool, impression: dict[str, Any], slo
     telling = {name: [each for each in page if name in each["signals"]] for name in signals}
     means = {name: mean([each["signals"][name] for each in some]) for name, some in telling.items()}
     away = {name: signals[name] - means[name] for name in signals}
-    if max(page, key=lambda each: each["score"])["content_hash"] == result["content_hash"]:
+    scores = [round(each["score"] * MICRO) for each in page]
+    if all(each["score"] < result["score"] for each in page if each is not result):
+        spread = len(page) * sum(each * each for each in scores) - sum(scores) ** 2
+        steepest = (len(page) * max(scores) - sum(scores)) * len(page) * MICRO / spread if spread else 0.0
         for name, some in telling.items():
             both = mean([each["signals"][name] * each["score"] for each in some])
-            away[name] = slope * (both - means[name] * mean([each["score"] for each in some]))
+            away[name] = min(slope, steepest) * (both - means[name] * mean([each["score"] for each in some]))
     chosen = {name: cut(0.5 + each) for name, each in away.items()}
     others = {name: cut(0.5 - each / max(len(telling[name]) - 1, 1)) for name, each in away.items()}
 

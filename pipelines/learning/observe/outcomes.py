@@ -125,7 +125,7 @@ with it.
 """
 
 
-class _Told(NamedTuple):
+class _SignalOutcomes(NamedTuple):
     """Outcomes that count for signals, and whose results tell the same ones.
 
     Attributes:
@@ -197,11 +197,11 @@ class OutcomeColumns:
         first, sizes = int(self.day.min()), (*self._spans(), len(_DOMAINS), _KINDS)
         leaves, rows = self._leaves((self.of, self.day - first, self.domain), sizes)
         masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
-        for told in self._told:
-            speaks_for = np.rint(told.weight[:, None] * MICRO * told.products).astype(np.int64)
-            speaks_for *= self.times[told.outcomes, None]
-            for row, _ in zip(rows, told.sides, strict=False):
-                _add_rows(masses, row[told.outcomes], 2 * told.pairs, speaks_for, self._mass(told))
+        for some in self._of_signals:
+            speaks_for = np.rint(some.weight[:, None] * MICRO * some.products).astype(np.int64)
+            speaks_for *= self.times[some.outcomes, None]
+            for row, _ in zip(rows, some.sides, strict=False):
+                _add_rows(masses, row[some.outcomes], 2 * some.pairs, speaks_for, self._mass(some))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -310,20 +310,20 @@ class OutcomeColumns:
         scored = np.flatnonzero(~np.isnan(scores))
         places = np.minimum((scores[scored] * bins[scored]).astype(np.int64), bins[scored] - 1)
         np.add.at(masses, (rows[0][scored], _FIRST_BIN + places), self.mass[scored])
-        for told in self._told:
-            good = self.good[told.outcomes, None]
-            for row, values, agrees in zip(rows, told.sides, (good, ~good), strict=False):
-                agreed = told.weight[:, None] * np.where(agrees, values, 1.0 - values) * MICRO
-                speaks_for = np.rint(agreed).astype(np.int64) * self.times[told.outcomes, None]
-                _add_rows(masses, row[told.outcomes], told.columns, speaks_for, self._mass(told))
+        for some in self._of_signals:
+            good = self.good[some.outcomes, None]
+            for row, values, agrees in zip(rows, some.sides, (good, ~good), strict=False):
+                agreed = some.weight[:, None] * np.where(agrees, values, 1.0 - values) * MICRO
+                speaks_for = np.rint(agreed).astype(np.int64) * self.times[some.outcomes, None]
+                _add_rows(masses, row[some.outcomes], some.columns, speaks_for, self._mass(some))
         return masses
 
-    def _mass(self, told: _Told) -> _Ints:
+    def _mass(self, some: _SignalOutcomes) -> _Ints:
         """Micro-units of some outcomes, (n,)."""
-        return np.rint(told.weight * MICRO).astype(np.int64) * self.times[told.outcomes]
+        return np.rint(some.weight * MICRO).astype(np.int64) * self.times[some.outcomes]
 
     @cached_property
-    def _told(self) -> list[_Told]:
+    def _of_signals(self) -> list[_SignalOutcomes]:
         """What counts for signals: what was shown alone, and what was chosen among several."""
         shapes: dict[tuple[str, ...], list[int]] = {}
         for number, each in enumerate(self.results):
@@ -334,7 +334,7 @@ class OutcomeColumns:
             within[some], shape[some] = np.arange(len(some)), place
         of_page = self._page[self.result]
         among_several = self._pages.several[of_page]
-        told = []
+        of_signals: list[_SignalOutcomes] = []
         for place, (names, some) in enumerate(shapes.items()):
             signal_columns = [column for column, name in enumerate(names) if name in _PLACES]
             values = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
@@ -349,8 +349,10 @@ class OutcomeColumns:
             products = products_of(as_is, left, right), self._pages.products(page, pairs)
             for outcomes, of_sides, of_both in zip((alone, chosen), ((as_is,), sides), products, strict=True):
                 if len(outcomes):
-                    told.append(_Told(outcomes, columns, of_sides, pairs, of_both, self._weighed(outcomes)))
-        return told
+                    of_signals.append(
+                        _SignalOutcomes(outcomes, columns, of_sides, pairs, of_both, self._weighed(outcomes))
+                    )
+        return of_signals
 
     def _is_first(self, outcomes: _Ints) -> NDArray[np.bool_]:
         """Which outcomes are about what is first by score on its page."""

@@ -2,9 +2,9 @@
 
 What is shown was put there by weights, and its order, too. So a choice says how far what was chosen stands from the
 rest of its own page, in each signal; what all of the page has in common, because weights chose it for that, drops out.
-Where the first one by score was chosen, it went as the weights expected. That counts as such a choice looks on average
-where its odds grow as e^(slope · score): mean + slope · cov(signal, score), to first order. So pages on which weights
-were right speak for these weights, and leave them as they are.
+Where what alone is first by score was chosen, it went as the weights expected. That counts as such a choice looks on
+average where its odds grow as e^(slope · score): to first order mean + slope · cov(signal, score), and by score no
+higher than the first is. So pages on which weights were right speak for these weights, and leave them as they are.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class Pages:
                 as any other.
         """
         where = page[:, None], signals
-        expected = slope[:, None] * self._with_score[where]
+        expected = np.minimum(slope, self._steepest[page])[:, None] * self._with_score[where]
         away = np.where((first & (slope > 0.0))[:, None], expected, values - self._means[where])
-        others = np.maximum(self._told[where] - 1, 1)
+        others = np.maximum(self._counts[where] - 1, 1)
         return np.clip(0.5 + away, 0.0, 1.0), np.clip(0.5 - away / others, 0.0, 1.0)
 
     def products(self, page: _Ints, pairs: _Ints) -> _Floats:
@@ -98,9 +98,21 @@ class Pages:
         first: list[str | None] = []
         for page in self._pages:
             scores = [math.nan if each.score is None else each.score for each in page]
-            known = len(page) > 1 and not any(map(math.isnan, scores))
-            first.append(page[scores.index(max(scores))].content_hash if known else None)
+            best = max(scores, default=math.nan)
+            first.append(page[scores.index(best)].content_hash if scores.count(best) == 1 < len(scores) else None)
         return first
+
+    @cached_property
+    def _steepest(self) -> _Floats:
+        """The slope at which an expected choice scores as high as the first: (best − mean) / variance, (pages,)."""
+        steepest = np.zeros(len(self._pages))
+        for number, first in enumerate(self.first):
+            if first is not None:
+                scores = [round((each.score or 0.0) * MICRO) for each in self._pages[number]]
+                n, total = len(scores), sum(scores)
+                spread = n * sum(each * each for each in scores) - total * total
+                steepest[number] = (n * max(scores) - total) * n * MICRO / spread if spread else 0.0
+        return steepest
 
     @cached_property
     def left_open(self) -> _Floats:
@@ -126,7 +138,7 @@ class Pages:
         return self._sums[1]
 
     @property
-    def _told(self) -> _Ints:
+    def _counts(self) -> _Ints:
         """How many results tell each signal, (pages, signals)."""
         return self._sums[2]
 
@@ -140,8 +152,8 @@ class Pages:
             counts[where] += results[:, None]
             for sums, each in ((values_, values), (scores_, scores[:, None]), (both, values * scores[:, None])):
                 sums[where] += np.add.reduceat(_micro(each), begin, axis=0)
-        told = np.maximum(counts, 1)
-        means, score, product = (sums / told / MICRO for sums in (values_, scores_, both))
+        at_least = np.maximum(counts, 1)
+        means, score, product = (sums / at_least / MICRO for sums in (values_, scores_, both))
         return means, product - means * score, counts
 
     @cached_property
@@ -152,8 +164,10 @@ class Pages:
             pages, begin, results = np.unique(of, return_index=True, return_counts=True)
             left, right, pairs = pairs_of(signals)
             where = pages[:, None], pairs
-            found = products_of(np.clip(0.5 + values - self._means[of[:, None], signals], 0.0, 1.0), left, right)
-            sums[where] += np.add.reduceat(_micro(found), begin, axis=0)
+            values_of_pairs = products_of(
+                np.clip(0.5 + values - self._means[of[:, None], signals], 0.0, 1.0), left, right
+            )
+            sums[where] += np.add.reduceat(_micro(values_of_pairs), begin, axis=0)
             counts[where] += results[:, None]
         return sums, counts
 
@@ -171,9 +185,9 @@ class Pages:
         by_shape = []
         for names, (of, values, scores) in shapes.items():
             columns = [column for column, name in enumerate(names) if name in _PLACES]
-            told = np.array(values, dtype=np.float64).reshape(len(of), len(names))[:, columns]
+            of_signals = np.array(values, dtype=np.float64).reshape(len(of), len(names))[:, columns]
             signals_ = np.array([_PLACES[names[column]] for column in columns], dtype=np.int64)
-            by_shape.append((signals_, np.array(of, dtype=np.int64), told, np.array(scores, dtype=np.float64)))
+            by_shape.append((signals_, np.array(of, dtype=np.int64), of_signals, np.array(scores, dtype=np.float64)))
         return by_shape
 
 
