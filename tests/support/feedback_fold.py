@@ -14,7 +14,7 @@ shown alone:
 Where several were shown (LRN-22), a bad one leaves none of these lines, and a good one leaves them twice: as a good
 outcome with s = ½ + a, and as a bad one with s = ½ − a/(n − 1), n results telling that signal and at least 2, both cut
 to [0, 1]; a is its value less the page's mean, but what alone is first by score has c times the page's covariance of
-signal and score, c = min(slope, (best score − mean)/variance). The product of both is the page's mean of
+½ + its value less the mean, cut to [0, 1], with the score, c = min(slope, (best score − mean)/variance). The product of both is the page's mean of
 (½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
     where precedent, a number p in [0, 1], was told of one or more of them, its order was left
         open by the least of their 2·min(p, 1 − p), a half telling nothing. That multiplies w in all lines above, before
@@ -439,8 +439,9 @@ def sides_of(result: dict[str, Any], good: bool, impression: dict[str, Any], slo
         spread = len(page) * sum(each * each for each in scores) - sum(scores) ** 2
         steepest = (len(page) * max(scores) - sum(scores)) * len(page) * MICRO / spread if spread else 0.0
         for name, some in telling.items():
-            both = mean([each["signals"][name] * each["score"] for each in some])
-            away[name] = min(slope, steepest) * (both - means[name] * mean([each["score"] for each in some]))
+            high = [cut(0.5 + each["signals"][name] - means[name]) for each in some]
+            both = mean([value * each["score"] for value, each in zip(high, some, strict=True)])
+            away[name] = min(slope, steepest) * (both - mean(high) * mean([each["score"] for each in some]))
     chosen = {name: cut(0.5 + each) for name, each in away.items()}
     others = {name: cut(0.5 - each / max(len(telling[name]) - 1, 1)) for name, each in away.items()}
 

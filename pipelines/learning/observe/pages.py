@@ -133,28 +133,38 @@ class Pages:
         return self._sums[0]
 
     @property
-    def _with_score(self) -> _Floats:
-        """Covariance of every signal with the score on each page, over the results that tell it, (pages, signals)."""
-        return self._sums[1]
-
-    @property
     def _counts(self) -> _Ints:
         """How many results tell each signal, (pages, signals)."""
-        return self._sums[2]
+        return self._sums[1]
 
     @cached_property
-    def _sums(self) -> tuple[_Floats, _Floats, _Ints]:
+    def _sums(self) -> tuple[_Floats, _Ints]:
         """Sums are of whole micro-units, the same in any order."""
-        counts, values_, scores_, both = np.zeros((4, len(self._pages), len(SIGNALS)), dtype=np.int64)
-        for signals, of, values, scores in self._by_shape:
+        sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
+        for signals, of, values, _ in self._by_shape:
             pages, begin, results = np.unique(of, return_index=True, return_counts=True)
             where = pages[:, None], signals
+            sums[where] += np.add.reduceat(_micro(values), begin, axis=0)
             counts[where] += results[:, None]
-            for sums, each in ((values_, values), (scores_, scores[:, None]), (both, values * scores[:, None])):
+        return sums / np.maximum(counts, 1) / MICRO, counts
+
+    @cached_property
+    def _with_score(self) -> _Floats:
+        """Covariance of every signal, as it is compared, with the score on each page, (pages, signals)."""
+        high, scores_, both = np.zeros((3, len(self._pages), len(SIGNALS)), dtype=np.int64)
+        for signals, of, values, scores in self._by_shape:
+            pages, begin = np.unique(of, return_index=True)
+            where = pages[:, None], signals
+            cut = self._against_page(values, of, signals)
+            for sums, each in ((high, cut), (scores_, scores[:, None]), (both, cut * scores[:, None])):
                 sums[where] += np.add.reduceat(_micro(each), begin, axis=0)
-        at_least = np.maximum(counts, 1)
-        means, score, product = (sums / at_least / MICRO for sums in (values_, scores_, both))
-        return means, product - means * score, counts
+        at_least_one = np.maximum(self._counts, 1)
+        mean, score, product = (sums / at_least_one / MICRO for sums in (high, scores_, both))
+        return np.asarray(product - mean * score)
+
+    def _against_page(self, values: _Floats, page: _Ints, signals: _Ints) -> _Floats:
+        """Values by how far they are from their page's mean: ½ + s − mean, cut to [0, 1], (n, signals)."""
+        return np.clip(0.5 + values - self._means[page[:, None], signals], 0.0, 1.0)
 
     @cached_property
     def _products(self) -> tuple[_Ints, _Ints]:
