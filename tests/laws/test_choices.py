@@ -25,6 +25,8 @@ SLOPE = SETTINGS.feedback.credit.choice_slope
 DAY = 20_000
 SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.LATE_INTERACTION)
 UNDER = Under("*", "*", "*", "", 20, "", SLOPE)
+LOOKED_AT = 0.8
+"""Share of those who look at a rank that look at the next."""
 STEEP = 1e9
 """A slope at which what is expected of the first is bounded by its score alone."""
 
@@ -134,8 +136,8 @@ def test_what_was_chosen_weighs_as_much_as_what_stood_beside_it(
 
 
 def candidates(rng: np.random.Generator) -> np.ndarray:
-    """One signal that is nearly normal, one that is high for few, and one that hardly varies, (40, 3)."""
-    columns = [0.5 + 0.1 * rng.normal(size=40), rng.random(40) ** 4, 0.5 + 0.03 * rng.normal(size=40)]
+    """One signal that is nearly normal, one that is high for few, and one that varies less, (40, 3)."""
+    columns = [0.5 + 0.1 * rng.normal(size=40), 0.3 + 0.5 * rng.random(40) ** 3, 0.5 + 0.05 * rng.normal(size=40)]
     return np.clip(np.column_stack(columns), 0.0, 1.0)
 
 
@@ -149,7 +151,7 @@ def test_weights_that_arrange_their_own_pages_stay_where_nothing_is_to_be_learne
         weights, tallied = weights_of(evidence), Tally()
         for _ in range(150):
             values = candidates(rng)
-            page, good = page_of(values, weights, results=10), rng.random(10) < 0.2
+            page, good = page_of(values, weights, results=10), rng.random(10) > LOOKED_AT
             if solved:
                 (best,) = page_of(values, stated, results=1)
                 good = np.array([each.content_hash == best.content_hash for each in page])
@@ -159,9 +161,9 @@ def test_weights_that_arrange_their_own_pages_stay_where_nothing_is_to_be_learne
 
 
 def read(tally: Tally, page: Sequence[Shown], good: np.ndarray) -> None:
-    """Note what is passed over, down to the first good one, and that one."""
-    for result, is_good in zip(page, good.tolist(), strict=True):
-        weight = 1.0 if is_good else 0.25
+    """Note what is passed over, down to the first good one, and that one, by how often their ranks are looked at."""
+    for rank, (result, is_good) in enumerate(zip(page, good.tolist(), strict=True)):
+        weight = (0.4 if is_good else 0.1) * min(1.0 / LOOKED_AT**rank, SETTINGS.feedback.credit.inverse_clip)
         tally.note(result, UNDER, day=DAY, good=is_good, weight=weight, page=page)
         if is_good:
             break

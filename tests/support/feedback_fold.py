@@ -14,8 +14,8 @@ shown alone:
 Where several were shown (LRN-22), a bad one leaves none of these lines, and a good one leaves them twice: as a good
 outcome with s = ½ + a, and as a bad one with s = ½ − a/(n − 1), n results telling that signal and at least 2, both cut
 to [0, 1]; a is its value less the page's mean, but what alone is first by score has c times the page's covariance of
-½ + its value less the mean, cut to [0, 1], with the score, c = min(slope, (best score − mean)/variance). The product of both is the page's mean of
-(½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
+½ + a, cut to [0, 1], with the score, c = min(slope, (best score − mean)/variance). The product of both is the page's
+mean of (½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
     where precedent, a number p in [0, 1], was told of one or more of them, its order was left
         open by the least of their 2·min(p, 1 − p), a half telling nothing. That multiplies w in all lines above, before
         anything is rounded. In the lines below, w stays as it is
