@@ -33,6 +33,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
+from pipelines.evaluation.measures.beir import Once
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import (
@@ -291,21 +292,26 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
     holds_records = path.suffix.lower() == ".jsonl"
+    once = Once("query")
     for number, line in text_lines(path):
         if holds_records and line.lstrip().startswith("{"):
-            yield _record(line, f"{path}:{number}")
+            yield _record(line, f"{path}:{number}", once)
         elif line.strip():
             yield new_id(), line.strip()
 
 
-def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
+def _record(line: str, place: str, once: Once) -> tuple[QueryId, str] | SourceError:
     try:
         record = json.loads(line)
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or type(named) not in {str, int}:
+    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+    try:
+        once.note(place, str(named))
+    except SourceError as error:
+        return error
     return QueryId(str(named)), text
 
 

@@ -14,6 +14,7 @@ from pipelines.chunking.units.splitting import decoded
 
 _WORD = re.compile(r"\w+")
 _LONGEST_SIGNATURE = 2000
+_DEFAULT = "default"  # the name of what a file exports without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +47,37 @@ def definition_of(node: Node | None, tree: SyntaxTree) -> Definition | None:
     dress: list[Node] = []
     while node is not None and len(dress) < MAX_DEPTH:
         dress.append(node)
-        if node.type in grammar.functions or node.type in grammar.types:
+        kind = _kind(dress, tree)
+        if kind:
             body = _body(node, grammar)
             name = _name(dress, tree) if body is not None else ""
             if body is None or not name:
                 return None
             owner, receiver, name = _owner(dress[-1], name, tree)
-            return Definition(tuple(dress), body, name, grammar.types.get(node.type, "function"), owner, receiver)
+            return Definition(tuple(dress), body, name, kind, owner, receiver)
         node = seen_through(node, grammar)
     return None
+
+
+def _kind(dress: Sequence[Node], tree: SyntaxTree) -> str:
+    """The kind of definition that the innermost node is; "" for none."""
+    grammar, node = tree.grammar, dress[-1]
+    if node.type in grammar.functions:
+        return "function"
+    if node.type in grammar.exported and _is_exported(dress, tree):
+        return grammar.exported[node.type] if tree.holds_functions(node.start_byte, node.end_byte) else ""
+    return grammar.types.get(node.type, "")
+
+
+def _is_exported(dress: Sequence[Node], tree: SyntaxTree) -> bool:
+    """Whether it is what the file exports, and needs no name for that."""
+    grammar = tree.grammar
+    if not grammar.exports:
+        return False
+    targets = (node.child_by_field_name("left") for node in dress[:2])
+    return any(child.type in grammar.exports for child in dress[0].children) or any(
+        tree.text(target) in grammar.anonymous_owners for target in targets if target is not None
+    )
 
 
 def seen_through(node: Node, grammar: Grammar) -> Node | None:
@@ -71,6 +94,8 @@ def seen_through(node: Node, grammar: Grammar) -> Node | None:
 
 def _body(node: Node, grammar: Grammar) -> Node | None:
     body = node.child_by_field_name("body")
+    if body is None and node.type in grammar.exported:
+        return node
     if body is None:
         body = next((child for child in node.children if child.is_named and child.type in grammar.blocks), None)
     return node if body is None and node.type in grammar.bodiless else body
@@ -81,8 +106,9 @@ def _name(dress: Sequence[Node], tree: SyntaxTree) -> str:
         named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
         if named is not None:
             bound = tree.names_bound(named)
-            return bound[0][1] if bound else tree.name(named)
-    return ""
+            name = bound[0][1] if bound else tree.name(named)
+            return _DEFAULT if name in tree.grammar.anonymous_owners else name
+    return _DEFAULT if _is_exported(dress, tree) else ""
 
 
 def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
@@ -99,7 +125,8 @@ def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
 def signature_of(definition: Definition, tree: SyntaxTree) -> str:
     """The definition up to its body, on one line, without its annotations and comments."""
     hidden = tree.grammar.annotations | tree.grammar.comments
-    end = definition.body.start_byte if definition.body is not definition.node else definition.node.end_byte
+    bodiless = definition.body is definition.node and definition.node.type in tree.grammar.bodiless
+    end = definition.node.end_byte if bodiless else definition.body.start_byte
     pieces: list[str] = []
     waiting = [definition.dress[0]]
     position = definition.dress[0].start_byte

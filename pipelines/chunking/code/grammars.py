@@ -51,6 +51,8 @@ class Grammar:
         opener: What follows a signature where its body starts.
         selves: Names of the object or the type that a method belongs to.
         anonymous_owners: Owners that stand for the file.
+        exports: What makes a statement the one that exports what the file is for, which needs no name.
+        exported: What counts as a type where it is exported so and holds functions, and the kind of unit it makes.
         test_marks: Matches in the text of a test; "" where a test is known by its name alone.
     """
 
@@ -83,6 +85,8 @@ class Grammar:
     opener: str = " {"
     selves: frozenset[str] = frozenset()
     anonymous_owners: frozenset[str] = frozenset()
+    exports: frozenset[str] = frozenset()
+    exported: Mapping[str, str] = field(default_factory=dict)
     test_marks: str = ""
 
     def query(self, part: str) -> str:
@@ -140,8 +144,9 @@ JAVASCRIPT = Grammar(
         "call_expression": ("arguments",),
         "arguments": (ONLY,),
         "field_definition": ("value",),
+        "pair": ("value",),
     },
-    name_fields=_fields(left="assignment_expression", property="field_definition"),
+    name_fields=_fields(left="assignment_expression", property="field_definition", key="pair"),
     compounds=_nodes(
         "if_statement try_statement for_statement for_in_statement while_statement do_statement switch_statement "
         "statement_block labeled_statement"
@@ -166,6 +171,8 @@ JAVASCRIPT = Grammar(
     ),
     selves=_nodes("this"),
     anonymous_owners=_nodes("exports module.exports module window globalThis"),
+    exports=_nodes("default"),
+    exported={"object": "object"},
     test_marks=r"\A\s*(?:describe|it|test|suite)(?:\.\w+)*\s*\(",
 )
 
@@ -184,7 +191,7 @@ TYPESCRIPT = replace(
         "public_field_definition": ("value",),
         "ambient_declaration": (ONLY,),
     },
-    name_fields=_fields(left="assignment_expression"),
+    name_fields=_fields(left="assignment_expression", key="pair"),
     namespaces=_nodes("internal_module module"),
     blocks=JAVASCRIPT.blocks | _nodes("interface_body enum_body object_type"),
     binders=_fields(

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipelines.chunking.conversation.dialogue import places
 from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
-from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
+from pipelines.chunking.units.hierarchy import Head, ParsedUnit, assemble, fitted
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
@@ -35,6 +35,7 @@ class _Fence:
     start: int
     end: int
     language: str
+    head: Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,8 @@ def _exchange_units(
     )
     minimum = text.sizes.min_tokens
     fences = [each for each in _fences(text.source, exchange) if not text.fits(each.start, each.end, minimum)]
-    parts = fitted(text, unit, partial(_cuts, text, exchange, fences), limit=text.sizes.max_tokens)
+    heads = [each.head for each in fences]
+    parts = fitted(text, unit, partial(_cuts, text, exchange, fences), limit=text.sizes.max_tokens, heads=heads)
     spans = {(part.start, part.end) for part in parts}  # a block that is a part of the exchange is not said again
     blocks = [part for fence in fences for part in _fence_units(text, unit, fence, question)]
     rest = [*parts[1:], *(part for part in blocks if (part.start, part.end) not in spans)]
@@ -187,7 +189,8 @@ def _fence_units(text: SizedText, pair: ParsedUnit, fence: _Fence, question: str
         heading_path=pair.heading_path,
         attributes={**pair.attributes, **({"language": fence.language} if fence.language else {})},
     )
-    return fitted(text, code, partial(Cuts.between, fence.start, fence.end), limit=text.sizes.max_tokens)
+    cuts = partial(Cuts.between, fence.start, fence.end)
+    return fitted(text, code, cuts, limit=text.sizes.max_tokens, heads=(fence.head,))
 
 
 def _cuts(text: SizedText, exchange: Exchange, fences: Sequence[_Fence]) -> Cuts:
@@ -212,7 +215,9 @@ def _fences(source: bytes, exchange: Exchange) -> Iterator[_Fence]:
                 opened = mark
             elif mark["fence"].startswith(opened["fence"]) and not mark["language"].strip():
                 start = source.rfind(b"\n", 0, opened.start("fence")) + 1
-                yield _Fence(start, min(mark.end() + 1, place.end), decoded(opened["language"].strip()))
+                end = min(mark.end() + 1, place.end)
+                head = Head(opened.end() + 1, end, decoded(opened[0].strip()))
+                yield _Fence(start, end, decoded(opened["language"].strip()), head)
                 opened = None
 
 

@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from pipelines.chunking.paper.citations import BibliographyEntry, links_of_citations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.hierarchy import Head, NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 
@@ -61,6 +61,16 @@ _HIDDEN = re.compile(
     rb"\\(?:\\|%)|(?P<comment>%[^\n]*)|\\verb\*?(?P<sign>[^A-Za-z\s*])[^\n]{0,300}?(?P=sign)"
     rb"|\\begin\s{0,3}\{(?P<name>verbatim\*?|lstlisting|minted|Verbatim|comment|filecontents\*?)\}"
 )
+_HEADED = re.compile(
+    rb"\\begin\{(?P<code>lstlisting|minted|Verbatim)\}[^\n]{0,300}"
+    rb"|\\begin\{(?P<table>tabular[xy]?\*?|longtable)\}(?:\{[^{}\n]{0,200}\}|\[[^\]\n]{0,80}\]){0,3}"
+)
+_HEADER_ROW = re.compile(
+    rb"(?:\s|\\(?:hline|toprule)|\\caption\{[^{}]{0,500}\}(?:\\\\)?){0,9}"
+    rb"(?P<row>[^\\]{0,2000}(?:\\(?!\\)[^\\]{0,500}){0,60})"
+    rb"\\\\(?:\[[^\]\n]{0,20}\])?\s{0,9}\\(?:hline|midrule|cline|cmidrule|endhead|endfirsthead)"
+)
+_LONGEST_TABLE = 200_000  # bytes: a hostile page must not be searched to its end again and again
 _BRACE = re.compile(rb"\\.|[{}]|\n[ \t\r]*\n", re.DOTALL)
 _ASIDE = re.compile(
     r"\\(?:thanks|footnote|footnotemark|inst|label|orcidlink|vspace|hspace)\*?(?:\[[^\]]{0,80}\])?\{[^{}]{0,600}\}"
@@ -96,7 +106,23 @@ def latex_outline(source: bytes) -> Outline:
         anchors=NamePositions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
         links=NamePositions.of([*_references(text), *links_of_citations(entries)]),
         notes=NamePositions.of([*notes, *authors]),
+        heads=_heads(source),
     )
+
+
+def _heads(source: bytes) -> list[Head]:
+    """Header rows of tables, and what opens a listing and names its language."""
+    heads: list[Head] = []
+    for match in _HEADED.finditer(source):
+        name = match["table"] or match["code"]
+        end = source.find(b"\\end{" + name + b"}", match.end(), match.end() + _LONGEST_TABLE)
+        if end < 0 or (heads and match.start() < heads[-1].end):
+            continue
+        row = _HEADER_ROW.match(source, match.end(), end) if match["table"] else None
+        text = match[0] if match["code"] else row["row"] if row else b""
+        if text.strip():
+            heads.append(Head(row.end() if row else match.end(), end, " ".join(decoded(text).split())))
+    return heads
 
 
 def latex_names(source: bytes) -> tuple[str | None, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pipelines.chunking.prose.markdown_marks import included_files, markdown_marks
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     FRONT_MATTER,
@@ -26,8 +28,8 @@ from pipelines.chunking.prose.outline import (
     with_explanations,
 )
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import NamePositions
-from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, encoded
+from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
@@ -39,8 +41,11 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
-_HEADING_ID = re.compile(r"\{#([^\s}]{1,200})[^}]{0,200}\}$")
+_HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
+_LABEL = re.compile(r"\(([\w.:-]{1,100})\)=\s{0,9}")
+_HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
+_ROW = re.compile(rb"<tr\b|</tr>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
 _LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
@@ -71,8 +76,19 @@ def markdown_outline(text: str, source: bytes) -> Outline:
         blocks=_with_equations(blocks, source),
         front=front,
         anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of(reader.links),
+        links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
+        heads=sorted(reader.heads),
+        marks=markdown_marks(source, [(0, front), *sorted(reader.literals)]),
     )
+
+
+def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
+    """Links to the files that a text takes in; examples in its code take in none."""
+    code = sorted(literals)
+    for at, path in included_files(source):
+        before = bisect_right(code, (at, len(source))) - 1
+        if before < 0 or code[before][1] <= at or code[before][0] == at:
+            yield at, Link(LinkKind.REFERENCES, path)
 
 
 @cache
@@ -95,6 +111,8 @@ class _Reader:
     def __init__(self, source: bytes, lines: Sequence[int]) -> None:
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
+        self.heads: list[Head] = []
+        self.literals: list[tuple[int, int]] = []
         self._source = source
         self._lines = lines
         self._slugs: Counter[str] = Counter()
@@ -128,8 +146,28 @@ class _Reader:
         start, end = self._span(token)
         if token.type == "html_block":
             self._read_html(token.content, start)
+            self._read_table(start, end)
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type in {"fence", "code_block"}:
+            self.literals.append((start, end))
+        if token.type == "fence":
+            self._head(token, 1, f"{token.markup}{token.info}".rstrip())
         return Block(start, end, WHOLE)
+
+    def _read_table(self, start: int, end: int) -> None:
+        """Note the first row of a table in HTML, where it holds names of columns."""
+        marks = _ROW.finditer(self._source, start, end)
+        first, last = next(marks, None), next(marks, None)
+        if first is not None and last is not None:
+            row = decoded(self._source[first.start() : last.end()])
+            if "<th" in row.lower() and last[0].startswith(b"</"):
+                self.heads.append(Head(last.end(), end, " ".join(_TAG.sub(" ", row).split())))
+
+    def _head(self, token: Token, rows: int, text: str) -> None:
+        """Note what stands in the first rows of a token."""
+        first, last = token.map or (0, 0)
+        if last > first + rows:
+            self.heads.append(Head(self._lines[first + rows], self._span(token)[1], text))
 
     def _closed(self, opened: _Open) -> Block | None:
         token = opened.token
@@ -141,13 +179,17 @@ class _Reader:
             heading = self._heading(token, opened.text, start)
             return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
         if kind == PARAGRAPH:
-            alone = ANCHOR if _is_anchor(opened.text) else PARAGRAPH
+            alone = ANCHOR if _LABEL.fullmatch(opened.text) or _is_anchor(opened.text) else PARAGRAPH
             return Block(start, end, alone)
+        if token.type == "table_open":
+            self._head(
+                token, 2, decoded(self._source[start : self._lines[(token.map or [0])[0] + 1]]).strip("> \t\r\n")
+            )
         return Block(start, end, kind, inner=() if kind == WHOLE else tuple(opened.inner))
 
     def _heading(self, token: Token, title: str, start: int) -> Heading:
         named = _HEADING_ID.search(title)
-        plain = title[: named.start()].rstrip() if named else title
+        plain = title[: named.start()].rstrip() if named else _HEADING_CLASS.sub("", title)
         self.anchors.append((start, named.group(1) if named else self._slug(plain)))
         return Heading(int(token.tag[1]), plain, named.group(1) if named else None)
 
@@ -163,6 +205,9 @@ class _Reader:
         children = token.children or []
         if opened.token.type == "heading_open":
             opened.text = _title(token, children)
+        elif label := _LABEL.fullmatch(token.content):
+            self.anchors.append((start, label[1]))
+            opened.text = token.content
         elif "<" in token.content:
             opened.text = token.content
         at = start

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.hierarchy import Head, NamePositions
 from pipelines.chunking.units.splitting import sentences
 from pipelines.domain.links import Link
 
@@ -36,6 +36,7 @@ _EXPLAINS = re.compile(
     rb"[\s,.;]{0,20}(?:where|with|here|in which|such that|so that|for|and|subject to)\b", re.IGNORECASE
 )
 _ENDS_SENTENCE = (b".", b"!", b"?")
+_WIDEST_BLANK = 200  # bytes beside a mark that is alone on its line
 _STOPS = b" \t\r\n,.;"
 
 
@@ -90,6 +91,8 @@ class Outline:
         front: Length of the front matter in bytes.
         anchors: Names by which places are referred to.
         notes: Facts about places, as name and value.
+        heads: Of its tables and fences, disjoint and in order.
+        marks: Spans of markup that is no words, disjoint and in order: it is neither shown nor searched.
     """
 
     blocks: Sequence[Block]
@@ -97,6 +100,32 @@ class Outline:
     anchors: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
+    heads: Sequence[Head] = ()
+    marks: Sequence[Span] = ()
+
+
+def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:
+    r"""Marks in order, those that meet as one, with the line of one that stands on it alone.
+
+    Examples:
+        >>> merged(b"a [b](c)\n  {.d}\ne", [(5, 8), (4, 6), (2, 3), (11, 15)])
+        [(2, 3), (4, 8), (9, 16)]
+    """
+    joined: list[Span] = []
+    for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return [_with_line(source, *mark) for mark in joined]
+
+
+def _with_line(source: bytes, start: int, end: int) -> Span:
+    first = source.rfind(b"\n", 0, start) + 1
+    last = source.find(b"\n", end) + 1 or len(source)
+    before, after = source[max(first, start - _WIDEST_BLANK) : start], source[end : min(last, end + _WIDEST_BLANK)]
+    alone = not before.strip() and not after.strip() and start - first <= _WIDEST_BLANK >= last - end
+    return (first, last) if alone and source[end - 1 : end] != b"\n" else (start, end)
 
 
 def fenced_equations(source: bytes, start: int, end: int) -> list[Span]:

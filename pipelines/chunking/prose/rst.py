@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.rst_marks import rst_marks
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.hierarchy import Head, NamePositions
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
@@ -46,6 +47,11 @@ _BULLET = re.compile(rb"(?:[-*+]|\xe2\x80\xa2|\xe2\x80\xa3|\xe2\x81\x83)(?:\s+|$
 _NUMBER = re.compile(rb"\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxlcdm]{1,8}|[IVXLCDM]{1,8}|#)[.)](?:\s+|$)")
 _FIELD = re.compile(rb":(?![\s:])[^:`]{1,200}:(?:\s+|$)")
 _GRID = re.compile(rb"\+[-=+]{2,}\+$")
+_HEADER_END = re.compile(rb"\+[=+]{2,}\+$")
+_ITEM = re.compile(rb"\*\s+-\s*")
+_OPTION = re.compile(rb":(header|header-rows):\s*(.*)$")
+_HEADER_OPTION = re.compile(r"\A\s*:header:\s*")
+_CODE = re.compile("code|code-block|sourcecode|parsed-literal|highlight")
 _RULES = re.compile(rb"=+(?:[ \t]+=+)+$")
 _INLINE = re.compile(r":[\w.+:-]{1,60}:(?=`)|[`*|]{1,2}|\s?<[^<>]{1,300}>(?=`)")
 # What these hold is cut at lines alone, and has no links; what the shown ones say is text nevertheless.
@@ -64,10 +70,10 @@ _DESCRIPTION = re.compile(
 def chunk_rst(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     """Sections of a reStructuredText document; long ones in parts of whole blocks, one for each described object."""
     text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, _outline(text.source))
+    return chunk_outline(document, text, rst_outline(text.source))
 
 
-def _outline(source: bytes) -> Outline:
+def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
     blocks = reader.blocks(0, len(reader.texts), 0)
@@ -81,6 +87,8 @@ def _outline(source: bytes) -> Outline:
             for match in references
             if match["note"] and (name := decoded(match["note"])) in reader.notes
         ),
+        heads=sorted(reader.heads),
+        marks=rst_marks(source, reader.literals, references),
     )
 
 
@@ -153,6 +161,7 @@ class _Reader:
         anchors: Names of places, by offset: labels, described objects, headings.
         objects: Names of the code that is described, by offset.
         notes: Text of footnotes and citations by name.
+        heads: Of tables and of code.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -160,6 +169,7 @@ class _Reader:
         self.anchors: list[tuple[int, str]] = []
         self.objects: list[tuple[int, str]] = []
         self.notes: dict[str, str] = {}
+        self.heads: list[Head] = []
         self.texts: list[bytes] = []
         self._starts: list[int] = []
         self._indents: list[int] = []
@@ -220,6 +230,7 @@ class _Reader:
             after = self._reach(line, end, base)
             return self._explicit(line, after, depth), after
         if (after := self._end_of_table(line, end)) > line:
+            self._read_table(line, after)
             return self._span(line, after, WHOLE), after
         if (pattern := self._marker(line, end, base)) is not None:
             return self._list(line, end, base, depth, pattern)
@@ -281,6 +292,20 @@ class _Reader:
             return self._while(line, end, lambda other: bool(self.texts[other]))
         return line
 
+    def _read_table(self, line: int, after: int) -> None:
+        """Note the header row of the table that begins at a line."""
+        grid = _GRID.match(self.texts[line])
+        ends = _HEADER_END if grid else _RULES
+        last = self._while(line + 1, after, lambda other: not ends.match(self.texts[other]))
+        if last + 1 < after and (grid or _RULES.match(self.texts[line])):
+            self._head(last + 1, after, *range(line + 1, last))
+
+    def _head(self, first: int, after: int, *lines: int) -> None:
+        """Note what some lines say as the head of those that follow."""
+        rows = (decoded(self._source[self._starts[line] : self._starts[line + 1]]).rstrip() for line in lines)
+        if text := _HEADER_OPTION.sub("", "\n".join(filter(None, rows))).strip("\n"):
+            self.heads.append(Head(self._starts[first], self._starts[after], text))
+
     def _marker(self, line: int, end: int, base: int) -> re.Pattern[bytes] | None:
         """How the items of the list look that begins here, if one does."""
         text = self.texts[line]
@@ -337,6 +362,7 @@ class _Reader:
 
     def _directive(self, line: int, after: int, depth: int, kind: str, argument: bytes) -> Block:
         if _LITERAL.fullmatch(kind):
+            self._read_literal(line, after, kind)
             return self._span(line, after, WHOLE) if kind in _SHOWN else self._literal(line, after)
         if not _DESCRIPTION.fullmatch(kind):
             self._unmark(line, after, argument)
@@ -348,3 +374,30 @@ class _Reader:
         self._unmark(line, after, b"")
         block = self._container(line, after, depth, kind.removeprefix("auto"))
         return replace(block, special=True, name=signature)
+
+    def _read_literal(self, line: int, after: int, kind: str) -> None:
+        """Note the head of a directive that is code or a table."""
+        if _CODE.fullmatch(kind):
+            self._head(line + 1, after, line)
+        elif kind == "table":
+            table = self._while(
+                line + 1, after, lambda at: not (_GRID.match(self.texts[at]) or _RULES.match(self.texts[at]))
+            )
+            if table < after:
+                self._read_table(table, after)
+        elif kind in {"list-table", "csv-table"}:
+            self._read_listed(line, after)
+
+    def _read_listed(self, line: int, after: int) -> None:
+        """Note the columns of a table that is a list of rows, or CSV, as an option or its first row names them."""
+        body = self._while(line + 1, after, lambda at: bool(self.texts[at]))
+        options = {match[1]: at for at in range(line + 1, body) if (match := _OPTION.match(self.texts[at]))}
+        first = self._while(body, after, lambda at: not self.texts[at])
+        if b"header" in options:
+            self._head(first, after, options[b"header"])
+        elif b"header-rows" in options and first < after:
+            rows = range(first + 1, after)
+            second = next((at for at in rows if _ITEM.match(self.texts[at])), after)
+            listed = _ITEM.match(self.texts[first]) is not None
+            end = second if listed else first + 1
+            self._head(end, after, *range(first, end))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
-from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, Head, ParsedUnit, SourceFacts, assemble, fitted
 from pipelines.chunking.units.splitting import Cuts, SizedText, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
@@ -26,9 +26,9 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         _annotated(part, outline)
         for section, unit in _units(sections, outline.front, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
-        for part in _parts(run, blocks, text)
+        for part in _parts(run, blocks, text, outline.heads)
     ]
-    return assemble(document, text, units, SourceFacts(links=outline.links))
+    return assemble(document, text, units, SourceFacts(links=outline.links, marks=outline.marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def _is_long(block: Block, text: SizedText) -> bool:
     return block.kind == PARAGRAPH and limit is not None and not text.fits(block.start, block.end, limit)
 
 
-def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText) -> Iterator[ParsedUnit]:
+def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText, heads: Sequence[Head]) -> Iterator[ParsedUnit]:
     """A run's unit whole where it fits the target, else its parts, with their share of the section.
 
     A part that holds one special block and nothing else has its kind.
@@ -261,7 +261,8 @@ def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText) -> Iterato
         )
         return Cuts.between(run.start, run.end, [*_between(blocks, text), *prose])
 
-    for part in fitted(text, run, cuts, limit=text.sizes.target_tokens, sentence_cuts=sentence_cuts):
+    limit = text.sizes.target_tokens
+    for part in fitted(text, run, cuts, limit=limit, sentence_cuts=sentence_cuts, heads=heads):
         first = bisect_right(blocks, part.start, key=lambda block: block.end)
         last = bisect_left(blocks, part.end, key=lambda block: block.start)
         inside = [block for block in blocks[first:last] if not block.leads]

@@ -6,7 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeVar
 
 from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, decoded, digest, lines, strides, windows
 from pipelines.domain.chunks import Chunk
@@ -65,6 +66,19 @@ class ParsedUnit:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
+class Head(NamedTuple):
+    """What stands at the head of a long table or fence, and above every piece of the rest of it.
+
+    Attributes:
+        start, end: Span of the rest in the source.
+        text: The header row of a table; what opens a fence and names its language.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class NamePositions(Generic[Value]):
     """Names or links in a source by where they stand, in source order."""
@@ -90,12 +104,14 @@ class SourceFacts:
 
     Attributes:
         errors: Spans of syntax errors, disjoint and in order.
+        marks: Spans of markup that is no words, disjoint and in order: texts of chunks are without it.
     """
 
     defines: NamePositions[str] = field(default_factory=NamePositions)
     references: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     errors: Sequence[tuple[int, int]] = ()
+    marks: Sequence[tuple[int, int]] = ()
 
     def quality(self, start: int, end: int) -> float:
         """Share of a span's bytes outside syntax errors."""
@@ -148,6 +164,7 @@ def fitted(
     *,
     limit: int,
     sentence_cuts: Callable[[], Cuts] | None = None,
+    heads: Sequence[Head] = (),
 ) -> list[ParsedUnit]:
     """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
 
@@ -160,6 +177,9 @@ def fitted(
     - sentence: at `sentence_cuts`, which also lie between the sentences of its prose; a unit without prose has none,
       and is split as above;
     - truncate: its first part stays, and one more part of kind "remainder" covers the rest, with a digest of it.
+
+    Args:
+        heads: Of tables and fences, in order; a part that begins inside one of them is shown under its head.
     """
     sizes, body = text.sizes, unit.end - unit.start
     if sizes.context_before is not None:
@@ -175,16 +195,28 @@ def fitted(
         return [replace(unit, context=first_context)]
     split = sizes.overflow if length > sizes.max_tokens else None
     chosen = sentence_cuts if split is Overflow.SENTENCE and sentence_cuts is not None else cuts
-    return _parts(text, replace(unit, context=first_context, split=split), chosen())
+    within = heads[
+        bisect_right(heads, unit.start, key=lambda head: head.end) : bisect_left(heads, unit.end, key=itemgetter(0))
+    ]
+    return _parts(text, replace(unit, context=first_context, split=split), chosen(), within)
 
 
-def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts) -> list[ParsedUnit]:
+def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head]) -> list[ParsedUnit]:
     sizes, longest = text.sizes, text.sizes.max_tokens
     context = leading(unit.part_context, sizes.leading_budget, text)
-    reserved = max(text.of_context(unit.context), text.of_context(context))
+    # A header row is no context that may be spared: it has half of the target. What stays whole needs none.
+    above = {
+        head: _joined(context, leading(head.text, sizes.target_tokens // 2, text))
+        for head in heads
+        if not text.fits(*cuts.around(head.start), longest)
+    }
+    reserved = max(map(text.of_context, (unit.context, context, *above.values())))
     # A piece between the room and the maximum stays whole: what it is shown under gives way.
     fine = cuts.refined(text, lines, longest).refined(text, strides(max(4, longest - reserved)), longest)
     spans = windows(text, fine, reserved=reserved)
+
+    def context_at(start: int) -> str:
+        return next((inner for head, inner in above.items() if head.start <= start < head.end), context)
 
     def shown_under(context: str, span: tuple[int, int]) -> str:
         return leading(context, longest - text.tokens(*span), text)
@@ -192,11 +224,18 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts) -> list[ParsedUnit]:
     share = (spans[0][1] - spans[0][0]) / (unit.end - unit.start)
     head = replace(unit, end=spans[0][1], context=shown_under(unit.context, spans[0]), share=share)
     if unit.split is Overflow.TRUNCATE and len(spans) > 1:
-        rest = _part(unit, (head.end, unit.end), 2, context)
+        rest = _part(unit, (head.end, unit.end), 2, context_at(head.end))
         extract = digest(text, rest.start, rest.end, sizes.target_tokens - reserved)
         return [head, replace(rest, path=f"{unit.path}/remainder", kind=REMAINDER, text=extract)]
-    parts = (_part(unit, span, number, shown_under(context, span)) for number, span in enumerate(spans[1:], start=2))
+    parts = (
+        _part(unit, span, number, shown_under(context_at(span[0]), span))
+        for number, span in enumerate(spans[1:], start=2)
+    )
     return [head, *parts]
+
+
+def _joined(context: str, head: str) -> str:
+    return "\n".join(filter(None, (context, head)))
 
 
 def _part(unit: ParsedUnit, span: tuple[int, int], number: int, context: str) -> ParsedUnit:
@@ -227,12 +266,12 @@ def assemble(
     chunks = []
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
         first, last = _ink(source, unit)
-        body = _body(source, unit) if unit.text is None else unit.text
+        body = _body(source, unit, facts.marks) if unit.text is None else unit.text
         content = f"{unit.context}\n{body}" if unit.context else body
         tokens, follows = text.count(content), ""
         if sizes.trailing_budget and after is not None:
             room = min(sizes.trailing_budget, sizes.max_tokens - tokens)
-            follows = trailing(_body(source, units[after]), room, text)
+            follows = trailing(_body(source, units[after], facts.marks), room, text)
             if follows:
                 content, tokens = f"{content}\n{follows}", tokens + text.of_context(follows)
         chunks.append(
@@ -270,10 +309,18 @@ def assemble(
     return chunks
 
 
-def _body(source: bytes, unit: ParsedUnit) -> str:
-    """A unit's own text, from the beginning of its first line that is not blank to its last ink."""
+def _body(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> str:
+    """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks.
+
+    Where nothing else is in it they stay: a unit says something.
+    """
     first, last = _ink(source, unit)
-    return decoded(source[max(unit.start, source.rfind(b"\n", 0, first) + 1) : last + 1])
+    start, end = max(unit.start, source.rfind(b"\n", 0, first) + 1), last + 1
+    within = marks[bisect_right(marks, start, key=itemgetter(1)) : bisect_left(marks, end, key=itemgetter(0))]
+    edges = [start, *(min(max(edge, start), end) for mark in within for edge in mark), end]
+    shown = b"".join(source[left:right] for left, right in zip(edges[::2], edges[1::2], strict=True)).rstrip()
+    ink = len(shown) - len(shown.lstrip())
+    return decoded(shown[shown.rfind(b"\n", 0, ink) + 1 :] or source[start:end])
 
 
 def _sizing(text: SizedText, unit: ParsedUnit, trailing_tokens: int) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -197,6 +198,11 @@ class Cuts:
         """Cuts of a span, from positions in any order of which those outside it are left out."""
         inside = sorted({position for position in inner if start < position < end})
         return cls((start, *inside, end), frozenset(inside) if soft else frozenset())
+
+    def around(self, position: int) -> tuple[int, int]:
+        """The piece that holds a position of the span."""
+        after = min(max(bisect_right(self.positions, position), 1), len(self.positions) - 1)
+        return self.positions[after - 1], self.positions[after]
 
     def refined(self, meter: Meter, cutter: Cutter, limit: int) -> Cuts:
         """The same cuts, and finer ones inside every piece of more than `limit` tokens; the finer ones are soft."""

@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
-from pipelines.evaluation.measures.beir import numbered_lines
+from pipelines.evaluation.measures.beir import Once, numbered_lines
 from pipelines.evaluation.settings import GroundTruthSettings
 
 log = logging.getLogger(__name__)
@@ -40,9 +40,15 @@ def from_file(path: Path, *, now: float) -> list[Judgement]:
     """Read judgements, one JSON object a line: `text`, `content_hash`, `grade`, and whoever gave it as `by`.
 
     Raises:
-        SourceError: The file cannot be read, or a line is no judgement.
+        SourceError: The file cannot be read, a line is no judgement, or somebody judges one pair twice.
     """
-    return [_of_line(line, place, now) for place, line in numbered_lines(path, "a file of judgements")]
+    judgements = []
+    once = Once("judgement")
+    for place, line in numbered_lines(path, "a file of judgements"):
+        judgement = _of_line(line, place, now)
+        once.note(place, judgement.text, judgement.content_hash, judgement.by)
+        judgements.append(judgement)
+    return judgements
 
 
 class Judge:
@@ -114,7 +120,7 @@ def _of_line(line: str, place: str, now: float) -> Judgement:
         content, grade, text, by = str(row["content_hash"]), row["grade"], row["text"], row.get("by") or ""
         if not _HASH.fullmatch(content) or type(grade) is not int:
             raise ValueError("content_hash or grade of another kind")
-        if not isinstance(text, str) or not isinstance(by, str):
+        if not isinstance(text, str) or not text.strip() or not isinstance(by, str):
             raise ValueError("text or by of another kind")
         return judged(text, ContentHash(content), grade, source=JudgementSource.JUDGED, by=by, now=now)
     except (ValueError, TypeError, KeyError) as error:

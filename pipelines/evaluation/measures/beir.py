@@ -47,7 +47,7 @@ def read_dataset(folder: Path, split: str) -> Dataset:
     """Read a folder with `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` and `qrels/SPLIT.tsv`.
 
     Raises:
-        SourceError: A file is missing or malformed; for a missing split, the splits there are.
+        SourceError: A file is missing or malformed, or says one thing twice; for a missing split, the splits there are.
     """
     qrels = _qrels(folder, split)
     judged = [query for query in _queries(_either(folder, "queries")) if query.query_id in qrels]
@@ -69,15 +69,18 @@ def _either(folder: Path, name: str) -> Path:
 
 
 def _queries(path: Path) -> Iterator[JudgedQuery]:
+    once = Once("query")
     for place, line in numbered_lines(path, _TEXT):
-        yield _query(line, place)
+        query = _query(line, place)
+        once.note(place, query.query_id)
+        yield query
 
 
 def _query(line: str, place: str) -> JudgedQuery:
     try:
         row = json.loads(line)
         named, text = row["_id"], row["text"]
-        if type(named) not in {str, int} or not isinstance(text, str):
+        if type(named) not in {str, int} or not isinstance(text, str) or not str(named).strip() or not text.strip():
             raise ValueError(f"{named!r:.64} and {text!r:.64}")
         return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -91,22 +94,49 @@ def _qrels(folder: Path, split: str) -> Qrels:
     if not path.is_file():
         raise SourceError(f"{folder}: expected judgements in qrels/{split}.tsv, found splits {splits(folder)}")
     qrels: dict[str, dict[str, int]] = {}
+    once = Once("judgement")
     for number, (place, line) in enumerate(numbered_lines(path, _TEXT)):
         row = line.split("\t")
         if number or _is_integer(row[-1]):  # BEIR files start with a line of column names
             query_id, document_id, grade = _judgement(row, place)
+            once.note(place, query_id, document_id)
             qrels.setdefault(query_id, {})[document_id] = grade
     return qrels
 
 
 def _judgement(row: list[str], place: str) -> tuple[str, str, int]:
-    if len(row) != 3 or not _is_integer(row[2]):
+    if len(row) != 3 or not _is_integer(row[2]) or not row[0].strip() or not row[1].strip():
         raise SourceError(f"{place}: expected query-id, corpus-id and an integer score in tabs, found {row}")
     return row[0], row[1], int(row[2])
 
 
 def _is_integer(text: str) -> bool:
     return text.strip().removeprefix("-").isdecimal()
+
+
+class Once:
+    """Lines of a file that say what no two of them may say.
+
+    Args:
+        what: What such a line is, for the error.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._places: dict[tuple[str, ...], str] = {}
+
+    def note(self, place: str, *names: str) -> None:
+        """Note a line by the names in it.
+
+        Raises:
+            SourceError: An earlier line has the same.
+        """
+        if (first := self._places.setdefault(names, place)) != place:
+            line = first.rpartition(":")[2]
+            raise SourceError(
+                f"{place}: expected every {self._what} once, found {' '.join(names)[:80]!r} again, as in line {line}: "
+                "take one of the two out"
+            )
 
 
 def numbered_lines(path: Path, expected: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
-from pipelines.evaluation.measures.beir import numbered_lines
+from pipelines.evaluation.measures.beir import Once, numbered_lines
 from pipelines.runtime.storage.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -53,11 +53,13 @@ def read_run(path: Path) -> Run:
     """Read a TREC run file; as for trec_eval, the scores say the order and the column of ranks says nothing.
 
     Raises:
-        SourceError: There is no such file, or a line of it is no line of a run.
+        SourceError: There is no such file, a line of it is no line of a run, or a query has a document twice.
     """
     run: dict[str, dict[str, float]] = {}
+    once = Once("document of a query")
     for place, line in numbered_lines(path, "a TREC run file"):
         query_id, document_id, score = _returned(line, place)
+        once.note(place, query_id, document_id)
         run.setdefault(query_id, {})[document_id] = score
     return run
 

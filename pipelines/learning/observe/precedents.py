@@ -94,6 +94,10 @@ class Precedents:
         curve = self.prior.curve
         return np.asarray(curve.intercept + curve.slope * np.nan_to_num(shares, nan=0.0))
 
+    def unconditional(self, shares: Floats) -> Floats:
+        """The same over all questions: their effects pull log-odds towards 0 (MacKay, Neural Computation 1992)."""
+        return self.expected(shares) / _pull(self.question_variance)
+
     @cached_property
     def _by_question(self) -> Mapping[str, Ints]:
         return {
@@ -237,8 +241,7 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     """Variance of both effects, as words that were said of what was shown have it.
 
     Words on one content under one question tell the question's effect. What they come to under several questions tells
-    the content's; there a question's own effect pulls what is expected towards one half (MacKay, Neural Computation
-    1992).
+    the content's.
     """
     words, prior, spread = precedents.words, precedents.prior, precedents.prior.variance_spread
     sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
@@ -251,7 +254,7 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
     # What one principal says of a content under many questions shows its taste, and is said by whoever floods.
     taste, _ = numbered((some.content[first], sizes[0]), (some.principal[first], sizes[2]))
     content = learned_variance(
-        (mean_of[0] / np.sqrt(1.0 + np.pi * question / 8.0))[taste],
+        (mean_of[0] / _pull(question))[taste],
         mean_of[1][taste],
         np.ones(len(taste)),
         some.content[first][taste],
@@ -259,6 +262,11 @@ def _variances(precedents: Precedents) -> tuple[float, float]:
         spread=spread,
     )
     return content, question
+
+
+def _pull(variance: float) -> float:
+    """By what log-odds have to be divided to hold on average over a normal effect of some variance."""
+    return float(np.sqrt(1.0 + np.pi * variance / 8.0))
 
 
 def _of_several(words: Words) -> Words:

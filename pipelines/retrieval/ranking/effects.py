@@ -19,6 +19,7 @@ from pipelines.domain.ranking import Channel, PastVerdicts, WeightBelief
 from pipelines.learning.families.random_effect import random_effects
 from pipelines.learning.observe.precedents import Precedents
 from pipelines.learning.priors import OutcomePrior
+from pipelines.learning.uses import numbered
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Floats, Ints, ScoreTerm, best_first
 
@@ -140,7 +141,11 @@ def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effect
 
 
 def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
-    """The effect of each content by what came of it under questions that say nothing of this one."""
+    """The effect of each content by what came of it under questions that say nothing of this one.
+
+    Under one question people tell the effect of the content there. So each question counts once at most, and its own
+    effect pulls what is expected towards one half (MacKay, Neural Computation 1992), as where the variance is learned.
+    """
     precedents, near = past_outcomes.precedents, set(past_outcomes.near)
     pairs = [
         (line, word)
@@ -153,10 +158,11 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
     words = precedents.words.take(word)
     weight = _once_each(words.weight, line, words.principal)
     count, variance = len(rows), precedents.content_variance
-    mode, deviation = random_effects(
-        precedents.expected(words.share), words.good, weight, line, count=count, variance=variance
-    )
-    observations = np.bincount(line, weights=weight, minlength=count).astype(np.float64)
+    first, cell = numbered((line, count), (words.question, len(precedents.questions)))
+    expected, good, weight = _together(cell, weight, precedents.unconditional(words.share), words.good)
+    of = line[first]
+    mode, deviation = random_effects(expected, good, weight, of, count=count, variance=variance)
+    observations = np.bincount(of, weights=weight, minlength=count).astype(np.float64)
     nothing = observations == 0.0
     return np.asarray(np.where(nothing, np.nan, mode)), deviation, observations
 
@@ -191,6 +197,14 @@ def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floa
     net = np.bincount(line, weights=weight * factor * (2.0 * good - 1.0), minlength=count)
     effect = np.where(np.sign(net) * (mean + mode) > 0.0, mean + mode, 0.0)
     return np.where(observations == 0.0, np.nan, effect), deviation, observations
+
+
+def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means of two columns by cell, and what each cell counts, in [0, 1]."""
+    total = np.bincount(cell, weights=weight)
+    shared = np.maximum(total, np.finfo(np.float64).tiny)
+    first, second = (np.bincount(cell, weights=weight * column) / shared for column in columns)
+    return first, second, np.minimum(total, 1.0)
 
 
 def _once_each(weight: Floats, line: Ints, principal: Ints) -> Floats:

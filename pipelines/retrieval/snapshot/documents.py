@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -179,7 +180,8 @@ def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> b
     """Whether a document has everything asked for.
 
     What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
-    is known of every document. One in a folder lies in all that hold that folder, too.
+    is known of every document. One in a folder lies in all that hold that folder, too; one that declares a list has
+    each of its members.
     """
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
@@ -189,8 +191,23 @@ def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
     if declared is not None or name not in _OF_EVERY_DOCUMENT:
-        return declared == wanted
+        return declared == wanted or (declared is not None and wanted in members(declared))
     return _OF_EVERY_DOCUMENT[name](facts, wanted)
+
+
+@lru_cache(maxsize=4096)
+def members(declared: str) -> tuple[str, ...]:
+    """Members of a list that a document declares, in JSON; none of what is no list.
+
+    Examples:
+        >>> members('["red", 1.5]'), members("red"), members("[draft] red")
+        (('red', '1.5'), (), ())
+    """
+    try:
+        listed = json.loads(declared) if declared.startswith("[") else None
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(each if isinstance(each, str) else json.dumps(each, sort_keys=True) for each in listed or ())
 
 
 @lru_cache(maxsize=64)
@@ -323,6 +340,8 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
         ['a', 'a/b']
         >>> sorted(shared_values([("team", "core"), ("id", "1"), ("id", "2")], most=1))
         ['team']
+        >>> sorted(shared_values([("tags", '["red"]')], most=2)["tags"])
+        ['["red"]', 'red']
     """
     values: dict[str, set[str]] = {}
     for name, value in declared:
@@ -331,7 +350,7 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
             parts = value.split("/")
             held.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
         elif len(held) <= most:
-            held.add(value)
+            held.update((value, *members(value)))
     return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
 
 

@@ -255,6 +255,64 @@ def test_a_file_wrapped_in_one_call_is_opened() -> None:
     assert [chunk.symbol for chunk in chunks] == [f"f{n}" for n in range(20)]
 
 
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        ("export default class", "class"),
+        ("module.exports = class", "class"),
+        ("module.exports = exports = class extends Base", "class"),
+        ("export default", "object"),
+        ("module.exports =", "object"),
+        ("exports = module.exports =", "object"),
+    ],
+)
+def test_what_a_file_exports_without_a_name_is_opened(language: str, head: str, kind: str) -> None:
+    """ING-40, ING-5: its members are units under its head, as those of a type with a name are."""
+    comma = "," if kind == "object" else ""
+    methods = "".join(f"  method{n}(a) {{\n    return this.load(a, {n});\n  }}{comma}\n" for n in range(12))
+    whole, *members = chunks_of(language, f"{head} {{\n{methods}}}\n")
+    assert (whole.kind, whole.level, whole.symbol, whole.signature) == (kind, 1, "default", head)
+    assert [(each.kind, each.level, each.symbol) for each in members] == [
+        ("method", 2, f"default.method{n}") for n in range(12)
+    ]
+    assert all(each.text.startswith(f"{head} {{\n  method") and each.completeness == 1.0 for each in members)
+    assert {each.bundle for each in members} == {whole.chunk_id}
+
+
+@pytest.mark.parametrize(
+    ("text", "symbol"),
+    [
+        ("export default function (a) { return a; }\n", "default"),
+        ("export default async (a) => { return a; };\n", "default"),
+        ("export default memo(function (a) { return a; });\n", "default"),
+        ("module.exports = function (a) { return a; };\n", "default"),
+        ("export default function own(a) { return a; }\n", "own"),
+        ("module.exports = function own(a) { return a; };\n", "own"),
+        ("exports.own = function (a) { return a; };\n", "own"),
+        ("export default { a: 1 };\n", None),
+        ("run(function (a) { return a; });\n", None),
+    ],
+)
+def test_a_function_without_a_name_is_the_default_where_it_is_exported(text: str, symbol: str | None) -> None:
+    """ING-40: under one name, whichever way; a name of its own comes first."""
+    assert [chunk.symbol for chunk in chunks_of("javascript", text)] == [symbol]
+
+
+def test_functions_of_an_exported_object_are_its_members_in_every_form() -> None:
+    """ING-40."""
+    text = (
+        "module.exports = {\n  a() { return 1; },\n  b: function (x) { return x; },\n  c: async (x) => x,\n  d: 1 };\n"
+    )
+    assert [chunk.symbol for chunk in chunks_of("javascript", text)] == [
+        "default",
+        "default.a",
+        "default.b",
+        "default.c",
+        None,
+    ]
+
+
 @pytest.mark.parametrize("language", ["go", "javascript", "typescript", "java", "rust", "c", "cpp"])
 def test_a_long_function_is_cut_between_statements_under_its_signature(language: str) -> None:
     """ING-12: parts keep the parent's id, carry its signature, and hold whole statements."""

@@ -10,8 +10,23 @@ from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(200, 100, 20, 10, list_tokens=100, paragraph_tokens=150)
 BYTES = 16_000  # at which a reader that takes the square of this is told from the others, on a busy machine too
+MARKS = [
+    "`",
+    "` ``",
+    "<!-- ",
+    "<script>",
+    "{.a ",
+    "{%",
+    "{{<include ",
+    "!!! a\n",
+    "```{note}\n",
+    ":::\n",
+    "[[a](b",
+    "{a}`",
+    " ",
+]
 REPEATED = {
-    (ContentType.MARKDOWN, None): ["[", "$$\n\n", "# \n", "<a ", "{#", "#### a\n##### b\n", "|a|b|\n|-|-|\n"],
+    (ContentType.MARKDOWN, None): ["[", "$$\n\n", "# \n", "<a ", "{#", "#### a\n##### b\n", "|a|b|\n|-|-|\n", *MARKS],
     (ContentType.RST, None): [
         "`",
         "a\n==\n",

@@ -52,6 +52,26 @@ def test_prose_begins_with_its_first_sentence_without_its_markup() -> None:
     assert found.startswith("Locks guard shared state against its writers. Sentence")
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (
+            ContentType.MARKDOWN,
+            '# T {#t}\n\n!!! note "Locks"\n\n    See [guards of state](a.md){: .x } at any time.\n\n',
+        ),
+        (
+            ContentType.RST,
+            "T\n=\n\n.. admonition:: Locks\n   :class: x\n\n   See :ref:`guards of state <a>` at any time.\n\n",
+        ),
+    ],
+)
+def test_marks_are_in_no_summary(kind: ContentType, text: str) -> None:
+    """ING-18, ING-40: as they are not in the text of a chunk."""
+    made = summary(a_document(text + FILLER, kind))
+    assert made is not None
+    assert made.startswith("See guards of state at any time. Sentence number 0")
+
+
 def test_code_says_its_docstring_and_its_names() -> None:
     """ING-18: a licence says nothing about a file; methods stand behind their class."""
     body = "".join(f"    def method_{number}(self):\n        return [{number}, {number}]\n\n" for number in range(12))

@@ -162,6 +162,15 @@ def test_a_line_that_is_none_is_refused_with_its_place(tmp_path: Path, line: str
         read_run(tmp_path / "absent.txt")
 
 
+def test_a_document_that_a_run_has_twice_is_refused(tmp_path: Path) -> None:
+    """EVA-5: as trec_eval does, by the lines of both; other queries may have it."""
+    (tmp_path / "run.txt").write_text(
+        "q1 Q0 d 1 0.9 weft\nq2 Q0 d 1 0.9 weft\nq1 Q0 e 2 0.5 weft\nq1 Q0 d 3 0.1 weft\n"
+    )
+    with pytest.raises(SourceError, match=r"run\.txt:4: expected every document of a query once, .*q1 d.* line 1:"):
+        read_run(tmp_path / "run.txt")
+
+
 def test_unjudged_results_are_counted_over_what_was_returned() -> None:
     """EVA-10: an empty answer has nothing that was not judged."""
     assert unjudged({}, QRELS, 10) == 0.0

@@ -133,8 +133,8 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     )
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": None}))
     assert [each.by for each in from_file(path, now=NOW)] == [""]
-    told = json.dumps({"text": "one\u2028two", "content_hash": A, "grade": 2}, ensure_ascii=False)
-    path.write_bytes(f"{told}\r\n{told}".encode("utf-8-sig"))
+    told = [json.dumps({"text": "one\u2028two", "content_hash": on, "grade": 2}, ensure_ascii=False) for on in (A, B)]
+    path.write_bytes("\r\n".join(told).encode("utf-8-sig"))
     assert [each.text for each in from_file(path, now=NOW)] == ["one\u2028two"] * 2
     for line in (
         '{"text": "t"}',
@@ -144,6 +144,7 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
         json.dumps({"text": "t", "content_hash": A, "grade": 4}),
         json.dumps({"text": "t", "content_hash": A, "grade": True}),
         json.dumps({"text": None, "content_hash": A, "grade": 2}),
+        json.dumps({"text": " ", "content_hash": A, "grade": 2}),
         json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": ["ada"]}),
     ):
         path.write_text(line)
@@ -151,6 +152,17 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
             from_file(path, now=NOW)
     with pytest.raises(SourceError):
         from_file(tmp_path / "absent", now=NOW)
+
+
+def test_who_judges_a_pair_twice_is_refused(tmp_path: Path) -> None:
+    """EVA-4: both lines are named; another person may grade the same pair."""
+    path = tmp_path / "judgements.jsonl"
+    lines = [{"text": "t", "content_hash": A, "grade": 2, "by": "ada"}, {"text": "t", "content_hash": A, "grade": 1}]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert len(from_file(path, now=NOW)) == 2
+    path.write_text("\n".join(map(json.dumps, [*lines, lines[0] | {"grade": 0}])))
+    with pytest.raises(SourceError, match=r"judgements\.jsonl:3: expected every judgement once.* as in line 1"):
+        from_file(path, now=NOW)
 
 
 def test_a_store_with_something_else_in_it_is_refused(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_missing_split_is_refused_with_those_there_are(tmp_path: Path) -> None
         read_dataset(folder, "dev")
 
 
-@pytest.mark.parametrize("line", ["2\td1", "2 d1 1", "2\td1\tgood", "2\td1\t--1"])
+@pytest.mark.parametrize("line", ["2\td1", "2 d1 1", "2\td1\tgood", "2\td1\t--1", "\td1\t1", "2\t \t1"])
 def test_a_malformed_judgement_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     """EVA-5."""
     folder = a_dataset(tmp_path / "set", queries={"2": ("two", {})}, qrels=[("2", "d1", 1)])
@@ -154,7 +154,7 @@ def test_a_malformed_judgement_is_refused_with_its_place(tmp_path: Path, line: s
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("queries.jsonl.gz", gzip.compress(b'{"_id": "2", "text": "two"}\n' * 999)[:-20]),
+        ("queries.jsonl.gz", gzip.compress(b"\n" * 99_999)[:-20]),
         ("queries.jsonl.gz", b"no gzip"),
         ("queries.jsonl", b'{"_id": "2", "text": "caf\xe9"}\n'),
         ("queries.jsonl", b'{"_id": "2", "text": "two", "metadata": "none"}\n'),

@@ -42,6 +42,15 @@ def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
     assert re.search(r"queries.jsonl:2: expected .* found", str(refused))
 
 
+def test_a_query_whose_id_came_before_is_named(tmp_path: Path) -> None:
+    """RET-21, EVA-5: of two answers under one id none could be told from the other."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": 1, "text": "a"}\n{"_id": "1", "text": "b"}\n{"_id": "2", "text": "c"}\n')
+    first, refused, last = search._read(path)
+    assert (first, last) == (("1", "a"), ("2", "c"))
+    assert "queries.jsonl:2: expected every query once, found '1' again, as in line 1" in str(refused)
+
+
 @pytest.mark.parametrize("name", ["queries.txt", "queries", "queries.json"])
 def test_a_line_in_braces_is_text_where_the_file_is_no_json_lines(tmp_path: Path, name: str) -> None:
     """OPS-15: somebody may look for a piece of code, or for JSON itself."""

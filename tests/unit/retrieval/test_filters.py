@@ -6,6 +6,7 @@ import pytest
 
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import QueryId
+from pipelines.ingestion.metadata.front_matter import front_matter
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
 from pipelines.retrieval.snapshot.documents import matches
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
@@ -59,6 +60,34 @@ def test_what_a_document_declares_comes_first() -> None:
     place = a_place("a", "Text.", metadata={"type": "ticket", "language": "python"}, language="en")
     assert matches(place, {"type": "ticket", "language": "python"})
     assert not matches(place, {"type": "text"})
+
+
+FRONT = """---
+title: 1.10
+country: NO
+zip: 01234
+start: 12:30
+release: 1.10
+tags: [red, 1.10, {deep: yes}]
+---
+"""
+
+
+@pytest.mark.parametrize("stated", ["country:NO", "zip:01234", "start:12:30", "release:1.10", "tags:red", "tags:1.10"])
+def test_what_front_matter_says_is_asked_for_as_it_is_written(stated: str) -> None:
+    """ING-40, RET-4: in the words of a query and as a filter; of a list each member, and the list as it is stored."""
+    facts = front_matter(FRONT)
+    assert facts is not None
+    other = {"country": "SE", "zip": "668", "start": "750", "release": "1.1", "tags": '["1.1", "reds"]'}
+    documents = {"norway": {"metadata": facts.metadata}, "sweden": {"metadata": other}}
+    searcher = a_searcher(MemoryGeneration({name: [f"lantern {name}"] for name in documents}, documents))
+    assert [result.uris for result in searcher.search(a_query(f"lantern {stated}")).results] == [("norway",)]
+    name, _, value = stated.partition(":")
+    found = searcher.search(a_query("lantern", filters={name: value}))
+    assert [result.uris for result in found.results] == [("norway",)]
+    place = a_place("a", "Text.", metadata=facts.metadata)
+    assert matches(place, {"tags": facts.metadata["tags"]})
+    assert not any(matches(place, {"tags": each}) for each in ("re", "deep", "[", "red, 1.10"))
 
 
 def test_an_undated_document_is_neither_before_nor_after() -> None:

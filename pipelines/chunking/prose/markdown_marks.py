@@ -1,0 +1,276 @@
+"""What in a Markdown text is markup and no words: it is neither shown nor searched (ING-40).
+
+MkDocs, MyST, Docusaurus, Hugo, Jekyll and GitHub each add signs of their own to the language. All are taken out alike:
+what a text shows to its readers stays, and every mark is a span of the source, so that what stays has its place there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from pipelines.chunking.prose.outline import Span, merged
+
+_ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
+_TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
+_QUOTED = rb"(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')"
+_TARGET = rb"\((?:[^()\s<>]|<[^<>\n]{0,500}>|\([^()\s]{0,200}\)){0,1000}(?:\s{1,9}" + _QUOTED + rb")?\s{0,3}\)"
+_TAGS = (
+    b"a abbr address article aside audio b blockquote br button caption center cite col colgroup dd del details dfn "
+    b"div dl dt em embed figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img input ins kbd label li "
+    b"link main mark meta nav ol p param picture pre q s samp script section small source span strike strong style sub "
+    b"summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr"
+).split()
+# Lengths are bounded: each sign of a hostile page would read on to its end.
+_MARK = re.compile(
+    rb"(?P<escape>\\[!-/:-@\[-`{-~]|^[ \t]*(?:`{3,}|~{3,})[^\n]*$)"
+    rb"|(?P<role>\{[A-Za-z][\w:.+-]{0,40}\}(?P<tick>`{1,2}))"
+    rb"(?P<named>[^`\n]{1,300}?)(?P<to>[ \t]*<[^<>`\n]{1,200}>)?(?P=tick)"
+    rb"|(?P<code>(?P<ticks>`++)(?:[^`\n]|\n(?![ \t\r]*(?:\n|```))|(?!(?P=ticks)(?!`))`++){1,300}?(?P=ticks)(?!`))"
+    rb"|(?P<comment><!--)"
+    rb"|(?P<hidden><(?P<held>script|style)\b)"
+    rb"|(?P<tag></?(?:" + b"|".join(_TAGS) + rb")(?:\s[^<>]{0,1000})?/?>)"
+    rb"|<(?P<address>(?:https?|mailto|ftp):[^<>\s]{1,1000})>"
+    rb"|^[ ]{0,3}(?P<definition>\[[^\]^\n][^\]\n]{0,200}\]:[ \t]{0,9}\S[^\n]*\n?)"
+    rb"|(?P<link>!?\[)(?=(?P<shown>" + _TEXT + rb")(?P<target>\](?:" + _TARGET + rb"|\[[^\[\]\n]{0,200}\])))"
+    rb"|(?P<alert>\[!)(?P<alarm>NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?P<alert_end>\])"
+    rb"|(?P<attributes>[ \t]{0,4}\{:?[ \t]*" + _ATTRIBUTE + rb"(?:[ \t]+" + _ATTRIBUTE + rb"){0,20}[ \t]*\})"
+    rb"|(?P<kramdown>\{::?/?[a-z_-]{1,40}(?:[ \t][^{}\n]{0,200})?/?\})"
+    rb"|(?P<include>\{%-?[ \t]*(?:include|include_relative|import|extends)\b[ \t]*[\"']?"
+    rb"|\{\{[<%][ \t]*include\b[ \t]*[\"']?|\{!)"
+    rb"[ \t]*(?P<file>[\w./-]{1,200}+)(?P<include_end>[\"']?(?:[^%!{}\n]{0,200}%\}|[^{}\n]{0,200}[>%]\}\}|[ \t]*!\}))"
+    rb"|(?P<template>\{%[^{}\n]{1,300}%\}|\{\{[<%][^{}\n]{1,300}[>%]\}\})"
+    rb"|(?P<icon>:(?:material|octicons|fontawesome|simple)-[\w-]{1,80}:)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LINE = re.compile(
+    rb"^(?P<indent>[ \t]*)(?:"
+    rb"(?P<sign>(?:!!!|\?\?\?\+?)[ \t]+)(?P<kind>[\w-]+(?:[ \t]+[\w-]+)*)(?P<quoted>[ \t]+\"(?P<title>[^\"\n]*)\")?"
+    rb"|(?P<tab>===[!+]?[ \t]+\")(?P<name>[^\"\n]*)(?P<tab_end>\")"
+    rb"|(?P<colons>:{3,}[ \t]*)(?P<open>\{?)(?P<container>[\w-]*)(?P<close>\}?)(?P<rest>[^\n]*)"
+    rb"|(?P<snippet>;?-{1,9}8<-{1,9}[ \t]*\"?)(?P<snippet_file>[^\"\n]*)(?P<snippet_end>\"?)"
+    rb"|(?P<label>\([\w .:-]{1,100}\)=)"
+    rb")[ \t]*\r?$",
+    re.MULTILINE,
+)
+_FENCE = re.compile(rb"^[ \t]*(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"[ \t]*\{(?P<name>[\w:.+-]{1,60})\}[ \t]*(?P<title>[^\n]*?)[ \t\r]*$")
+_KINDS = re.compile(
+    rb"note|tip|hint|info|important|warning|caution|danger|attention|error|bug|success|failure|example|question|seealso"
+    rb"|deprecated|version(?:added|changed|removed)"
+)
+_OPTION = re.compile(rb"[ \t]*:[\w-]{1,40}:[^\n]*\n?")
+_ALT = re.compile(rb"\balt[ \t]*=[ \t]*([\"'])([^\"'<>]*)\1", re.IGNORECASE)
+_INDENT = 4  # columns: what stands so far in belongs to the admonition or tab above
+_CODE = re.compile(
+    rb"code|code-block|code-cell|sourcecode|literalinclude|math|eval-rst|mermaid|graphviz|table|csv-table|list-table"
+)
+_INCLUDES = re.compile(
+    rb"^[ \t]*;?-{1,9}8<-{1,9}[ \t]*\"([^\"\n:]{1,300})|\{%-?[ \t]*include(?:_relative)?[ \t]+[\"']?([\w./-]{1,300})"
+    rb"|\{![ \t]*([\w./ -]{1,300}?)[ \t]*!\}|^[ \t]*(?:`{3,}|:{3,})[ \t]*\{(?:literal)?include\}[ \t]*(\S{1,300})",
+    re.MULTILINE,
+)
+
+
+def included_files(source: bytes) -> Iterator[tuple[int, str]]:
+    r"""Paths of the files that a text takes in, by where it does.
+
+    Examples:
+        >>> list(included_files(b'--8<-- "docs/a.md"\n{% include b.md %}\n```{include} ../c.md\n```'))
+        [(0, 'docs/a.md'), (19, 'b.md'), (38, '../c.md')]
+    """
+    for match in _INCLUDES.finditer(source):
+        path = next(group for group in match.groups() if group)
+        yield match.start(), path.decode("utf-8", "replace").strip()
+
+
+def markdown_marks(source: bytes, literals: Sequence[Span]) -> list[Span]:
+    """Spans of marks, disjoint and in order.
+
+    Args:
+        literals: Spans of fences and indented code, in order: nothing in them is a mark, but where they are the body of
+            an admonition, or a directive in a fence.
+    """
+    return merged(source, chain.from_iterable(_of_prose(source, *span) for span in _prose(source, literals)))
+
+
+def _prose(source: bytes, literals: Sequence[Span]) -> Iterator[Span]:
+    """The spans of a source that are no code."""
+    done = 0
+    for start, end in sorted((*_code(source, literals), (len(source), len(source)))):
+        if start > done:
+            yield done, start
+        done = max(done, end)
+
+
+def _code(source: bytes, literals: Sequence[Span]) -> Iterator[Span]:
+    within = _Within(source)
+    for start, end in literals:
+        opened = _FENCE.match(source, start, end)
+        if opened is None:
+            yield from _fences(source, start, end) if within.admonition(start) else [(start, end)]
+        elif (directive := _DIRECTIVE.match(opened["info"])) and not _CODE.fullmatch(directive["name"]):
+            yield from _fences(source, opened.end(), end)
+        else:
+            yield start, end
+
+
+def _fences(source: bytes, start: int, end: int) -> Iterator[Span]:
+    """Fences of code in what the parser takes for code; directives in it may hold some, too."""
+    opened: re.Match[bytes] | None = None
+    directives: list[bytes] = []
+    for match in _FENCE.finditer(source, start, end):
+        fence, info = match["fence"], match["info"].strip()
+        if opened is not None:
+            if fence.startswith(opened["fence"]) and not info:
+                yield opened.start(), match.end()
+                opened = None
+        elif (directive := _DIRECTIVE.match(info)) and not _CODE.fullmatch(directive["name"]):
+            directives.append(fence)
+        elif directives and fence.startswith(directives[-1]) and not info:
+            directives.pop()
+        elif not fence.startswith(b":") and match.end() < end:
+            opened = match
+
+
+class _Within:
+    """Which lines belong to an admonition or a tab: those that are indented below it; asked in order."""
+
+    def __init__(self, source: bytes) -> None:
+        self._spans: deque[Span] = deque()
+        start: int | None = None
+        at = least = 0  # where a line begins; columns that it is indented by where it still belongs there
+        for line in source.split(b"\n"):
+            ink = line.lstrip()
+            indent = len(line) - len(ink)
+            if ink and (start is None or indent < least):
+                if start is not None:
+                    self._spans.append((start, at))
+                match = _LINE.match(line)
+                start = at if match and (match["sign"] or match["tab"]) else None
+                least = indent + _INDENT
+            at += len(line) + 1
+        if start is not None:
+            self._spans.append((start, at))
+
+    def admonition(self, position: int) -> bool:
+        """Whether a position is in one."""
+        while self._spans and self._spans[0][1] <= position:
+            self._spans.popleft()
+        return bool(self._spans) and self._spans[0][0] <= position
+
+
+def _of_prose(source: bytes, start: int, end: int) -> Iterator[Span]:
+    for match in _LINE.finditer(source, start, end):
+        yield from _of_line(match)
+    for match in _FENCE.finditer(source, start, end):
+        yield from _of_fence(source, match, end)
+    position = start
+    absent: set[bytes] = set()  # what closes something, and comes no more
+    while mark := _MARK.search(source, position, end):
+        position = mark.end()
+        if mark["comment"] or mark["hidden"]:
+            closing = b"-->" if mark["comment"] else b"</" + mark["held"] + b">"
+            at = -1 if closing in absent else source.find(closing, position, end)
+            if at >= 0:
+                position = at + len(closing)
+                yield mark.start(), position
+            else:
+                absent.add(closing)
+        else:
+            for name, spans in _SPANS.items():
+                if mark[name] is not None:
+                    yield from spans(mark)
+                    break
+
+
+def _of_line(match: re.Match[bytes]) -> Iterator[Span]:
+    if match["sign"]:
+        yield match.span("sign")
+        if match["title"]:
+            yield match.end("sign"), match.start("title")
+            yield match.end("title"), match.end("quoted")
+        elif match["quoted"]:
+            yield match.start(), match.end("quoted")
+    elif match["tab"]:
+        yield match.span("tab")
+        yield match.span("tab_end")
+    elif match["colons"]:
+        yield from _of_container(match)
+    elif match["snippet"]:
+        yield match.span("snippet")
+        yield match.span("snippet_end")
+    else:
+        yield match.span("label")
+
+
+def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
+    """What an admonition is stays where it has no title; `::: package.module` names what is documented there."""
+    rest = match["rest"].strip()
+    yield match.span("colons")
+    if rest.startswith(b".") and not match["open"]:
+        return
+    shown = "container" if not rest and _KINDS.fullmatch(match["container"]) else "rest"
+    first = match.start(shown) + len(match[shown]) - len(match[shown].lstrip())
+    yield match.start("open"), first
+    yield match.end(shown), match.end()
+
+
+def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]:
+    """The marks of a directive in a fence, its options with them, and what closes one."""
+    directive = _DIRECTIVE.match(match["info"])
+    if match["fence"].startswith(b":"):
+        after = match.end() + 1 if directive else end
+    elif directive is None:
+        if not match["info"].strip():
+            yield match.span()
+        return
+    else:
+        shown = "title" if directive["title"] or not _KINDS.fullmatch(directive["name"]) else "name"
+        first, last = (match.start("info") + place for place in directive.span(shown))
+        yield match.start("fence"), first
+        yield last, match.end()
+        after = match.end() + 1
+    while option := _OPTION.match(source, after, end):
+        yield option.span()
+        after = option.end()
+
+
+def _around(*names: str) -> Callable[[re.Match[bytes]], Iterator[Span]]:
+    return lambda match: (match.span(name) for name in names if match[name] is not None)
+
+
+def _of_tag(match: re.Match[bytes]) -> Iterator[Span]:
+    """All of a tag, but for the words that stand for an image."""
+    alt = _ALT.search(match["tag"])
+    if alt is None or not alt[2]:
+        yield match.span()
+    else:
+        yield match.start(), match.start() + alt.start(2)
+        yield match.start() + alt.end(2), match.end()
+
+
+def _of_role(match: re.Match[bytes]) -> Iterator[Span]:
+    yield match.span("role")
+    yield match.end("named"), match.end()
+    if match["named"][:1] in b"~!":
+        yield match.start("named"), match.start("named") + 1
+
+
+_SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
+    "escape": _around(),
+    "role": _of_role,
+    "code": _around(),
+    "tag": _of_tag,
+    "address": lambda match: iter(((match.start(), match.start("address")), (match.end("address"), match.end()))),
+    "definition": _around("definition"),
+    "link": _around("link", "target"),
+    "alert": _around("alert", "alert_end"),
+    "attributes": _around("attributes"),
+    "kramdown": _around("kramdown"),
+    "include": _around("include", "include_end"),
+    "template": _around("template"),
+    "icon": _around("icon"),
+}

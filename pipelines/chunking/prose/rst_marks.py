@@ -1,0 +1,102 @@
+"""What in a reStructuredText source is markup and no words: it is neither shown nor searched (ING-40)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from pipelines.chunking.prose.outline import Span, merged
+
+_DIRECTIVE = re.compile(
+    rb"^[ \t]*(?:(?:[-*+]|#\.|[0-9]{1,4}\.)[ \t]+)?"
+    rb"(?P<mark>\.\.[ \t]+(?:\|[^|\n]{1,200}\|[ \t]+)?(?P<name>[A-Za-z][\w:+.-]{0,60}?)[ \t]?::[ \t]*)"
+    rb"(?P<argument>[^\n]*)",
+    re.MULTILINE,
+)
+_EXPLICIT = re.compile(rb"[ \t]*\.\.(?:\s|\Z)")
+_LABEL = re.compile(rb"^[ \t]*\.\.[ \t]+_[^\n]{1,300}:[ \t\r]*$", re.MULTILINE)
+_NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
+_OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
+_TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
+_CODE = frozenset({b"code", b"code-block", b"sourcecode", b"parsed-literal", b"doctest", b"testcode", b"prompt"})
+# Nothing of these is for readers. Of the others the argument is, and the name of those that warn or date.
+_HIDDEN = re.compile(
+    rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"
+    rb"|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
+)
+_TELLING = re.compile(
+    rb"note|tip|hint|important|warning|caution|danger|attention|error|seealso|deprecated|version(?:added|changed|removed)"
+)
+_DATED = re.compile(rb"deprecated|deprecated-removed|version(?:added|changed|removed)")
+_PICTURE = frozenset({b"image", b"figure"})
+_SHOWN_OPTIONS = frozenset({b"alt", b"caption", b"header"})
+
+
+def rst_marks(source: bytes, literals: Sequence[Span], references: Iterable[re.Match[bytes]]) -> list[Span]:
+    """Spans of marks, disjoint and in order.
+
+    Args:
+        literals: Spans of code, comments and targets; nothing inside one is a mark.
+        references: What refers to another place, with the groups of the reader's pattern.
+    """
+    code = sorted(literals)
+    marks = [span for span in code if _is_comment(source, *span)]
+    marks += [match.span() for match in _LABEL.finditer(source) if not _inside(code, match.start())]
+    for match in _DIRECTIVE.finditer(source):
+        if not _inside(code, match.start("mark")) and not _inside(code, match.start()):
+            marks += _of_directive(source, match, code)
+    named = {match[1].lower() for match in _NAMED.finditer(source)}
+    for match in references:
+        if not match["word"] or match["word"].lower() in named:  # a word may end so without pointing anywhere
+            marks += _of_reference(match)
+    return merged(source, marks)
+
+
+def _is_comment(source: bytes, start: int, end: int) -> bool:
+    return _EXPLICIT.match(source, start, end) is not None and _DIRECTIVE.match(source, start, end) is None
+
+
+def _inside(code: Sequence[Span], position: int) -> bool:
+    """Whether a position is inside one of the spans and not at its beginning."""
+    before = bisect_right(code, position, key=lambda span: span[0]) - 1
+    return before >= 0 and code[before][0] < position < code[before][1]
+
+
+def _of_directive(source: bytes, match: re.Match[bytes], code: Sequence[Span]) -> Iterator[Span]:
+    name = match["name"]
+    if _HIDDEN.fullmatch(name):
+        before = bisect_right(code, match.start(), key=lambda span: span[0]) - 1
+        whole = before >= 0 and code[before][0] == match.start() and name not in {b"toctree"}
+        yield match.start("mark"), code[before][1] if whole else match.end()
+    elif name not in _CODE:
+        argument = match["argument"].strip()
+        is_named = _TELLING.fullmatch(name) and (not argument or _DATED.fullmatch(name))
+        yield match.start("mark"), match.start("name") if is_named else match.end("mark")
+        if is_named:
+            yield match.end("name"), match.end("mark") - (1 if argument else 0)
+        if name in _PICTURE:
+            yield match.span("argument")
+    after = match.end() + 1
+    while option := _OPTION.match(source, after):
+        yield option.span("mark") if option["name"] in _SHOWN_OPTIONS else option.span()
+        after = option.end()
+
+
+def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
+    """A role or a link without its signs and its target; `~` and `!` say how a name is shown."""
+    if match.string[match.start() - 1 : match.start()] == b"`":  # an example of one, in ``literal`` text
+        return
+    if match["role"] or match["refers"]:
+        name = "named" if match["role"] else "phrase"
+        text = match[name]
+        to = _TO.search(text)
+        ends = to.start() if to and text[: to.start()].strip() else len(text)
+        first = match.start(name) + (text[:1] in {b"~", b"!"})
+        yield match.start(), first
+        yield match.start(name) + ends, match.end()
+        if ends == len(text) and to:  # `<address>`_
+            yield first, match.start(name) + text.index(b"<") + 1
+            yield match.end(name) - 1, match.end()
+    elif match["word"]:
+        yield match.end("word"), match.end()

@@ -1,0 +1,48 @@
+"""EVA-5, RET-9, RET-15: questions people really asked, beside plain baselines; run by `make eval`.
+
+Documentation that is not at hand is fetched from the package index; without it there is nothing to measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import pytest
+
+from pipelines.evaluation.measures.compare import compare
+from pipelines.serving.collections import measuring
+from pipelines.settings import load_settings
+from tests.support.real_measure import OWN_RRF, PLAIN, WEFT, report
+
+pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
+
+SETTINGS = measuring(load_settings())
+KEY = "ndcg_at_10"
+Rows = Sequence[Mapping[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def rows(data_root: Path) -> Rows:
+    try:
+        return report((), SETTINGS, data_root)
+    except URLError as error:
+        pytest.skip(f"documentation could not be fetched: {error}")
+
+
+def values_of(rows: Rows, system: str) -> dict[str, float]:
+    return {row["id"]: row["values"][system][KEY] for row in rows if row["values"]}
+
+
+@pytest.mark.parametrize("rival", [*PLAIN, OWN_RRF])
+def test_weft_is_not_significantly_below_what_is_plain(rows: Rows, rival: str) -> None:
+    """EVA-5, RET-9: paired by question, over every documentation."""
+    assert compare(values_of(rows, rival), values_of(rows, WEFT), SETTINGS.evaluation).change.high >= 0.0
+
+
+def test_few_answerable_questions_are_marked_as_gaps(rows: Rows) -> None:
+    """RET-15: before any feedback."""
+    marked = [row["gap"] for row in rows if row["values"]]
+    assert sum(marked) <= 0.05 * len(marked)

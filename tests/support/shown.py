@@ -1,0 +1,36 @@
+"""What a chunk shows of its source: the bytes of its span, without the marks that its reader found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from pipelines.chunking.prose.markdown import markdown_outline
+from pipelines.chunking.prose.rst import rst_outline
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document
+
+
+def shown(document: Document, chunk: Chunk) -> str:
+    """The text of a chunk's span without marks and the blanks around it; with them where it has nothing else."""
+    source = document.text.encode("utf-8", "surrogatepass")
+    own = source[chunk.start_byte : chunk.end_byte]
+    start, end = chunk.start_byte + len(own) - len(own.lstrip()), chunk.start_byte + len(own.rstrip())
+    kept = bytearray()
+    at = start
+    for first, last in marks_of(document.text, document.content_type, document.language):
+        if first < end and last > start:
+            kept += source[at : max(first, at)]
+            at = max(at, last)
+    kept += source[at:end]
+    return (kept.strip() or source[start:end]).decode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=8)
+def marks_of(text: str, content_type: ContentType, language: str | None = None) -> Sequence[tuple[int, int]]:
+    """Spans of the marks in a text."""
+    source = text.encode("utf-8", "surrogatepass")
+    if content_type is ContentType.RST:
+        return rst_outline(source).marks
+    markdown = content_type is ContentType.MARKDOWN or (content_type is ContentType.PAPER and language != "latex")
+    return markdown_outline(text, source).marks if markdown else ()
