@@ -115,6 +115,10 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop on both brokers, and beside Quix Streams
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
+.PHONY: bench-duplicates
+bench-duplicates: $(BENCH)/.installed ## measure the search for near-duplicates beside SemHash, and among a million texts
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_near_duplicates.py
+
 .PHONY: bench-cli
 bench-cli: setup ## measure how long the command line takes, on the standard library, in ten minutes
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_command_line.py

@@ -46,6 +46,7 @@ from pipelines.settings import Settings, keep_settings
 log = logging.getLogger(__name__)
 
 _LINE_EVERY_S = 10.0
+_SHOWN = 20  # declared relations without a target that are named; --json names all
 _LOCK = Path("generations") / ".indexing"
 
 
@@ -76,6 +77,10 @@ def reindex(
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
         stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
+    if outcome.unmet_relations:
+        stderr.print(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
+        for each in outcome.unmet_relations[:_SHOWN]:
+            stderr.print(f"  {plain(each)}", soft_wrap=True)
     _job.emit(asdict(outcome), as_json=as_json)
     if outcome.broken:
         raise SourceError(f"all other sources are live, and of these what was: {'; '.join(outcome.broken.values())}")

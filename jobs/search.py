@@ -3,6 +3,8 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
+Three signs in a query mean something: texts with a "phrase in quotation marks" or with a +word stand before others, and
+texts with a -word are left out; where no text has what a sign asks for, the answer says so. All else is words.
 A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`;
 thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
@@ -35,7 +37,7 @@ from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
 from pipelines.evaluation.measures.beir import Once
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.retrieval.answer.reasons import reason
+from pipelines.retrieval.answer.reasons import reason, related, warns
 from pipelines.retrieval.answer.trace import (
     answer_as_json,
     compared,
@@ -56,10 +58,12 @@ from pipelines.settings import Settings
 if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
+LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
+
 
 @job_command
 def search(
-    query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
+    query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
     options: CommonOptions,
     queries: Annotated[
@@ -204,6 +208,8 @@ def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
         stdout.print(f"     [dim]also {plain(uri)}[/]")
     for uri in result.alike:
         stdout.print(f"     [dim]much the same {plain(uri)}[/]")
+    for each in result.relations:
+        stdout.print(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
     if result.context is not None:
         lines = "\n".join(map(plain, context_lines(result.context)))
         stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")

@@ -37,6 +37,7 @@ from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import login, plain, stderr
+from pipelines.serving.lessons.board import BoardKeeper
 from pipelines.serving.updaters import require_balance, run, summary
 from pipelines.settings import Settings, keep_settings
 
@@ -77,7 +78,8 @@ def update(
         live.update(_table(progress), refresh=True)
         write_metrics(root, progress, now=system_clock(), paces=paces.of(progress, at=time.monotonic()))
 
-    with Live(console=stderr, auto_refresh=False, transient=True) as live:
+    # Hooks of agents read a table that is kept beside the store.
+    with BoardKeeper(root, settings), Live(console=stderr, auto_refresh=False, transient=True) as live:
         final = run(
             settings,
             local=local,

@@ -26,6 +26,7 @@ from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
+from pipelines.lessons.settings import LessonSettings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 from pipelines.runtime.storage.errors import advice_on
@@ -71,6 +72,7 @@ class Settings(BaseModel):
     retrieval: RetrievalSettings
     learning: LearningSettings
     priors: Priors
+    lessons: LessonSettings
     tracking: TrackingSettings
     simulation: SimulationSettings
     evaluation: EvaluationSettings

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer as Producer
     from pipelines.retrieval.searcher import Searcher
     from pipelines.settings import Settings, load_settings
-    from weft.application import index, open_producer, open_query_log, open_searcher, prompt
+    from weft.application import declare, index, open_producer, open_query_log, open_searcher, prompt
 
 __all__ = [
     "Answer",
@@ -32,6 +32,7 @@ __all__ = [
     "Searcher",
     "Settings",
     "WeftError",
+    "declare",
     "index",
     "load_settings",
     "open_producer",
@@ -50,6 +51,7 @@ _PLACES = {
     "Searcher": "pipelines.retrieval.searcher:Searcher",
     "Settings": "pipelines.settings:Settings",
     "WeftError": "pipelines.domain.errors:WeftError",
+    "declare": "weft.application:declare",
     "index": "weft.application:index",
     "load_settings": "pipelines.settings:load_settings",
     "open_producer": "weft.application:open_producer",

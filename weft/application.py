@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.ingestion.report import IndexOutcome
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.relations import named_relation
+from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.indexing import plan_of, run
 from pipelines.serving.searching.engines import opened
@@ -59,6 +62,24 @@ def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = (
     """The query log of a store: its `emit(answer)` never waits. `weft queries` and the nightly job read it."""
     with QueryLog(Path(store), _settings(store, assignments).query_log) as log:
         yield log
+
+
+def declare(store: str | PathLike[str], start: str, kind: str, end: str, *, retract: bool = False) -> None:
+    """Declare that one document supersedes, contradicts, supports … another; searches know at once (GRA-1).
+
+    Args:
+        start, end: Documents by path or URI; parts of them with "#" and a heading, symbol or line.
+        kind: "caused", "derived_from", "enabled", "contradicts", "supersedes" or "supports".
+        retract: Take it back; what documents declare themselves stays.
+
+    Raises:
+        ValueError: The kind is none, or both ends are one.
+        WeftError: Nothing is live in the store, no document is called so, or several are.
+    """
+    catalog = Catalog(Path(store))
+    with closing(catalog.open_live()) as generation:
+        relation = named_relation(generation.chunks, start, kind, end, at=system_clock())
+    (catalog.retract if retract else catalog.declare)(relation)
 
 
 def open_producer(bootstrap: str, *, assignments: Sequence[str] = ()) -> FeedbackProducer:

@@ -13,10 +13,12 @@ from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStor
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.overlays import SessionListing
 from pipelines.catalog.pointer import Pointer, PointerFile
+from pipelines.catalog.relations import RelationFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
 from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
+from pipelines.domain.links import Relation
 from pipelines.indexes.generation import Generation, open_generation, verify_generation
 from pipelines.indexes.manifest import Manifest, read_generation_manifest
 from pipelines.learning.evidence import Evidence
@@ -39,6 +41,7 @@ class Catalog:
         self._live = LiveEvidence(root, self._pointer, self._learned)
         self.bases = BaseStore(root, self._pointer, self._live)
         self.memories = MemoryStore(root)
+        self._relations = RelationFile(root, self._pointer)
 
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one.
@@ -219,8 +222,21 @@ class Catalog:
         return self._live.evidence()
 
     def live_token(self) -> LiveToken:
-        """A value that changes whenever `live_evidence` may have; costs a few file lookups."""
+        """A value that changes whenever `live_evidence` or `relations` may have; costs a few file lookups."""
         return self._live.token()
+
+    def relations(self) -> tuple[Relation, ...]:
+        """Relations that were declared in this store; CorruptionError where their file holds none."""
+        return self._relations.read()
+
+    def declare(self, relation: Relation) -> None:
+        """Add a relation to those of this store; one that is declared already stays as it is."""
+        self._relations.change(lambda held: [*held, relation])
+
+    def retract(self, relation: Relation) -> None:
+        """Take a relation out again, whoever declared it here and when."""
+        gone = (relation.uri, relation.kind, relation.target)
+        self._relations.change(lambda held: [one for one in held if (one.uri, one.kind, one.target) != gone])
 
     def listing(self) -> SessionListing:
         """The sessions that are open now, and what each has learned by itself."""

@@ -16,6 +16,7 @@ from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FittedWeights
@@ -33,6 +34,7 @@ EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
 CALIBRATION_FILE = "calibration.json"
 FITTED_FILE = "fitted.json"
+ALIASES_FILE = "aliases.parquet"
 FORMAT = 1
 
 Part = TypeVar("Part")
@@ -48,6 +50,7 @@ class LearnedState:
         cut: The sum of the updaters' snapshots when it was cut.
         calibration: From score to P(good), None while outcomes are too few.
         fitted: Weights fitted to logged outcomes, of the domains in which they go live; None where there are none.
+        aliases: Contents that stand for one another (CON-2).
         priors: Hash of the priors it was judged under.
         policy: Further decisions that searches follow, such as the fusion mode.
         provenance: Where it comes from, for people: counts, gate, run.
@@ -60,6 +63,7 @@ class LearnedState:
     cut: Evidence
     calibration: ScoreCalibration | None = None
     fitted: FittedWeights | None = None
+    aliases: ContentAliases = NO_ALIASES
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -132,6 +136,7 @@ class LearnedStore:
             cut=read_evidence(folder / CUT_FILE),
             calibration=_read(folder / CALIBRATION_FILE, ScoreCalibration.from_json),
             fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
+            aliases=read_aliases(folder / ALIASES_FILE),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -202,9 +207,25 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
         raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
 
 
+def read_aliases(path: Path) -> ContentAliases:
+    """The aliases in a Parquet file; none where a version was written without.
+
+    Raises:
+        CorruptionError: The file is not what was written.
+    """
+    if not path.exists():
+        return NO_ALIASES
+    try:
+        return ContentAliases.from_table(pq.read_table(path, page_checksum_verification=True))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
+        raise CorruptionError(f"{path}: expected aliases of contents, found: {error}; roll back") from error
+
+
 def _write_tables(folder: Path, state: LearnedState) -> None:
     for name, evidence in ((EVIDENCE_FILE, state.evidence), (CUT_FILE, state.cut)):
         pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
+    if len(state.aliases):
+        pq.write_table(state.aliases.to_table(), folder / ALIASES_FILE, write_page_checksum=True)
     if state.calibration is not None:
         (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
     if state.fitted is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
 from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
 from pipelines.catalog.pointer import PointerFile
+from pipelines.catalog.relations import RELATIONS_FILE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.evidence import Evidence
@@ -87,8 +88,8 @@ class LiveEvidence:
         return read_listing(self.snapshots())
 
     def token(self) -> LiveToken:
-        """A value that changes whenever live evidence may have; costs a few file lookups."""
-        watched = [self._pointer.path, *self.snapshots()]
+        """A value that changes whenever live evidence or declared relations may have; costs a few file lookups."""
+        watched = [self._pointer.path, self._root / RELATIONS_FILE, *self.snapshots()]
         return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
 
     def _base(self, version: LearnedVersion | None) -> Evidence:

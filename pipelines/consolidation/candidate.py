@@ -15,6 +15,7 @@ from pipelines.catalog.live import Reach
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import RELEVANCE
@@ -108,6 +109,9 @@ class Proposal:
         reach: How far into each partition the cut reaches: which sessions are in it follows from that (LRN-17).
         adopted: What was taken over from another store, see `Adopted.as_json`; None where nothing was.
         fitted: Weights that go live with it, see `fitting`; None before they are fitted, and where counting is better.
+        former_aliases: Contents that stand for one another in the live version.
+        proposed_aliases: Those of the version published last, live or not.
+        aliases: Those that go live with it.
     """
 
     published: LearnedVersion | None
@@ -122,16 +126,24 @@ class Proposal:
     reach: Reach
     adopted: Mapping[str, str] | None = None
     fitted: FittedWeights | None = None
+    former_aliases: ContentAliases = NO_ALIASES
+    proposed_aliases: ContentAliases = NO_ALIASES
+    aliases: ContentAliases = NO_ALIASES
+
+    @property
+    def brings_nothing(self) -> bool:
+        """Whether neither evidence nor aliases are other than the version published last has them."""
+        return self.fresh.is_empty and self.aliases.representatives == self.proposed_aliases.representatives
 
     @property
     def live(self) -> Learned:
         """What beliefs are read from under the live version."""
-        return Learned(self.former, self.former_fitted)
+        return Learned(self.former, self.former_fitted, self.former_aliases)
 
     @property
     def learned(self) -> Learned:
         """What they are read from under the candidate."""
-        return Learned(self.base, self.fitted)
+        return Learned(self.base, self.fitted, self.aliases)
 
     @property
     def observations(self) -> dict[str, float]:
@@ -170,6 +182,9 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
         fresh=fresh,
         reach=reach,
         adopted=None if adopted is None else adopted.as_json(),
+        former_aliases=live.aliases,
+        proposed_aliases=last.aliases,
+        aliases=(last if waits else live).aliases,
     )
 
 
@@ -190,6 +205,9 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
         reach=learned.provenance.get(REACH, {}),
         fitted=learned.fitted,
         adopted=learned.provenance.get(ADOPTED),
+        former_aliases=parent.aliases,
+        proposed_aliases=learned.aliases,
+        aliases=learned.aliases,
     )
 
 

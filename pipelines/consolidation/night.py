@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.duplicates import FindDuplicates
 from pipelines.consolidation.fitting import Fitting, ReadLogged, fitting_of
 from pipelines.consolidation.gate import Shadow
 from pipelines.consolidation.improvement import Improve, Improvement
@@ -55,7 +57,7 @@ CURVES = "retrieval, night by night"
 
 CURVES_TAGS = {"weft.curves": "retrieval"}
 
-STEPS = ("merge", "recalibrate", "gate", "publish", "report")
+STEPS = ("merge", "duplicates", "expiry", "recalibrate", "gate", "publish", "report")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,9 @@ class Night:
         improve: Measures retrieval under two states of evidence, where there is something to measure it on.
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
+        duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         counters: What the updaters did with their records, by partition.
+        seconds: What each step took so far, by its name.
         announce: Told the name of each step before it starts.
     """
 
@@ -86,7 +90,9 @@ class Night:
     improve: Improve | None = None
     probe: Probe | None = None
     look: Look | None = None
+    duplicates: FindDuplicates | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     announce: Callable[[str], None] = lambda _: None
 
     def as_of(self, version: LearnedVersion) -> Night:
@@ -95,7 +101,8 @@ class Night:
 
     def beliefs(self, learned: Learned) -> Beliefs:
         """What that makes be believed tonight."""
-        return read_beliefs(self.priors, learned.evidence, now=self.now, fitted=learned.fitted)
+        evidence, fitted, aliases = learned
+        return read_beliefs(self.priors, evidence, now=self.now, fitted=fitted, aliases=aliases)
 
     def fitting(self, evidence: Evidence) -> Fitting:
         """Weights fitted to what was logged, where anything was, against those that the evidence counts."""
@@ -131,7 +138,11 @@ class Night:
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
         return self.tracking.run(EXPERIMENT, "consolidate", TAGS)
 
-    def step(self, page: RunRecord, name: str) -> RunRecord:
-        """Announce one of `STEPS` and open the run that it is written to, below that of the night."""
+    @contextmanager
+    def step(self, page: RunRecord, name: str) -> Iterator[RunRecord]:
+        """Announce and time one of `STEPS`, with the run open that it is written to, below that of the night."""
         self.announce(name)
-        return page.child(name)
+        started = time.perf_counter()
+        with page.child(name) as note:
+            yield note
+        self.seconds[name] = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The night, step by step: merge → recalibrate → gate → publish → report."""
+"""The night, step by step: merge → duplicates → expiry → recalibrate → gate → publish → report."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
+from pipelines.consolidation.duplicates import Duplicates
 from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import GateVerdict, judge
 from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
-from pipelines.consolidation.night import Night, RunRecord
+from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
-from pipelines.consolidation.report import Findings, report
+from pipelines.consolidation.report import Findings, report, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
-from pipelines.learning.pooling.fitted import Learned
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -35,25 +35,40 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         StoreError: What was to be taken over counts already.
         TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
     """
+    night.seconds.clear()
     if not dry_run:
         follow_if_possible(night.catalog, night.tracking)
     if (unfinished := unsettled(night.catalog, night.tracking)) is not None:
         candidate = resume(night.catalog, unfinished)
-        finished = _recorded(night.as_of(unfinished), candidate, dry_run=dry_run)
+        finished = _recorded(night.as_of(unfinished), candidate, None, dry_run=dry_run)
         if adopted is None or dry_run or candidate.adopted == adopted.as_json():
             return finished
     if adopted is not None:
         require_new(night.catalog, night.tracking, adopted)
-    candidate = merge(night.catalog, night.tracking, adopted)
-    if candidate.fresh.is_empty:
-        return {"learned": candidate.parent, "decision": "nothing new", **as_summary(()), "run": None}
-    return _recorded(night, candidate, dry_run=dry_run)
+    with night.step(Rehearsal(), "merge"):
+        candidate = merge(night.catalog, night.tracking, adopted)
+    candidate, duplicates = _tended(night, candidate)
+    if candidate.brings_nothing:
+        steps = steps_of(candidate, duplicates, night.seconds, judged=False, applied=False)
+        return {"learned": candidate.parent, "decision": "nothing new", **as_summary(()), "steps": steps, "run": None}
+    return _recorded(night, candidate, duplicates, dry_run=dry_run)
 
 
-def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[str, Any]:
+def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Duplicates | None]:
+    """The candidate with the aliases of tonight's contents: those whose contents are gone or differ now expire."""
+    if night.duplicates is None:
+        return candidate, None
+    with night.step(Rehearsal(), "duplicates"):
+        duplicates = night.duplicates(candidate.base)
+    with night.step(Rehearsal(), "expiry"):
+        return replace(candidate, aliases=duplicates.aliases), duplicates
+
+
+def _recorded(night: Night, candidate: Proposal, duplicates: Duplicates | None, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
         page.parameters({**night.facts, **candidate.facts})
         before = _merged(night, candidate, page)
+        _note_aliases(night, candidate, duplicates, page)
         calibration, fitting = _recalibrated(night, candidate, page)
         if candidate.published is None:
             candidate = replace(candidate, fitted=fitting.fitted)
@@ -68,6 +83,7 @@ def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[st
             verdict=verdict,
             improvements=improvements,
             counters=night.counters,
+            duplicates=duplicates,
         )
         version = candidate.published if dry_run else _published(night, page, findings)
         with night.step(page, "report"):
@@ -75,13 +91,22 @@ def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[st
         if version is not None and not dry_run:
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
-        return {**summary, "run": page.run_id or None}
+        applied = verdict.decision.goes_live and not dry_run
+        steps = steps_of(candidate, duplicates, night.seconds, judged=True, applied=applied)
+        return {**summary, "steps": steps, "run": page.run_id or None}
 
 
 def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
-    with night.step(page, "merge") as note:
+    with page.child("merge") as note:
         note.metrics(candidate.observations, now=night.now)
         return night.beliefs(candidate.live)
+
+
+def _note_aliases(night: Night, candidate: Proposal, duplicates: Duplicates | None, page: RunRecord) -> None:
+    steps = steps_of(candidate, duplicates, night.seconds, judged=False, applied=False)
+    for name in ("duplicates", "expiry"):
+        with page.child(name) as note:
+            note.metrics(steps[name], now=night.now)
 
 
 def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[Recalibration, Fitting]:
@@ -92,7 +117,9 @@ def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[R
         calibration = with_matches(scores, curves, former, night.probe, rules)
         fitting = night.fitting(candidate.base)
         if fitting.fitted is not None:
-            measured = deciding(night.compared(Learned(candidate.base), Learned(candidate.base, fitting.fitted)))
+            measured = deciding(
+                night.compared(*(replace(candidate, fitted=each).learned for each in (None, fitting.fitted)))
+            )
             if measured is not None and measured.significant and measured.change.mean < 0.0:
                 fitting = fitting.refused(measured)
         note.parameters({"outcome": calibration.reason, "weights": fitting.reason})

@@ -14,16 +14,13 @@ from msgspec import structs
 from pipelines.consolidation.settings import SEED, CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import MatchFeatures, best_match
+from pipelines.domain.matching import NO_MATCH, MatchFeatures, best_match
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.learning.calibration.fit import ShownResults
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 BUNDLED = "bundled"
-
-NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
-"""The match of an answer without results."""
 
 
 @dataclass(frozen=True, slots=True)

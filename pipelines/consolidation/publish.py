@@ -69,6 +69,7 @@ def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Re
         cut=candidate.cut,
         calibration=recalibration.calibration,
         fitted=candidate.fitted,
+        aliases=candidate.aliases,
         priors=night.priors.fingerprint,
         provenance={
             REACH: dict(candidate.reach),
@@ -109,6 +110,10 @@ def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) ->
         for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):
             path = Path(scratch) / f"{name}.parquet"
             pq.write_table(evidence.to_table(), path)
+            page.file(path, FOLDER)
+        if len(candidate.aliases):
+            path = Path(scratch) / "aliases.parquet"
+            pq.write_table(candidate.aliases.to_table(), path)
             page.file(path, FOLDER)
         path = Path(scratch) / "calibration.json"
         path.write_text("null" if calibration is None else calibration.to_json(), encoding="utf-8")

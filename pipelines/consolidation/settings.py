@@ -53,6 +53,7 @@ class CalibrationSettings(BaseModel):
         probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
         scrambled: More are made of the store's own words; none where there are no probes.
         answerable_bound: How often at most a question of a store's own may count as unanswered, before the first night.
+        answered_spread: Standard deviation of the slopes of P(answered) beforehand, in deviations of what they weigh.
         own_questions: How many of them are asked when a generation is built.
         own_changed: Share of the documents that must have changed for them to be asked again.
     """
@@ -67,8 +68,30 @@ class CalibrationSettings(BaseModel):
     probes: str
     scrambled: Annotated[int, Field(ge=0)]
     answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
+    answered_spread: Annotated[float, Field(gt=0.0)]
     own_questions: Annotated[int, Field(ge=0)]
     own_changed: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class NearDuplicateSettings(BaseModel):
+    """When contents of different documents are near-duplicates (CON-2).
+
+    Attributes:
+        least_cosine: Of their static vectors; above 1 none are.
+        least_overlap: Share of their words that both have, in [0, 1].
+        neighbours: Nearest ones of each content that are looked at.
+        absolutes, numerals: Words that both must have alike, beside what denies.
+        order: Words that say what comes first; where one stands, words that both have must stand in one order.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_cosine: Annotated[float, Field(gt=0.0)]
+    least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
+    neighbours: Annotated[int, Field(ge=1)]
+    absolutes: tuple[str, ...]
+    numerals: tuple[str, ...]
+    order: tuple[str, ...]
 
 
 class ConsolidationSettings(BaseModel):
@@ -79,3 +102,4 @@ class ConsolidationSettings(BaseModel):
     shadow: ShadowSettings
     movement: MovementSettings
     calibration: CalibrationSettings
+    duplicates: NearDuplicateSettings

@@ -16,10 +16,13 @@ A leaf exists for each thing a caller does differently:
     ├── BrokerUnavailableError   retry: the broker does not answer
     │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
-    └── InvalidEventError        skip the record: it becomes a dead letter with this reason
+    ├── InvalidEventError        skip the record: it becomes a dead letter with this reason
+    └── InvalidLessonError       skip the lesson: it is set aside with its problems
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class WeftError(Exception):
@@ -88,3 +91,15 @@ class InvalidEventError(WeftError):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
+
+
+class InvalidLessonError(WeftError):
+    """Values that are no lesson.
+
+    Attributes:
+        problems: Each says what was expected, what was found and what to do.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.errors import InvalidLessonError
+from pipelines.domain.lesson import LONGEST_CONTENT, Lesson, LessonKind, LessonPriority, LessonResult, LessonSource
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
@@ -17,7 +19,8 @@ SCHEMA_VERSION = 3
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
         examination of results, and results without a score; terms of selections
-    3   correction, trigger_removal; questions of impressions; precedent of results
+    3   correction, trigger_removal, lesson, injection; questions of impressions; precedent of results; origin of lesson
+        outcomes
 
 A field that may be left out joins the newest version: who does not know it passes it over.
 """
@@ -41,6 +44,11 @@ Term = Annotated[str, Meta(min_length=1, max_length=40)]
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
 Question = Annotated[str, Meta(min_length=1, max_length=4_096)]
 Place = Annotated[str, Meta(min_length=1, max_length=2_048)]
+Note = Annotated[str, Meta(min_length=1, max_length=2_000)]
+Section = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[a-z0-9]+(?:[-_.][a-z0-9]+)*$")]
+Condition = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]
+LessonOrigin = Literal["person", "detection", "report", "silence"]
+ConditionValues = Annotated[tuple[Condition, ...], Meta(max_length=32)]
 
 
 class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", rename=None):
@@ -265,11 +273,121 @@ class Trust(Event, kw_only=True, frozen=True, gc=False, tag="trust"):
     verified: bool
 
 
-class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outcome"):
-    """What came of following a lesson, or what was said about it (LRN-4)."""
+class LessonConditions(Struct, kw_only=True, frozen=True, gc=False, omit_defaults=True):
+    """When a lesson is of use (LES-1): see `domain.lesson.Conditions`."""
+
+    tools: ConditionValues = ()
+    files: ConditionValues = ()
+    actions: ConditionValues = ()
+    words: ConditionValues = ()
+
+
+class LessonText(Struct, kw_only=True, frozen=True, gc=False, omit_defaults=True):
+    """What a lesson says (LES-1): see `domain.lesson.Lesson`; its id is made from it."""
+
+    section: Section
+    content: Annotated[str, Meta(min_length=1, max_length=LONGEST_CONTENT, pattern=r"\S")]
+    kind: LessonKind = LessonKind.PATTERN
+    priority: LessonPriority = LessonPriority.MEDIUM
+    source: LessonSource = LessonSource.OTHER
+    conditions: LessonConditions | None = None
+    missed: Annotated[str, Meta(min_length=1, max_length=500)] | None = None
+    reasoning: Note | None = None
+    span: Note | None = None
+
+
+class LessonChange(Event, kw_only=True, frozen=True, gc=False, tag="lesson"):
+    """Something is said about which lessons there are (LES-7). What is added twice is one lesson, said twice.
+
+    Attributes:
+        op: `add` and `revise` say a `lesson`; `revise`, `retire` and `restore` are about `lesson_id`; `alias` says that
+            `lesson_id` means the same as `other`, `apart` that it does not.
+        why: In words, for people.
+    """
+
+    op: Literal["add", "revise", "retire", "restore", "alias", "apart"]
+    lesson: LessonText | None = None
+    lesson_id: Name | None = None
+    other: Name | None = None
+    why: Note | None = None
+
+    def __post_init__(self) -> None:
+        missing = [name for name in LESSON_OPERANDS[self.op] if getattr(self, name) is None]
+        if missing:
+            raise ValueError(f"expected `{'` and `'.join(missing)}` where `op` is {self.op!r}")
+        self.stated()  # what makes no lesson makes no event
+
+    def stated(self) -> Lesson | None:
+        """The lesson that it says.
+
+        Raises:
+            ValueError: It makes none; of a text that is decoded none does.
+        """
+        if self.lesson is None:
+            return None
+        try:
+            return Lesson.from_fields(
+                {name: value for name, value in to_builtins(self.lesson).items() if value is not None}
+            )
+        except InvalidLessonError as error:
+            raise ValueError(str(error)) from error
+
+
+LESSON_OPERANDS = {
+    "add": ("lesson",),
+    "revise": ("lesson", "lesson_id"),
+    "retire": ("lesson_id",),
+    "restore": ("lesson_id",),
+    "alias": ("lesson_id", "other"),
+    "apart": ("lesson_id", "other"),
+}
+"""Which fields each `op` of a `LessonChange` needs."""
+
+
+class InjectedLesson(Struct, kw_only=True, frozen=True, gc=False):
+    """A lesson as it was handed to an agent.
+
+    Attributes:
+        propensity: Probability that it was, under the policy in force: below 1 where lessons in need of validation are
+            drawn (LES-3).
+        p_good: What was believed of it then: calibration is measured against what comes of it (LES-11).
+    """
 
     lesson_id: Name
-    outcome: Literal["success", "failure", "confirmation", "contradiction"]
+    propensity: Share = 1.0
+    p_good: Share | None = None
+
+
+class LessonInjection(Event, kw_only=True, frozen=True, gc=False, tag="injection"):
+    """Lessons were put before an agent (LES-7).
+
+    Attributes:
+        injection_id: Which outcomes name.
+        tool: The tool that was about to be used, where one was.
+    """
+
+    injection_id: Identifier
+    lessons: Annotated[tuple[InjectedLesson, ...], Meta(min_length=1, max_length=200)]
+    tool: Name | None = None
+
+
+class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outcome"):
+    """What came of following a lesson, or what was said about it (LES-4).
+
+    Attributes:
+        injection_id: Of the injection that it came of, where it is known.
+        span: The words that it was told by.
+        origin: A `person` typed it about this lesson; it was found by `detection` in a conversation; an application
+            `report`s it; or it is `silence`: the condition was met, and the mistake was not made again.
+        why: In words, for people.
+    """
+
+    lesson_id: Name
+    outcome: LessonResult
+    injection_id: Identifier | None = None
+    span: Note | None = None
+    origin: LessonOrigin = "report"
+    why: Note | None = None
 
 
 class TriggerRemoval(Event, kw_only=True, frozen=True, gc=False, tag="trigger_removal"):
@@ -290,7 +408,10 @@ Feedback = (
 )  # the frequent ones first: they are found first
 """What means something only together with the impression it answers; a correction that states its question does not."""
 
-Report = Review | Accuracy | ModelQuality | Trust | LessonOutcome
+Report = Review | Accuracy | ModelQuality | Trust
 """What is evidence by itself."""
 
-AnyEvent = Impression | Feedback | Report | SessionPhase | TriggerRemoval
+LessonEvent = LessonOutcome | LessonInjection | LessonChange
+"""What is evidence about lessons."""
+
+AnyEvent = Impression | Feedback | Report | LessonEvent | SessionPhase | TriggerRemoval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -31,21 +31,42 @@ class MatchFeatures(Struct, kw_only=True, frozen=True, omit_defaults=True, renam
     late_interaction: Share | None = None
 
 
+NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
+"""The match of an answer without results."""
+
+
+class Coverage(NamedTuple):
+    """How much of a query's words is said, each by what it weighs: rare ones most.
+
+    Attributes:
+        covered: What the best of some texts says of it, in [0, 1].
+        unknown: What no content says, in [0, 1].
+        missing: The words that no content says, as they were typed, in order.
+    """
+
+    covered: float
+    unknown: float
+    missing: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceGap:
     """Nothing found is likely to answer the query: what is shown is the best of it, not an answer.
 
     Attributes:
-        match: Of the best result: how near it is; its cosine where tokens are not compared, or its share of words where
-            the dense channel is silent. Of one that reviews tell of, the confidence in it.
+        match: P(answered), where the generation tells that of its own questions. Else of the best result: how near it
+            is; its cosine where tokens are not compared, or its share of words where the dense channel is silent. Of
+            one that reviews tell of, the confidence in it.
         threshold: What that would have had to exceed.
         bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
             store is about, and yet not in it, more do (docs/measurements.md). None of what reviews tell.
+        missing: Words of the query that no content says.
     """
 
     match: float
     threshold: float
     bound: float | None
+    missing: tuple[str, ...] = ()
 
 
 def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:

@@ -14,6 +14,8 @@ import msgspec
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
+from pipelines.domain.lesson import ChosenLesson
+from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
@@ -229,6 +231,21 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     rank_before: int | None = None
 
 
+class RelatedDocument(msgspec.Struct, frozen=True):
+    """A document that stands in a causal relation with a result (GRA-1).
+
+    Attributes:
+        inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
+        at: When it was said, seconds since the epoch; None where that is not known.
+    """
+
+    kind: LinkKind
+    uri: str
+    inward: bool
+    source: RelationSource
+    at: float | None = None
+
+
 class Placed(NamedTuple):
     """One result by its place alone: what a `RankedResult` says of it without why.
 
@@ -258,7 +275,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
             last one, and where no learned weight ranks.
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
-        alike: Documents of near-duplicates that are left out for it (RET-12).
+        alike: Documents of near-duplicates that are left out for it, aliases (CON-2) and others (RET-12).
+        relations: What its document, or this part of it, has to do with others; what supersedes it first.
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         asked: Probability with which a verdict on it is asked for, where one is; else 0.
         match: How well it matches the query's own words; None where no channel of the kind answered.
@@ -295,7 +313,13 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     past: PastVerdicts | None = None
     doubtful: bool = False
     alike: tuple[str, ...] = ()
+    relations: tuple[RelatedDocument, ...] = ()
     context: Context | None = None
+
+    @property
+    def full_text(self) -> str:
+        """What it says, with the headings it stands under."""
+        return "\n".join([*self.heading_path, self.text])
 
     @property
     def confidence(self) -> float:
@@ -351,10 +375,13 @@ class Answer:
         understanding: How the query was read, and what that changed.
         memory: What its session remembers after it; None where the query brought no memory along.
         gap: Set where no result is likely enough to be an answer.
+        answered: P(answered) as the generation tells it of its own questions, where answers and gaps are as likely;
+            None where it had too few.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
         token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
         session_token: Lets the same one lead its session, and report in it.
+        lessons: What people and agents learned that fits the question, best first; no result stands elsewhere for it.
     """
 
     query: Query
@@ -369,7 +396,9 @@ class Answer:
     understanding: Understanding | None = None
     memory: SessionMemory | None = None
     gap: EvidenceGap | None = None
+    answered: float | None = None
     uncalibrated: str = ""
     hand_off: HandOff | None = None
     token: str = ""
     session_token: str = ""
+    lessons: tuple[ChosenLesson, ...] = ()

@@ -89,6 +89,8 @@ class Understanding:
         unknown: What reads like a filter in it, "name:value", though no document has that: words like all others.
         unmet: Filters in force, "name:value", for which nothing was found: each that no document has, or else all of
             them, joined by "and", which no document has together.
+        signs: Phrases in quotation marks, +words and -words that were followed, as they are typed (RET-22).
+        unheld: Those that are taken as plain words: no text has what they, and those before them, ask for.
         home: The domain that its agent searches unless it asks for more, where that was applied.
         shift: None without a session's earlier queries.
         shadowed: Content hashes that learned triggers still on trial would lead to, with the trigger (RET-17).
@@ -103,6 +105,8 @@ class Understanding:
     filters: tuple[InferredFilter, ...] = ()
     unknown: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    unheld: tuple[str, ...] = ()
     home: str | None = None
     shift: Shift | None = None
     shadowed: Mapping[str, str] = field(default_factory=dict)

@@ -225,6 +225,13 @@ class ChunkStore:
         places: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
         return np.asarray(places.fill_null(-1), dtype=np.int64)
 
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+        """URI and sequence of chunks by their ids; what is not here is left out."""
+        columns = self._chunks.select(["chunk_id", "uri", "sequence"])
+        some = columns.filter(pc.is_in(columns["chunk_id"], value_set=pa.array(chunk_ids, pa.string())))
+        rows = zip(*(some[name].to_pylist() for name in some.column_names), strict=True)
+        return {str(one): (str(uri), int(sequence)) for one, uri, sequence in rows}
+
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
         declared = self.table("documents").select(["uri", "tier"])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
@@ -44,6 +44,12 @@ ANSWERING = "answering"
 
 DESCRIBED = "described"
 """The fact that says of which share of the documents what searches said about them was found out."""
+
+_ANALYSED_BEFORE = {
+    "analysis": "english",
+    "words": {"exact": 0.0, "names": 0.0, "weak": 0.0, "phrases": 0.0, "phrase_words": 0},
+}
+"""How texts became words in generations whose manifests do not say."""
 
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
@@ -114,6 +120,11 @@ class Manifest(BaseModel):
     lexical: LexicalSettings
     facts: Mapping[str, Any]
     files: Mapping[str, str]
+
+    @field_validator("lexical", mode="before")
+    @classmethod
+    def _named_analysis(cls, stated: Any) -> Any:
+        return {**_ANALYSED_BEFORE, **stated} if isinstance(stated, Mapping) else stated
 
     @property
     def precisions(self) -> Mapping[str, str]:

@@ -37,6 +37,26 @@ class FieldWeights(BaseModel):
     symbols: float = Field(ge=0.0)
 
 
+class WordSettings(BaseModel):
+    """Weights of what a query finds by its words as they are typed, beside the BM25 score of `contents` (RET-22).
+
+    Attributes:
+        exact: Of words in the form that they are typed in.
+        names: Of names in another spelling, names with digits, flags, and of terms of scripts without blanks.
+        weak: Of words without their accents, and of plurals that the stemmer does not know.
+        phrases: Of the words of a name, or of a short query, side by side.
+        phrase_words: Up to so many words a query is short.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    exact: float = Field(ge=0.0)
+    names: float = Field(ge=0.0)
+    weak: float = Field(ge=0.0)
+    phrases: float = Field(ge=0.0)
+    phrase_words: int = Field(ge=0)
+
+
 class LexicalSettings(BaseModel):
     """Lexical search: BM25 over Lucene fields (ING-23)."""
 
@@ -44,8 +64,10 @@ class LexicalSettings(BaseModel):
 
     k1: float = Field(ge=0.0)
     b: float = Field(ge=0.0, le=1.0)
+    analysis: Literal["words-1", "english"]
     stemmer: Literal["porter", "krovetz", "none"]
     weights: FieldWeights
+    words: WordSettings
     max_query_bytes: int = Field(ge=1)
     max_query_terms: int = Field(ge=1, le=1024)
     writer_buffer_mb: float = Field(gt=0.0)
@@ -58,6 +80,19 @@ class AliasSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     similarity: float = Field(ge=-1.0, le=1.0)
+
+
+class AnalyticsSettings(BaseModel):
+    """What the graph says of each place in it (GRA-2)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    damping: float = Field(gt=0.0, lt=1.0)
+    exact_below: int = Field(ge=0)
+    pivots: int = Field(ge=1)
+    resolution: float = Field(gt=0.0)
+    seed: int = Field(ge=0)
 
 
 class GraphIndexSettings(BaseModel):
@@ -77,6 +112,7 @@ class GraphIndexSettings(BaseModel):
     similar_neighbours: int = Field(ge=0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
+    analytics: AnalyticsSettings
 
 
 class MergeSettings(BaseModel):

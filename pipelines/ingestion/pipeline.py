@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.indexes.builder import GenerationBuilder
+from pipelines.indexes.graph.graph import unmet_relations
 from pipelines.indexes.manifest import seal_with
 from pipelines.ingestion.plan import (
     IndexPlan,
@@ -110,5 +111,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             content_hash=content_hash,
             published=published,
             broken=listing.broken,
+            unmet_relations=unmet_relations(catalog.folder_of(generation)),
             extraction=plan.extraction.enabled,
         )

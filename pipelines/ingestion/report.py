@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -166,6 +166,7 @@ class IndexOutcome:
         by_type, by_domain, by_language: Documents.
         left_out: Entries of the sources that were not read, by reason (see `tree.LeftOut`); a folder counts once.
         broken: Declared sources that could not be read, each with its error; their documents stay as they were.
+        unmet_relations: A line on each declared relation of the live generation whose target was not found (GRA-1).
     """
 
     generation: GenerationId
@@ -187,6 +188,7 @@ class IndexOutcome:
     seconds: float
     left_out: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
+    unmet_relations: Sequence[str] = ()
 
 
 def outcome_of(
@@ -198,6 +200,7 @@ def outcome_of(
     published: bool,
     extraction: bool,
     broken: Mapping[Path, str],
+    unmet_relations: Sequence[str] = (),
 ) -> IndexOutcome:
     """The outcome of a run.
 
@@ -227,4 +230,5 @@ def outcome_of(
         seconds=progress.seconds,
         left_out=progress.left_out,
         broken={str(place): error for place, error in broken.items()},
+        unmet_relations=unmet_relations,
     )

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.observe.examination import Examination, read_examination
@@ -48,7 +50,9 @@ class Beliefs:
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
         triggers: Terms that contents are found by because they were once picked from far down (RET-17).
         precedents: What came of contents under questions (LRN-18).
+        lessons: How good lessons are, and what may be done with them (LES-3).
         checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
+        aliases: Contents that stand for one another (CON-2).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -70,7 +74,9 @@ class Beliefs:
         triggers: LearnedTriggers,
         precedents: Precedents,
         checks: CheckedContents,
+        lessons: LessonBeliefs,
         fitted: FittedWeights | None = None,
+        aliases: ContentAliases = NO_ALIASES,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -83,6 +89,8 @@ class Beliefs:
         self.precedents = precedents
         self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
         self.checks = checks
+        self.aliases = aliases
+        self.lessons = lessons
         self._acting: dict[tuple[Domain, str], float | None] = {}
         self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
@@ -243,6 +251,7 @@ def read_beliefs(
     now: float,
     session: SessionEvidence | None = None,
     fitted: FittedWeights | None = None,
+    aliases: ContentAliases = NO_ALIASES,
 ) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
@@ -252,14 +261,16 @@ def read_beliefs(
     Args:
         session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
         fitted: Weights that the live version holds: what is counted moves them on.
+        aliases: Contents that stand for one another: what became of any counts for all of them (CON-2).
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
+    evidence = aliases.merged(evidence)
     evidence = in_force(evidence, alone=priors.robustness.alone)
     return Beliefs(
         priors,
         read_agreement(priors, evidence, today, session),
-        read_usage(priors.usage, evidence, today),
+        read_usage(priors.usage, evidence, today, aliases),
         reported=Reported(priors, evidence, today),
         examination=read_examination(
             priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)
@@ -269,6 +280,14 @@ def read_beliefs(
         precedents=read_precedents(
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
-        checks=read_checks(evidence, today, priors.recency.project_half_life_days),
+        checks=read_checks(evidence, today, priors.recency.project_half_life_days, aliases),
+        lessons=read_lessons(
+            priors.lessons,
+            evidence,
+            today,
+            effective_cap=priors.robustness.effective_cap,
+            level=priors.interval.level,
+        ),
         fitted=fitted,
+        aliases=aliases,
     )

@@ -9,7 +9,6 @@
 | `threshold`              | `14/20.good`, `14/20.bad`          | a decision of that bin of confidence (LRN-7)     |
 | `quality`                | `7/64.n`, `.sum`, `.squares`       | a turn of that bin; its quality; squared (LRN-8) |
 | `trust.<source>`         | `verified`, `refuted`              | a verification of a source of that type (LRN-10) |
-| `lesson.<id>`            | `success`, `failure`, …            | an outcome of that lesson (LRN-4)                |
 | `speaker`                | fingerprint of a principal         | something that it reported (LRN-20)              |
 
 Bins name the width they were made with, so that a later change of it leaves older evidence readable.
@@ -25,14 +24,13 @@ from pipelines.learning.evidence import Evidence, EvidenceKey
 
 SIGNAL = "signal"
 RELEVANCE = "relevance"
-DECAY, THRESHOLD, QUALITY, TRUST, LESSON = "decay", "threshold", "quality", "trust", "lesson"
+DECAY, THRESHOLD, QUALITY, TRUST = "decay", "threshold", "quality", "trust"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
 ACCURATE, INACCURATE = "accurate", "inaccurate"
 GOOD, BAD = "good", "bad"
 VERIFIED, REFUTED = "verified", "refuted"
-SUCCESS, CONFIRMATION, FAILURE, CONTRADICTION = "success", "confirmation", "failure", "contradiction"
 RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 
 PRODUCT = "product."

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.events import LessonOrigin
+from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+_ORIGINS = frozenset(get_args(LessonOrigin))
 
 
 class _Section(BaseModel):
@@ -309,11 +313,87 @@ class VerdictPrior(_Section):
     stands_for: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
-class LessonPrior(_Section):
-    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
+class LessonRelevancePrior(_Section):
+    """How much each condition that a tool use meets says that a lesson is of use (LES-8).
 
-    success: Positive
-    failure: Positive
+    Attributes:
+        tool, tool_wildcard: Of a tool that is named, and by a pattern.
+        file, actions, words: Of the other conditions, where they are fully met.
+        enough_words: So many words of a condition that are met count as all.
+        least: Relevance below which a lesson is not shown.
+        priorities: Factor of each priority on the rank.
+    """
+
+    tool: Share
+    tool_wildcard: Share
+    file: Share
+    actions: Share
+    words: Share
+    enough_words: Annotated[int, Field(ge=1)]
+    least: Share
+    priorities: dict[LessonPriority, Positive]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(LessonPriority, self.priorities, "lessons.relevance.priorities")
+        return self
+
+
+class LegacyLessonRule(_Section):
+    """Factors on a lesson's confidence by outcome, for comparison (LES-4)."""
+
+    factors: Mapping[LessonResult, Positive]
+    lowest: Share
+    highest: Share
+
+    @model_validator(mode="after")
+    def _covers_every_result(self) -> Self:
+        _require(LessonResult, self.factors, "lessons.legacy.factors")
+        return self
+
+
+class LessonPrior(_Section):
+    """Beta beliefs about the share of a lesson's outcomes that are good (LES-2, LES-3, LES-4).
+
+    Attributes:
+        weights: Observations that one outcome counts, by who tells it.
+        daily: Observations of one principal on one lesson and day that count at most.
+    """
+
+    sources: Mapping[LessonSource, Annotated[float, Field(gt=0.0, lt=1.0)]]
+    repetition: Share
+    most_repetitions: Annotated[int, Field(ge=0)]
+    critical: Positive
+    conflicting: Share
+    lowest: Annotated[float, Field(gt=0.0, lt=1.0)]
+    highest: Annotated[float, Field(gt=0.0, lt=1.0)]
+    strength: Positive
+    source_strength: Positive
+    root_spread: Positive
+    per_lesson: Positive
+    revised: Share
+    half_life_days: Positive
+    weights: Mapping[str, Annotated[float, Field(ge=0.0)]]
+    daily: Positive
+    newcomers: Annotated[int, Field(ge=1)]
+    active: Share
+    active_urgent: Share
+    dormant: Share
+    retired: Share
+    failures: Annotated[float, Field(ge=1.0)]
+    legacy: LegacyLessonRule
+    relevance: LessonRelevancePrior
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(LessonSource, self.sources, "lessons.sources")
+        if self.weights.keys() != _ORIGINS:
+            raise ValueError(
+                f"lessons.weights: expected one for each of {sorted(_ORIGINS)}, found {sorted(self.weights)}"
+            )
+        if not self.dormant <= self.active_urgent <= self.active:
+            raise ValueError("lessons: expected dormant <= active_urgent <= active")
+        return self
 
 
 class ThresholdPrior(_Section):

@@ -150,8 +150,8 @@ class _Reader:
             yield Reading("trust", scope, "multiplier", factor, None, None, *behind, level)
 
     def lessons(self) -> Iterator[Reading]:
-        for lesson in self._beliefs.reported.tried_lessons():
-            yield self._beta("lesson", lesson, "share of successes", self._beliefs.reported.lesson(lesson))
+        for lesson in self._beliefs.lessons.ids:
+            yield self._beta("lesson", lesson, "share of successes", self._beliefs.lessons.believed_share(lesson))
 
     def sizes(self) -> Iterator[Reading]:
         for domain, sizing in self._beliefs.sizing.items():

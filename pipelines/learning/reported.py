@@ -1,4 +1,4 @@
-"""Beliefs from what is reported outright: decay, thresholds, model quality, trust, lessons (LRN-4, LRN-6 to LRN-10)."""
+"""Beliefs from what is reported outright: decay, thresholds, model quality, trust (LRN-6 to LRN-10)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,9 @@ from pipelines.learning.families.gaussian_process import Quality
 from pipelines.learning.families.survival import Survival
 from pipelines.learning.families.threshold import Threshold
 from pipelines.learning.parameters import (
-    CONFIRMATION,
-    CONTRADICTION,
     DECAY,
-    FAILURE,
-    LESSON,
     QUALITY,
     REFUTED,
-    SUCCESS,
     THRESHOLD,
     TRUST,
     VERIFIED,
@@ -122,16 +117,6 @@ class Reported:
             {(source, ANY) for source, _ in self._reports[TRUST]}
             | {(source, model) for source, model in self._reports[TRUST]}
         )
-
-    def tried_lessons(self) -> list[str]:
-        """Lessons with outcomes."""
-        return sorted(lesson for (lesson,) in self._reports[LESSON])
-
-    def lesson(self, lesson: str) -> Beta:
-        """The share of a lesson's outcomes that are good."""
-        prior, masses = self._priors.lessons, self._counted(LESSON, [(lesson,)])
-        sides = (_balance(masses, *side) for side in ((SUCCESS, CONFIRMATION), (FAILURE, CONTRADICTION)))
-        return Beta(prior.success, prior.failure).given(*sides)
 
     def trust(self, source: str, model: str = ANY) -> Beta:
         """The share of verifications that a type of source passes, where one model uses it, or wherever."""

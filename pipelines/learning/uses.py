@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipelines.domain.ids import ContentHash
+
 Ints = NDArray[np.int64]
 
 
@@ -132,6 +134,26 @@ class Uses(Mapping[UsageKey, int]):
         nonzero = sums.filter(pc.field("micro_sum") != 0).combine_chunks()
         words = [pa.DictionaryArray.from_arrays(_one(nonzero[name]), each.dictionary) for name, each in columns.items()]
         return cls(_table(_one(nonzero["day"]), words, _one(nonzero["micro_sum"])))
+
+    def renamed(self, names: Mapping[ContentHash, ContentHash]) -> Uses:
+        """The same masses with contents by other names; masses of keys that become equal add up.
+
+        Args:
+            names: New name by old one; of all others the name stays.
+
+        Raises:
+            OverflowError: A mass leaves the range of int64.
+        """
+        place = self._table.schema.get_field_index("content_hash")
+        content = _one(self._table["content_hash"])
+        words = content.dictionary.to_pylist()
+        if names.keys().isdisjoint(words):
+            return self
+        renamed = pa.DictionaryArray.from_arrays(
+            content.indices, pa.array([names.get(word, word) for word in words], pa.string())
+        )
+        column = renamed.dictionary_decode().dictionary_encode()  # each word once
+        return self._added([(Uses(self._table.set_column(place, _SCHEMA.field("content_hash"), column)), 1)])
 
     def columns(self) -> UseColumns:
         """All rows, for who reads them together."""

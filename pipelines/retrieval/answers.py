@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from pipelines.domain.ranking import Answer, Placed, Placings, RankedResult
 from pipelines.retrieval.answer.confidence import (
+    answered,
     asking,
     chance,
-    gap_in,
     is_doubtful,
     propensities,
     rank_confidence,
@@ -27,6 +28,7 @@ from pipelines.retrieval.query.understanding import remembered
 from pipelines.retrieval.ranking.table import Candidates, head
 from pipelines.retrieval.rerank.diversity import Choice
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch
+from pipelines.retrieval.snapshot.relations import PlacedRelations
 
 SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""
@@ -79,6 +81,10 @@ def _answer(
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
         asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
+    texts = resources.snapshot.generation.lexical
+    judged = answered(
+        shown, reading.answering, lambda some: texts.coverage(plan.text, [each.full_text for each in some])
+    )
     return Answer(
         query=plan.query,
         results=shown,
@@ -91,11 +97,13 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=gap_in(shown, reading.answering) or unsure(shown, context.threshold),
+        gap=judged.gap or unsure(shown, context.threshold),
+        answered=judged.probability,
         hand_off=None
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),
         uncalibrated=uncalibrated(shown, reading.calibration),
+        lessons=() if resources.lessons is None else resources.lessons.of(plan.query, reading.beliefs.lessons),
     )
 
 
@@ -108,6 +116,7 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
         above_next = rank_confidence(made_of.of(lines), context.draws)
         verdicts = _verdicts(context, above_next, ranked.shown.take(lines), ranked.choices.get(at))
         shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
+        shown = _with_relations(resources.relations, shown)
         asked = asking(shown, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
@@ -125,6 +134,13 @@ def _verdicts(
         Verdict(match, chance(match, reading.calibration), is_doubtful(match, reading.answering), above, share)
         for match, above, share in zip(context.match_features(shown), above_next, shares, strict=True)
     ]
+
+
+def _with_relations(relations: PlacedRelations, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
+    around = [relations.around(result.uris, result.chunk_id) for result in shown]
+    return tuple(
+        structs.replace(result, relations=some) if some else result for result, some in zip(shown, around, strict=True)
+    )
 
 
 def _with_contexts(

@@ -14,7 +14,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
-from pipelines.indexes.graph.graph import CROSS_REFERENCES, Direction, EdgeKind, Graph
+from pipelines.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, Direction, EdgeKind, Graph
 from pipelines.retrieval.settings import ContextSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
@@ -193,7 +193,8 @@ def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: Cont
     return Reach.PARENT if confidence >= min(1.0, max(0.0, settings.low + moved)) else Reach.LEVEL_UP
 
 
-_POINTERS = CROSS_REFERENCES - {EdgeKind.SIMILAR}
+# What a document replaced or contradicts is no part of what is needed to understand it.
+_POINTERS = CROSS_REFERENCES - {EdgeKind.SIMILAR, *RELATIONS}
 
 
 def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:

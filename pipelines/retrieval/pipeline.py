@@ -24,9 +24,9 @@ from pipelines.retrieval.ranking.signals import (
     with_similarity,
     without_release_notes,
 )
-from pipelines.retrieval.ranking.table import Candidates, merge
+from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
-from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of
+from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
 from pipelines.retrieval.settings import FusionMode
 
@@ -84,7 +84,7 @@ class Pipeline(Resources):
 
     def _candidates(self, contexts: Sequence[RankingContext]) -> Candidates:
         generation = self.snapshot.generation
-        return merge(
+        merged = merge(
             [each.hits for each in contexts],
             [each.scorers(complete=self.settings.complete_scores) for each in contexts],
             contents=generation.contents,
@@ -92,3 +92,5 @@ class Pipeline(Resources):
             documents=self.facts.documents,
             filters=[each.plan.query.filters for each in contexts],
         )
+        named = with_aliases(merged, [each.left_out for each in contexts])
+        return with_upfront(named, [each.plan.first for each in contexts])

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TypeVar
+
+import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import principal_fingerprint
@@ -16,6 +18,7 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -27,6 +30,7 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     run_channels,
     scores_of,
+    with_upfront,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
@@ -44,6 +48,7 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
 from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer
+from pipelines.retrieval.snapshot.relations import PlacedRelations
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 
 Batch = TypeVar("Batch")
@@ -64,6 +69,8 @@ class Resources:
     questions: QuestionIndex
     headings: Headings
     pairs: PairScorer | None = None
+    relations: PlacedRelations = field(default_factory=PlacedRelations)
+    lessons: LessonsBeside | None = None
 
     @property
     def graph(self) -> GraphChannel | None:
@@ -78,6 +85,10 @@ class Resources:
     def is_common(self, word: str) -> bool:
         """Whether a word stands in so much of the generation that it tells nothing apart."""
         return self.snapshot.generation.lexical.share_of(word) >= self.settings.common_word
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words; see `TextIndex`."""
+        return self.snapshot.generation.lexical.holding(words, phrase)
 
     def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
         """How many of some contents match a query better than what has no answer; all where that is not known."""
@@ -119,10 +130,14 @@ class Stopwatch:
 
 def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
-    graph, tuned = resources.graph, resources.settings
-    plans = [make_plan(query, resources.facts, resources.snapshot.filters, tuned) for query in queries]
+    graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
+    plans = [make_plan(query, resources.facts, snapshot.filters, tuned, resources.holding) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
+        asked = [plans[at] for at in signed]
+        upfront = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
+        first = with_upfront(first, dict(zip(signed, map(upfront.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
     hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)
@@ -144,7 +159,7 @@ def one_ahead(
     return results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankingContext:
     """What one query is ranked on: what channels gave, and what is believed.
 
@@ -152,6 +167,7 @@ class RankingContext:
         answered: Channels that have something to say.
         reranking: What scores the best candidates again.
         past: What came of contents before; None where nothing did.
+        representatives: Row of the content that stands for it, by row of each alias; empty where aliases stay.
     """
 
     plan: Plan
@@ -163,10 +179,31 @@ class RankingContext:
     draws: WeightDraws
     moment: Moment
     past: PastOutcomes | None = None
+    representatives: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def hits(self) -> Mapping[Channel, Hits]:
-        """What each channel ranked first, as deep as was planned."""
+        """What each channel ranked first, as deep as was planned, with representatives in the place of their aliases.
+
+        A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
+        """
+        leaders = {alias: leader for leader, rows in self.left_out.items() for alias in rows}
+        return {channel: hits.collapsed(leaders) for channel, hits in self._heads.items()}
+
+    @cached_property
+    def left_out(self) -> Mapping[int, Sequence[int]]:
+        """The aliases that were found, by the row of the content that stands for them."""
+        aliases: dict[int, list[int]] = {}
+        if self.representatives:
+            rows = {row for hits in self._heads.values() for row in hits.rows.tolist()}
+            for row in sorted(rows & self.representatives.keys()):
+                leader = self.representatives[row]
+                if self.plan.among is None or self.plan.among.mask[leader]:
+                    aliases.setdefault(leader, []).append(row)
+        return aliases
+
+    @property
+    def _heads(self) -> Mapping[Channel, Hits]:
         return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.ranked.items()}
 
     def match_features(self, candidates: Candidates) -> list[MatchFeatures]:
@@ -239,6 +276,7 @@ def _context(
         draws=draws,
         moment=moment,
         past=past,
+        representatives=resources.places.representatives(beliefs.aliases) if tuned.fusion is FusionMode.LEARNED else {},
     )
 
 
@@ -251,7 +289,7 @@ def past_outcomes(
         return None
     query, vector = plan.query, by_channel[Channel.DENSE].vector if Channel.DENSE in by_channel else None
     near = resources.questions.near(query.text, vector, precedents, beliefs.near)
-    placed = resources.places.of(precedents)
+    placed = resources.places.of(precedents, beliefs.aliases)
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
     words = QuestionWords.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)

@@ -16,6 +16,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.signatures import SigningKey
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
@@ -24,6 +25,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
+from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
 
@@ -67,10 +69,12 @@ class Searcher:
         openings: Openings | None = None,
         memories: SessionMemories | None = None,
         key: SigningKey | None = None,
+        lessons: LessonsBeside | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            lessons: What finds lessons beside results; None where answers have none (LES-8).
             key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
@@ -90,6 +94,7 @@ class Searcher:
         self._openings = openings or Openings()
         self._memories = memories
         self._key = key
+        self._lessons = lessons
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -200,8 +205,13 @@ class Searcher:
     def _take(self, held: _Held | None, token: Hashable) -> _Held:
         now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
-        # Beliefs come anew every second, and what is read out of a generation only with a generation.
-        if held is not None and snapshot.generation is held.snapshot.generation:
+        # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
+        # that were declared in it.
+        if (
+            held is not None
+            and snapshot.generation is held.snapshot.generation
+            and snapshot.relations == held.snapshot.relations
+        ):
             self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
         else:
@@ -211,7 +221,10 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, tuned = snapshot.generation, self._settings
         most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
-        channels = open_channels(generation, self._encoders, self._settings, self._openings)
+        relations = self._openings.of(
+            generation, "relations", snapshot.relations, lambda: place_relations(generation, snapshot.relations)
+        )
+        channels = open_channels(generation, self._encoders, self._settings, self._openings, relations)
         encoder = self._encoders[0].name
         facts = self._openings.of(
             generation,
@@ -220,9 +233,8 @@ class Searcher:
             lambda: read_facts(generation, encoder, most=most, release_notes=notes),
         )
         places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
-        return Pipeline(
-            snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs
-        )
+        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
+        return Pipeline(*resources, relations, self._lessons)
 
 
 def _session_of(query: Query) -> SessionId | None:

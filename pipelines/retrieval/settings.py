@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.links import RelationSource
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.domain.understanding import Complexity, QueryType
 from pipelines.embedding.settings import CrossEncoderSettings
@@ -157,6 +158,7 @@ class GraphSettings(_Section):
     """How activation spreads; a kind of edge that is not named weighs 0."""
 
     edge_weights: Mapping[EdgeKind, Share]
+    strengths: Mapping[RelationSource, Share]
     hops: Count
     decay: Share
     least_energy: Weight

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
+from pipelines.consolidation.duplicates import Duplicates, FindDuplicates, GenerationMemory, find_duplicates
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
@@ -17,6 +18,7 @@ from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
+from pipelines.embedding.static_vectors import static_vectors
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES
 from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
 from pipelines.evaluation.log.signals import logged_signals
@@ -24,7 +26,9 @@ from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.run.partitions import states_in
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
+from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
+from pipelines.quality.statements import WordLists
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
@@ -37,6 +41,8 @@ from pipelines.settings import Settings
 
 _DOING = {
     "merge": "folding what was streamed into the base",
+    "duplicates": "looking for near-duplicates across documents",
+    "expiry": "letting go of aliases whose contents are gone",
     "recalibrate": "checking what confidences are worth",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
@@ -58,6 +64,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             shadow=shadow_of(settings, replay),
             look=look_of(settings, replay),
             logged=logged_of(settings),
+            duplicates=duplicates_of(settings),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 
@@ -129,6 +136,31 @@ def probe_of(settings: Settings) -> Probe | None:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
     return ask_probes
+
+
+def duplicates_of(settings: Settings) -> FindDuplicates | None:
+    """Finds near-duplicates in the live generation; None where nothing is live."""
+    catalog, rules, lists = (
+        Catalog(Path(settings.storage.root)),
+        settings.consolidation.duplicates,
+        word_lists(settings),
+    )
+    if catalog.pointer().generation is None:
+        return None
+
+    def find(evidence: Evidence) -> Duplicates:
+        vectors = static_vectors(settings.embedding)
+        with closing(catalog.open_live()) as generation:
+            memory = GenerationMemory(generation.contents, generation.chunks)
+            return find_duplicates(memory, vectors, evidence, lists, rules)
+
+    return find
+
+
+def word_lists(settings: Settings) -> WordLists:
+    """Words in which near-duplicates must agree."""
+    rules, near = settings.consolidation.duplicates, settings.priors.near
+    return WordLists.of(near.negations, rules.absolutes, rules.numerals, rules.order, near.opposites, near.idle_words)
 
 
 def _newest(settings: Settings) -> list[Query]:

@@ -69,9 +69,9 @@ class Loop:
         self.producer = KafkaProducer(bootstrap_servers=self.place.bootstrap, acks="all")
 
     @classmethod
-    def at(cls, place: Place, store: Path, lives: int) -> Self:
+    def at(cls, place: Place, store: Path, lives: int, *, lessons_alone: bool = False) -> Self:
         rng = random.Random(seed())
-        records = traffic(rng, EVENTS, until_ms=begun_ms(), duplicates=0.05, garbage=0.01)
+        records = traffic(rng, EVENTS, until_ms=begun_ms(), duplicates=0.05, garbage=0.01, lessons_alone=lessons_alone)
         settings = load_settings([], place.assignments, environment={})
         create_topic(settings.kafka, place.topic, partitions=PARTITIONS, replication=1)
         return cls(store, lives, rng, settings, place, records)
@@ -171,6 +171,14 @@ def apache(apache_kafka: ApacheKafka) -> Place:
 def test_killed_anywhere_the_evidence_has_the_same_bits(embedded: Place, tmp_path: Path) -> None:
     """FBK-5: 5,000 events, 5 % repeated, 1 % garbage; the evidence is that of an independent reading of the log."""
     kill_at_random(Loop.at(embedded, tmp_path, kills(default=10)))
+
+
+@pytest.mark.slow
+@pytest.mark.crash
+@pytest.mark.timeout(900)
+def test_killed_anywhere_what_is_said_of_lessons_has_the_same_bits(embedded: Place, tmp_path: Path) -> None:
+    """LES-7, FBK-5: twenty kills over events of lessons alone: texts, sayings, outcomes, injections and links."""
+    kill_at_random(Loop.at(embedded, tmp_path, kills(default=20), lessons_alone=True))
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import pytest
 
@@ -16,6 +15,7 @@ from pipelines.evaluation.measures.compare import compare
 from pipelines.serving.collections import measuring
 from pipelines.settings import load_settings
 from tests.support.real_measure import OWN_RRF, PLAIN, WEFT, report
+from tests.support.real_questions import UnreachableError
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 
@@ -28,8 +28,8 @@ Rows = Sequence[Mapping[str, Any]]
 def rows(data_root: Path) -> Rows:
     try:
         return report((), SETTINGS, data_root)
-    except URLError as error:
-        pytest.skip(f"documentation could not be fetched: {error}")
+    except UnreachableError as error:
+        pytest.skip(f"no documentation: {error}")
 
 
 def values_of(rows: Rows, system: str) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,8 +99,8 @@ def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
     return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
 
 
-def go(night: Night, **options: Any) -> Mapping[str, Any]:
-    return consolidate(night, **options)
+def go(night: Night, **options: Any) -> dict[str, Any]:
+    return dict(consolidate(night, **options))
 
 
 def the_ui(night: Night) -> MlflowClient:
@@ -135,7 +135,9 @@ def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night
     assert summary["decision"] == "safe"
     assert summary["ece_after"] < summary["ece_before"]
     recorded = len(runs(night))
-    assert go(night) == {"learned": learned, "decision": "nothing new", "ndcg_at_10": None, "run": None}
+    again = go(night)
+    assert again.pop("steps")["publish"]["proposed"] == 0
+    assert again == {"learned": learned, "decision": "nothing new", "ndcg_at_10": None, "run": None}
     assert (night.catalog.learned_versions(), len(runs(night))) == ([learned], recorded)
 
 

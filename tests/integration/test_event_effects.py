@@ -181,11 +181,14 @@ def test_outcomes_move_the_belief_in_a_lesson(world: World) -> None:
             producer.lesson_outcome("s1", "testing-00012", outcome, principal=ADA)
         producer.lesson_outcome("s1", "testing-00013", "contradiction", principal=ADA)
 
-    lessons = world.believed_after(told).reported
-    prior = world.settings.priors.lessons
-    good, bad = lessons.lesson("testing-00012"), lessons.lesson("testing-00013")
-    assert (good.a, good.b) == (prior.success + 3, prior.failure + 1)
-    assert (bad.a, bad.b) == (prior.success, prior.failure + 1)
+    lessons = world.believed_after(told).lessons
+    good, bad = lessons.of("testing-00012"), lessons.of("testing-00013")
+    assert good is not None
+    assert bad is not None
+    assert list(good.counts.values()) == [2, 1, 1, 0]
+    assert list(bad.counts.values()) == [0, 0, 0, 1]
+    assert bad.p_good < bad.prior
+    assert bad.p_good < good.p_good
 
 
 def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world: World) -> None:

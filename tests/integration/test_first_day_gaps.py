@@ -82,7 +82,7 @@ def own_questions(catalog: Catalog) -> list[StoredQuestion]:
 def test_the_screen_says_so(searcher: Searcher, capsys: pytest.CaptureFixture[str]) -> None:
     """RET-15: also where no verdict has calibrated anything."""
     show(searcher.search(Query(text="which wine goes with grilled salmon", query_id=QueryId("q"))), explain=False)
-    assert "evidence gap: the best match is" in capsys.readouterr().out
+    assert "evidence gap: the best found reaches" in capsys.readouterr().out
 
 
 def test_the_threshold_lies_in_the_generation_and_goes_with_it(settings: Settings) -> None:

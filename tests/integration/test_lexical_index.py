@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.manifest import Manifest
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
 from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
 from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.settings import load_settings
+from tests.support.generations import a_manifest
 from tests.support.small_disk import small_disk
 
 WORDS = [f"term{letter}" for letter in "abcdefghijklmnopqrst"]
@@ -36,15 +38,16 @@ def texts(count: int) -> list[str]:
     return [" ".join(rng.choice(WORDS, size=rng.integers(3, 30))) for _ in range(count)]
 
 
-def built(folder: Path, contents: list[str], shards: int = 1) -> LexicalIndex:
+def built(folder: Path, contents: list[str], shards: int = 1, *, rules: LexicalSettings | None = None) -> LexicalIndex:
+    rules = rules or settings()
     bounds = [len(contents) * shard // shards for shard in range(shards + 1)]
     parts = []
     for shard, (first, stop) in enumerate(pairwise(bounds)):
         documents = ((row, LexicalDocument(contents[row], "", "")) for row in range(first, stop))
         parts.append(folder / str(shard))
-        assert write_shard(parts[-1], documents, settings()) == stop - first
-    merge_shards(parts, folder / "merged", settings())
-    return LexicalIndex(folder / "merged", settings(), rows=len(contents))
+        assert write_shard(parts[-1], documents, rules) == stop - first
+    merge_shards(parts, folder / "merged", rules)
+    return LexicalIndex(folder / "merged", rules, rows=len(contents))
 
 
 def pairs(hits: tuple[np.ndarray, np.ndarray]) -> list[tuple[int, float]]:
@@ -62,11 +65,14 @@ def index(contents: list[str], tmp_path_factory: pytest.TempPathFactory) -> Lexi
     return built(tmp_path_factory.mktemp("one"), contents)
 
 
-def test_scores_are_bm25(contents: list[str], index: LexicalIndex) -> None:
+@pytest.mark.parametrize(("analysis", "share"), [("english", 1.0), ("words-1", 1.0 + settings().words.exact)])
+def test_scores_are_bm25(contents: list[str], tmp_path: Path, analysis: str, share: float) -> None:
     """ING-23: idf · tf / (tf + k1 (1 − b + b · length / average)), Robertson & Zaragoza (2009), as Lucene states it.
 
-    Lucene keeps lengths below 40 exactly, which all of these are.
+    Lucene keeps lengths below 40 exactly, which all of these are. Where words are also indexed as they are typed, which
+    these words are anyway, that score is added with its weight; a word counts once there (RET-22).
     """
+    index = built(tmp_path, contents, rules=settings(analysis=analysis))
     k1, b = settings().k1, settings().b
     bags = [Counter(text.split()) for text in contents]
     average = sum(bag.total() for bag in bags) / len(bags)
@@ -76,8 +82,8 @@ def test_scores_are_bm25(contents: list[str], index: LexicalIndex) -> None:
         idf = log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
         return idf * bag[word] / (bag[word] + k1 * (1 - b + b * bag.total() / average))
 
-    query = ["terma", "termb", "termb"]
-    expected = {row: sum(score(bag, word) for word in query) for row, bag in enumerate(bags)}
+    query = ["terma", "termc", "termb", "termd", "termf"]
+    expected = {row: share * sum(score(bag, word) for word in query) for row, bag in enumerate(bags)}
     found = index.search(" ".join(query), len(contents))
     assert {row for row, _ in found} == {row for row, total in expected.items() if total > 0}
     assert [total for _, total in found] == pytest.approx([expected[row] for row, _ in found], rel=1e-5)
@@ -208,7 +214,8 @@ def test_bm25_on_scifact_is_the_published_baseline(data_root: Path, tmp_path: Pa
     """ING-23: nDCG@10 of 0.679 on SciFact test with title and text in one field (Anserini's regression figure)."""
     folder = data_root / "scifact"
     documents = sorted(_lines(folder / "corpus.jsonl.gz"), key=lambda document: document["_id"])
-    index = built(tmp_path, [f"{document['title']} {document['text']}" for document in documents])
+    texts = [f"{document['title']} {document['text']}" for document in documents]
+    index = built(tmp_path, texts, rules=settings(analysis="english"))
     relevant: defaultdict[str, set[str]] = defaultdict(set)
     with (folder / "qrels" / "test.tsv").open() as file:
         for judgement in csv.DictReader(file, delimiter="\t"):
@@ -246,6 +253,18 @@ def test_search_among_some_rows_is_what_is_left_of_all_hits(
     first, second = map(pairs, index.search_many(["terma", "terma"], 5, 1, [among, None]))
     assert first == index.search("terma", 5, among)
     assert second == index.search("terma", 5)
+
+
+def test_a_generation_that_names_no_analysis_is_read_as_it_was_made(tmp_path: Path) -> None:
+    """RET-22, ARC-2: by the English analyser alone; signs cannot be followed there, and are plain words."""
+    stated = a_manifest("older").model_dump()
+    lexical = {name: value for name, value in stated["lexical"].items() if name not in {"analysis", "words"}}
+    older = Manifest.model_validate({**stated, "lexical": lexical}).lexical
+    assert older.analysis == "english"
+    index = built(tmp_path, ["the dead letters", "a letter is dead"], rules=older)
+    assert [row for row, _ in index.search("dead letter", 2)] == [0, 1]
+    assert index.search("the", 2) == []
+    assert index.holding("letter is dead", True) is None
 
 
 def test_a_full_disk_under_a_shard_is_named(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from tests.support.feedback_events import (
     accuracy,
     explicit,
     impression,
-    lesson_outcome,
     model_quality,
     review,
     rules,
@@ -153,15 +152,14 @@ def reported(number: int) -> list[AnyEvent]:
         accuracy(9.0, accurate=True, event_id=f"accuracy {number}"),
         model_quality(3, 0.5, event_id=f"quality {number}"),
         *(trust(source, verified=True, event_id=f"{source} {number}") for source in ("blog", "paper")),
-        *(lesson_outcome(name, "success", event_id=f"{name} {number}") for name in ("one", "two")),
     )
     return list(kinds)
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["heard at once", "merged"])
 def test_nothing_reported_takes_the_place_of_anything_else(tmp_path: Path, alone: bool) -> None:
-    """LRN-20: reports of each family, of each source and of each lesson up to an allowance of its own, and verdicts."""
-    granted = {"review": 3.0, "accuracy": 4.0, "model_quality": 5.0, "trust": 2.0, "lesson_outcome": 1.0}
+    """LRN-20: reports of each family, of each source up to an allowance of its own, and verdicts."""
+    granted = {"review": 3.0, "accuracy": 4.0, "model_quality": 5.0, "trust": 2.0}
     said: list[AnyEvent] = [event for number in range(7) for event in reported(number)]
     said = [structs.replace(event, session_id="s", principal="ada") for event in said]
     settings = rules(limits__reports_daily=granted, limits__session_part=1.0)
@@ -176,8 +174,6 @@ def test_nothing_reported_takes_the_place_of_anything_else(tmp_path: Path, alone
         "quality": 5,
         "trust.blog": 2,
         "trust.paper": 2,
-        "lesson.one": 1,
-        "lesson.two": 1,
     }
     assert {name: counted[name] for name in parameters} == {name: n * 1_000_000 for name, n in parameters.items()}
     beside = {name: counted[f"surplus.{name}"] for name in parameters}

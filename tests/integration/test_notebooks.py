@@ -13,12 +13,15 @@ from matplotlib.figure import Figure
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
+from pipelines.domain.lesson import LessonResult
 from pipelines.domain.ranking import Scope
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses
 from pipelines.learning.families.threshold import threshold_masses
+from pipelines.learning.lessons.rows import outcome_bin
 from pipelines.learning.parameters import reported_evidence
+from pipelines.learning.uses import UsageKey
 from pipelines.serving.night import night_of
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
@@ -79,7 +82,7 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
         reported_evidence(DAY, code, "threshold", threshold_masses(0.7, good=True, bins=20)),
         reported_evidence(DAY, code, "quality", quality_masses(3, 0.9, turns=64)),
         reported_evidence(DAY, code, "trust.paper", {"verified": MICRO}),
-        reported_evidence(DAY, code, "lesson.use-the-lock", {"success": MICRO}),
+        Evidence(usage={UsageKey(DAY, "use-the-lock", outcome_bin(LessonResult.SUCCESS, "report"), "a"): MICRO}),
     )
     asked = outcome_evidence(
         day=DAY,

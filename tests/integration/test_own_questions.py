@@ -149,7 +149,16 @@ def test_declared_phrases_lead_nowhere_while_they_are_asked(settings: Settings, 
     assert ranks(lexical, [phrase], questions) == [[]]
 
 
-WORDS = [f"term{letter}" for letter in "abcdefgh"]
+WORDS = [
+    *(f"term{letter}" for letter in "abcdefgh"),
+    "is",
+    "NULL",
+    "maxTerm",
+    "max_term",
+    "--flag",
+    "übers",
+    "statuses",
+]
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), min_size=1, max_size=8)
 
 

@@ -13,6 +13,9 @@ from pipelines.domain.events import (
     Explicit,
     Impression,
     Inclusion,
+    InjectedLesson,
+    LessonChange,
+    LessonInjection,
     LessonOutcome,
     ModelQuality,
     Reference,
@@ -26,7 +29,9 @@ from pipelines.domain.events import (
     Trust,
 )
 from pipelines.domain.ids import content_hash
+from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
 from pipelines.feedback.events.codec import encode
+from pipelines.feedback.events.lesson_events import lesson_text
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.kafka.log import Record
@@ -138,7 +143,30 @@ def trust(source: str, *, verified: bool, **changes: Any) -> Trust:
 
 def lesson_outcome(lesson_id: str, outcome: str, **changes: Any) -> LessonOutcome:
     facts = {**stamp(f"lesson {lesson_id} {outcome}"), **changes}
-    return LessonOutcome(**facts, lesson_id=lesson_id, outcome=outcome)  # type: ignore[arg-type]
+    return LessonOutcome(**facts, lesson_id=lesson_id, outcome=LessonResult(outcome))
+
+
+LESSON = Lesson(
+    section="api", content="Run the migrations before starting the API", source=LessonSource.USER_CORRECTION
+)
+
+
+def lesson_added(lesson: Lesson = LESSON, **changes: Any) -> LessonChange:
+    own = {name: changes.pop(name) for name in ("op", "lesson_id", "why") if name in changes}
+    facts = {**stamp(f"added {lesson.id}"), **changes}
+    return LessonChange(**facts, **{"op": "add", **own}, lesson=lesson_text(lesson))
+
+
+def lesson_changed(op: str, lesson_id: str, other: str | None = None, **changes: Any) -> LessonChange:
+    facts = {**stamp(f"{op} {lesson_id} {other}"), **changes}
+    return LessonChange(**facts, op=op, lesson_id=lesson_id, other=other)  # type: ignore[arg-type]
+
+
+def injection(*lesson_ids: str, injection_id: str = "i-1", **changes: Any) -> LessonInjection:
+    own = {name: changes.pop(name) for name in ("propensity", "p_good") if name in changes}
+    facts = {**stamp(injection_id), **changes}
+    injected = tuple(InjectedLesson(lesson_id=each, **own) for each in lesson_ids)
+    return LessonInjection(**facts, injection_id=injection_id, lessons=injected)
 
 
 def trigger_removal(content_hash: str, term: str, **changes: Any) -> TriggerRemoval:
@@ -161,6 +189,8 @@ def one_of_each() -> list[AnyEvent]:
         accuracy(48.0, accurate=False, content_hash=HASHES[1]),
         model_quality(7, 0.5),
         trust("blog", verified=False),
+        lesson_added(),
+        injection(LESSON.id, propensity=0.5, p_good=0.9),
         lesson_outcome("testing-00012", "success"),
         trigger_removal(HASHES[1], "flush"),
     ]

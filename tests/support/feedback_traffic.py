@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from pipelines.domain.ids import content_hash, question_hash
+from tests.support.lesson_fold import lesson_event
 
 DOMAINS = ("code", "academic", "history", "general")
-OUTCOMES = ("success", "failure", "confirmation", "contradiction")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust")
 
 PHASES = ("start", "start", "start", "suspend", "resume", "complete", "complete", "abandon", "unlearn")
@@ -26,14 +27,17 @@ def traffic(
     foreign: float = 0.0,
     sessions: int = 60,
     users: int = 20,
+    lessons_alone: bool = False,
 ) -> list[tuple[bytes, bytes]]:
     """Keys and values of `size` records, that share of them repeated event ids, that share no events at all.
 
     They happened within 40 ms of each other, the last one before `until_ms`: no record is sent before what it tells of.
-    Phases of sessions are their owner's, but for the share `foreign`; what is said in them is anybody's.
+    Phases of sessions are their owner's, but for the share `foreign`; what is said in them is anybody's. With
+    `lessons_alone` nothing is shown, and all is about lessons.
     """
     repeated, wrong = round(size * duplicates), round(size * garbage)
-    events = _events(rng, size - repeated - wrong, until_ms, foreign, (sessions, users))
+    of_session = _said_of_lessons if lessons_alone else _answered_query
+    events = _events(rng, size - repeated - wrong, until_ms, foreign, (sessions, users), of_session=of_session)
     placed = [(index + rng.random(), record) for index, record in enumerate(events)]
     # A producer's retry comes after the original, soon or much later.
     again = rng.sample(range(len(events)), repeated)
@@ -43,14 +47,20 @@ def traffic(
 
 
 def _events(
-    rng: random.Random, size: int, until_ms: int, foreign: float, names: tuple[int, int]
+    rng: random.Random,
+    size: int,
+    until_ms: int,
+    foreign: float,
+    names: tuple[int, int],
+    *,
+    of_session: Callable[[random.Random, str, int, int], list[dict[str, Any]]],
 ) -> list[tuple[bytes, bytes]]:
     sessions, users = names
     made: list[dict[str, Any]] = []
     held: deque[dict[str, Any]] = deque()
     while len(made) < size:
         number = rng.randrange(sessions)
-        answers = _answered_query(rng, f"session-{number}", until_ms - 40 * (size + 1 - len(made)), users)
+        answers = of_session(rng, f"session-{number}", until_ms - 40 * (size + 1 - len(made)), users)
         for event in answers:
             if event["type"] == "session" and rng.random() >= foreign:
                 event["principal"] = f"user-{number % users}"
@@ -60,6 +70,13 @@ def _events(
         while held and (len(held) > 20 or rng.random() < 0.7):
             made.append(held.popleft())
     return [(event["session_id"].encode(), json.dumps(event).encode()) for event in made[:size]]
+
+
+def _said_of_lessons(rng: random.Random, session: str, ts: int, users: int) -> list[dict[str, Any]]:
+    events = [lesson_event(rng) for _ in range(rng.randint(1, 4))]
+    events += [{"type": "session", "phase": rng.choice(PHASES)}] if rng.random() < 0.3 else []
+    by = {"session_id": session, "principal": f"user-{rng.randrange(users)}"}
+    return [{**by, **each, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for each in events]
 
 
 def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> list[dict[str, Any]]:
@@ -132,7 +149,7 @@ def _report(rng: random.Random) -> dict[str, Any]:
             {"type": "accuracy", "domain": domain, "age_hours": rng.expovariate(0.01), "accurate": rng.random() < 0.5},
             {"type": "model_quality", "model": "small", "turn": rng.randint(1, 60), "quality": round(rng.random(), 2)},
             {"type": "trust", "source": rng.choice(("blog", "paper")), "verified": rng.random() < 0.5},
-            {"type": "lesson_outcome", "lesson_id": f"style-{rng.randrange(9)}", "outcome": rng.choice(OUTCOMES)},
+            lesson_event(rng),
         )
     )
 

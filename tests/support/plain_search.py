@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ WINDOW, STEP = 160, 120  # words: 256 word pieces are what the encoder reads
 _ATX = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s{0,3}(```|~~~)")
 _ADORNMENT = re.compile(r"^([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
+_LABEL = re.compile(r"\s*$|\.\. (_[^:]+:|(index|setting|module|currentmodule|contents)::)|\([\w/-]+\)=\s*$|<a name")
 _ATTRIBUTES = re.compile(r"\s*\{[^{}]*\}\s*$")  # anchors behind headings of Markdown
 
 
@@ -39,6 +41,7 @@ class Section:
     Attributes:
         first, last: Its lines, from 1; the last one without what stands under deeper headings.
         end: The last line of it with everything under deeper headings.
+        said: The line after its heading.
     """
 
     page: str
@@ -47,6 +50,7 @@ class Section:
     first: int
     last: int
     end: int
+    said: int
     text: str
 
 
@@ -69,14 +73,30 @@ def sections_of(page: str, text: str) -> list[Section]:
     heads = _markdown_heads(lines) if page.endswith(".md") else _restructured_heads(lines)
     if not heads or heads[0][0] > 1:
         heads = [(1, 0, ""), *heads]
+    underlined = 0 if page.endswith(".md") else 1
     ends = [*(first - 1 for first, _, _ in heads[1:]), len(lines)]
     sections = []
     for at, (first, level, heading) in enumerate(heads):
         later = (start for start, other, _ in heads[at + 1 :] if other <= level and level > 0)
         end = next(later, len(lines) + 1) - 1 if level else ends[at]
         text_of = "\n".join(lines[first - 1 : ends[at]])
-        sections.append(Section(page, heading, level, first, ends[at], end, text_of))
+        overlined = underlined and lines[first - 1].strip() != heading
+        said = first + 1 + underlined + overlined
+        sections.append(Section(page, heading, level, first, ends[at], end, said, text_of))
     return sections
+
+
+def first_said(lines: Sequence[str], sections: Sequence[Section], line: int) -> int:
+    """The first line from `line` on that says something: no blank line, label or heading.
+
+    Examples:
+        >>> text = ".. _top:\\n\\nTop\\n===\\n\\nNext\\n----\\n\\nwords"
+        >>> first_said(text.splitlines(), sections_of("a.rst", text), 1)
+        9
+    """
+    heads = {number for each in sections if each.heading for number in range(each.first, each.said)}
+    unsaid = takewhile(lambda number: number in heads or _LABEL.match(lines[number - 1]), range(line, len(lines)))
+    return line + sum(1 for _ in unsaid)
 
 
 def _markdown_heads(lines: Sequence[str]) -> list[tuple[int, int, str]]:

@@ -37,7 +37,7 @@ from pipelines.serving.indexing import headline, plan_of
 from pipelines.serving.indexing import run as index
 from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
-from tests.support.plain_search import PlainBm25, PlainDense, fused, pages_of, sections_of
+from tests.support.plain_search import PlainBm25, PlainDense, first_said, fused, pages_of, sections_of
 from tests.support.real_questions import RealCollection, RealQuestion, folders, read_collection
 
 DOCUMENTATION = Path("~/.cache/weft/documentation").expanduser()
@@ -151,8 +151,10 @@ def _right(collection: RealCollection, question: RealQuestion, page: str, line: 
     headings = question.headings.get(page, ())
     if not headings:
         return None
-    sections = sections_of(page, (collection.root / page).read_text("utf-8"))
-    return any(each.heading in headings and each.first <= line <= each.end for each in sections)
+    text = (collection.root / page).read_text("utf-8")
+    sections = sections_of(page, text)
+    begin = first_said(text.splitlines(), sections, line)
+    return any(each.heading in headings and each.first <= begin <= each.end for each in sections)
 
 
 def rows_of(result: Measured, settings: Settings) -> Iterable[dict[str, Any]]:

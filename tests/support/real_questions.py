@@ -27,6 +27,7 @@ from tests.support.plain_search import sections_of
 COMMITTED = Path(__file__).resolve().parents[1] / "evaluation" / "realq"
 INDEX_URL = "https://pypi.org/simple/"
 """Where source distributions are looked for, unless PIP_INDEX_URL names another package index."""
+PATIENCE_S = 60.0
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".webp"})
 UNANSWERED = "none"
 _LINE = "a JSON object"
@@ -34,6 +35,10 @@ _LINE = "a JSON object"
 
 class WrongContentError(Exception):
     """A source distribution is not the one that is pinned, or its documentation is not there."""
+
+
+class UnreachableError(Exception):
+    """A source distribution could not be fetched."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def fetched(pinned: Mapping[str, str], cache: Path) -> Path:
         pinned: project, file, sha256, and docs, the folder of the documentation in it.
 
     Raises:
-        WrongContentError: The package index has no such file, or it has another hash, or no such folder.
+        UnreachableError: The package index does not answer.
+        WrongContentError: It has no such file, or one with another hash, or without such a folder.
     """
     root = cache / f"{pinned['file']}-{pinned['sha256'][:12]}"
     if not root.is_dir():
@@ -135,13 +141,20 @@ def fetched(pinned: Mapping[str, str], cache: Path) -> Path:
 
 
 def _downloaded(pinned: Mapping[str, str]) -> bytes:
+    try:
+        return _from_index(pinned)
+    except OSError as error:
+        raise UnreachableError(f"{pinned['file']}: {error}") from error
+
+
+def _from_index(pinned: Mapping[str, str]) -> bytes:
     index = urljoin(os.environ.get("PIP_INDEX_URL", INDEX_URL).rstrip("/") + "/", f"{pinned['project']}/")
-    with urllib.request.urlopen(index) as page:
+    with urllib.request.urlopen(index, timeout=PATIENCE_S) as page:
         links = re.findall(r'href="([^"]+)"', page.read().decode("utf-8"))
     link = next((link for link in links if PurePosixPath(urlsplit(link).path).name == pinned["file"]), None)
     if link is None:
         raise WrongContentError(f"{index}: expected {pinned['file']}, found {len(links)} other files")
-    with urllib.request.urlopen(urljoin(index, link)) as file:
+    with urllib.request.urlopen(urljoin(index, link), timeout=PATIENCE_S) as file:
         content = bytes(file.read())
     if (found := hashlib.sha256(content).hexdigest()) != pinned["sha256"]:
         raise WrongContentError(f"{pinned['file']}: expected SHA-256 {pinned['sha256']}, found {found}")

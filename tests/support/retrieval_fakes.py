@@ -12,10 +12,13 @@ import numpy as np
 from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from pipelines.domain.matching import Coverage
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
+from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
+from pipelines.indexes.text.coverage import QueryWord, coverage_of
+from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
@@ -165,6 +168,14 @@ class WordIndex:
     def share_of(self, word: str) -> float:
         return sum(word in words for words in self._words) / len(self._words)
 
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        words = [QueryWord(each, [each], sum(each in held for held in self._words)) for each in query.split()]
+        return coverage_of(words, [set(text.split()) for text in texts], len(self._words))
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        wanted = set(words.split())
+        return np.array([wanted <= held for held in self._words])
+
     def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
         hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]
@@ -209,6 +220,10 @@ class MemoryChunks:
     def chunks_of_document(self, uri: str) -> list[Chunk]:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
+
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        chunks = [place.chunk for place in self._by_place()]
+        return {str(one.chunk_id): (one.uri, one.sequence) for one in chunks if one.chunk_id in chunk_ids}
 
     def documents(self) -> list[APlace]:
         return list({place.uri: place for place in reversed(self._by_place())}.values())[::-1]
@@ -276,6 +291,12 @@ class MemoryGraph:
             if kind in kinds and isinstance(here, int) and isinstance(there, int) and self._hashes[here] == content
         ]
 
+    def relations(self) -> list[ChunkRelation]:
+        return []
+
+    def communities(self) -> None:
+        return None
+
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]
 
@@ -323,6 +344,7 @@ class EvenBeliefs:
         said: What people called contents before.
     """
 
+    aliases = NO_ALIASES
     triggers = LearnedTriggers([])
     checks = read_checks(Evidence(), 0, 30.0)
 

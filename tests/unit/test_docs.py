@@ -14,7 +14,7 @@ import typer
 
 from pipelines.settings import CONF, Settings, load_settings
 from tests.conftest import ROOT
-from weft.cli import all_commands
+from weft.commands import all_commands
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}

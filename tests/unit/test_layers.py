@@ -25,10 +25,14 @@ PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 
 
-def test_a_database_is_opened_in_one_place_for_each_use() -> None:
-    """ARC-3: caches of vectors and entities, and the states of partitions; all others are handed a connection.
+HOOKS = {"serving/lessons/board.py", "serving/lessons/hook.py"}
+"""A hook answers within a tenth of a second: it imports nothing to open the table with."""
 
-    `migrations` reads the schema's columns in memory.
+
+def test_a_database_is_opened_in_one_place_for_each_use() -> None:
+    """ARC-3: caches of vectors and entities, the states of partitions, and the table that hooks of agents read.
+
+    All others are handed a connection. `migrations` reads the schema's columns in memory.
     """
     package = ROOT / "pipelines"
     openers = {
@@ -36,13 +40,14 @@ def test_a_database_is_opened_in_one_place_for_each_use() -> None:
         for path in package.rglob("*.py")
         if "sqlite3.connect(" in path.read_text(encoding="utf-8")
     }
-    assert openers == {"runtime/storage/sqlite.py", "feedback/store/state.py", "feedback/store/migrations.py"}
+    stores = {"runtime/storage/sqlite.py", "feedback/store/state.py", "feedback/store/migrations.py"}
+    assert openers == stores | HOOKS
 
 
 def test_only_one_module_talks_to_each_engine() -> None:
     """ARC-6: an engine can be replaced, and its traps are known, in one place."""
     allowed = {
-        "faiss": {"indexes/dense/vectors.py"},
+        "faiss": {"indexes/dense/vectors.py", "indexes/dense/close_pairs.py"},
         "jnius": {"indexes/text/jvm.py"},
         "pyserini": {"indexes/text/jvm.py"},
         "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py", "runtime/kafka/gaps.py"},
@@ -54,6 +59,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
             "runtime/storage/sqlite.py",
             "runtime/storage/errors.py",
             *PARTITION_TABLES,
+            *HOOKS,
         },
     }
     package = ROOT / "pipelines"

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.domain.matching import Coverage
 from pipelines.embedding.late_interaction import compressed
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.build import lexical_document
+from pipelines.indexes.text.coverage import coverage_of
 from pipelines.indexes.text.outside import OutsideTexts
 from pipelines.retrieval.snapshot.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot
@@ -180,6 +182,26 @@ class MaskedTexts:
         contents = generation.chunks.contents(masks.rows)
         documents = [_as_indexed(each, text) for each, text in zip(contents, masks.texts, strict=True)]
         self._outside = OutsideTexts(self._index, documents, settings)
+        self._whole = [self._index.term_set(each.text) for each in contents]
+        self._rest = [self._index.term_set(text) for text in masks.texts]
+
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        """How much of a query's rare words texts say; masked contents hold what is left of them."""
+        words = [
+            each._replace(holding=each.holding - self._lost(each.terms)) for each in self._index.query_words(query)
+        ]
+        return coverage_of(words, map(self._index.term_set, texts), len(self._index))
+
+    def _lost(self, terms: Sequence[str]) -> int:
+        """How many contents hold some terms but for their mask."""
+        return sum(
+            all(term in whole for term in terms) and not all(term in rest for term in terms)
+            for whole, rest in zip(self._whole, self._rest, strict=True)
+        )
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:  # noqa: ARG002  as every text index
+        """Nothing is known of what masked contents hold side by side: questions are searched as plain words."""
+        return None
 
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]

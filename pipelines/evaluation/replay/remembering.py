@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from pipelines.domain.matching import Coverage
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
@@ -166,6 +167,14 @@ class RememberingTexts:
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in [0, 1]."""
         return self._index.share_of(word)
+
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        """How much of a query texts say, as the index tells."""
+        return self._index.coverage(query, texts)
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words, as the index says."""
+        return self._index.holding(words, phrase)
 
 
 class RememberingGeneration:

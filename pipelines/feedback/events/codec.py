@@ -25,6 +25,7 @@ import msgspec
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
+    LESSON_OPERANDS,
     SCHEMA_VERSION,
     Accuracy,
     AnyEvent,
@@ -54,6 +55,15 @@ _SAID_IN_CODE = {
         "allOf": [
             {"oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]}
             for names in (("query_id", "question"), ("content_hash", "uri"))
+        ]
+    },
+    "LessonChange": {
+        "anyOf": [
+            {
+                "required": ["op", *names],
+                "properties": {"op": {"const": op}, **{name: {"not": {"type": "null"}} for name in names}},
+            }
+            for op, names in LESSON_OPERANDS.items()
         ]
     },
 }
@@ -129,7 +139,7 @@ def encode(event: AnyEvent) -> bytes:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of every event, draft 2020-12."""
-    schema = msgspec.json.schema(AnyEvent)
+    schema: dict[str, Any] = json.loads(msgspec.json.encode(msgspec.json.schema(AnyEvent)))  # as files hold it
     for definition in schema["$defs"].values():
         definition.get("properties", {}).update(_nullable(definition))
     for name, condition in _SAID_IN_CODE.items():
@@ -267,7 +277,8 @@ def _coerced(parsed: object) -> AnyEvent:
         raise InvalidEventError("invalid", f"expected `type`, a text, found {name!r:.64}")
     kind = EVENT_TYPES.get(name)
     if kind is None:
-        raise InvalidEventError("unknown_type", f"expected one of {sorted(EVENT_TYPES)}, found {name[:64]!r}")
+        expected = f"one of {sorted(EVENT_TYPES)}"
+        raise InvalidEventError("unknown_type", f"expected a type that is known, found {name[:64]!r}: write {expected}")
     try:
         return msgspec.convert(_coerce[kind](parsed), kind)
     except msgspec.ValidationError as error:

@@ -23,7 +23,6 @@ from pipelines.domain.events import (
     Explicit,
     Impression,
     Inclusion,
-    LessonOutcome,
     ModelQuality,
     Reference,
     Retrieval,
@@ -41,6 +40,7 @@ from pipelines.domain.signatures import SigningKey, principal_of, session_of
 from pipelines.feedback.events.authenticity import signed, token_of
 from pipelines.feedback.events.buffered_publisher import WaitingPublisher
 from pipelines.feedback.events.codec import encode
+from pipelines.feedback.events.lesson_events import LessonEvents
 from pipelines.feedback.events.trigger_terms import trigger_terms
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from pipelines.runtime.clock import Clock, system_clock
@@ -79,7 +79,7 @@ class Publisher(Protocol):
         """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
-class FeedbackProducer:
+class FeedbackProducer(LessonEvents):
     """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
     order.
 
@@ -316,13 +316,6 @@ class FeedbackProducer:
     def trust(self, session_id: str, source: str, *, verified: bool, principal: str, model: str = ANY) -> str:
         """A source of that type held when it was verified, or did not."""
         return self._send(Trust(**self._stamp(session_id, principal), model=model, source=source, verified=verified))
-
-    def lesson_outcome(
-        self, session_id: str, lesson_id: str, outcome: str, *, principal: str, domain: Domain = Domain.GENERAL
-    ) -> str:
-        """What came of a lesson: success, failure, confirmation or contradiction."""
-        stamp = self._stamp(session_id, principal)
-        return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome))  # type: ignore[arg-type]
 
     def trigger_removal(self, content_hash: str, term: str, *, principal: str) -> str:
         """A content is no longer to be found by a word that it was picked by (RET-17)."""

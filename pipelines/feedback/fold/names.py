@@ -1,6 +1,6 @@
 """Names that producers choose, bounded; and how much of a day's evidence may be one principal's (LRN-3, FBK-11).
 
-Models, agents, intents, lessons, sources and principals are free text: a partition tells so many of each kind apart,
+Models, agents, intents, sources and principals are free text: a partition tells so many of each kind apart,
 and all others share one name, `overflow`. Which ones those are is decided by the log's order alone.
 
 Sessions are free to open; whoever stands behind them is not. Each principal has a fingerprint, under which uses of
@@ -25,7 +25,7 @@ from typing import get_args
 
 from msgspec import structs
 
-from pipelines.domain.events import AnyEvent, Explicit, Impression, LessonOutcome, Report, Trust
+from pipelines.domain.events import AnyEvent, Explicit, Impression, Report, Trust
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.settings import WEIGHTS, LimitSettings
@@ -58,11 +58,7 @@ class NameKind(StrEnum):
     MODEL = "model"
     AGENT = "agent"
     INTENT = "intent"
-    LESSON = "lesson"
     SOURCE = "source"
-
-
-_MANY = {NameKind.PRINCIPAL, NameKind.LESSON}
 
 
 @dataclass(slots=True)
@@ -121,8 +117,6 @@ class Names:
         }
         if not changes:
             return event
-        if NameKind.LESSON in changes:
-            changes["lesson_id"] = changes.pop(NameKind.LESSON)
         return structs.replace(event, **changes)
 
     def agent(self, name: str) -> str:
@@ -167,7 +161,7 @@ class Names:
         if (kind, name) in self.existing:
             return name
         count = self.counts.get(kind, 0)
-        if count >= (self.limits.principals if kind in _MANY else self.limits.names):
+        if count >= (self.limits.principals if kind is NameKind.PRINCIPAL else self.limits.names):
             if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `counted` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
@@ -200,9 +194,7 @@ def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:
     intent = getattr(event, "intent", ANY)
     if intent != ANY:
         yield NameKind.INTENT, intent
-    if isinstance(event, LessonOutcome):
-        yield NameKind.LESSON, event.lesson_id
-    elif isinstance(event, Trust):
+    if isinstance(event, Trust):
         yield NameKind.SOURCE, event.source
 
 

@@ -1,4 +1,4 @@
-"""What is evidence by itself, without an impression: reviews, accuracy, model quality, trust, lessons."""
+"""What is evidence by itself, without an impression: reviews, accuracy, model quality, trust."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from pipelines.domain.events import Accuracy, LessonOutcome, ModelQuality, Report, Review, Trust
+from pipelines.domain.events import Accuracy, ModelQuality, Report, Review, Trust
 from pipelines.domain.ranking import Scope
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO, Evidence
@@ -17,7 +17,6 @@ from pipelines.learning.families.threshold import threshold_masses
 from pipelines.learning.observe.accuracy import accuracy_use
 from pipelines.learning.parameters import (
     DECAY,
-    LESSON,
     QUALITY,
     REFUTED,
     SPEAKER,
@@ -52,16 +51,14 @@ def report_evidence(report: Report, *, day: int, bins: Bins, principal: str = ""
 
 
 def allowance_of(report: Report) -> str:
-    """The allowance that a report draws on: of its type of event; where it is about a source or a lesson, of that one.
+    """The allowance that a report draws on: of its type of event; where it is about a source, of that one.
 
     Examples:
         >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
         'trust.blog'
     """
     tag = str(type(report).__struct_config__.tag)
-    if isinstance(report, Trust):
-        return f"{tag}.{report.source}"
-    return f"{tag}.{report.lesson_id}" if isinstance(report, LessonOutcome) else tag
+    return f"{tag}.{report.source}" if isinstance(report, Trust) else tag
 
 
 def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
@@ -85,10 +82,6 @@ def _trust(event: Trust, _bins: Bins) -> tuple[str, Masses]:
     return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
 
 
-def _lesson(event: LessonOutcome, _bins: Bins) -> tuple[str, Masses]:
-    return f"{LESSON}.{event.lesson_id}", {event.outcome: MICRO}
-
-
 _MASSES: Mapping[type[Report], Callable[[Any, Bins], tuple[str, Masses]]] = MappingProxyType(
-    {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust, LessonOutcome: _lesson}
+    {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust}
 )

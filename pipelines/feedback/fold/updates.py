@@ -20,6 +20,10 @@ from pipelines.domain.events import (
     Feedback,
     Impression,
     Inclusion,
+    LessonChange,
+    LessonEvent,
+    LessonInjection,
+    LessonOutcome,
     Reference,
     Report,
     Retrieval,
@@ -59,6 +63,7 @@ from pipelines.feedback.fold.credit import (
     tally_triggers,
     under,
 )
+from pipelines.feedback.fold.lessons import lesson_keys
 from pipelines.feedback.fold.names import (
     OVERFLOW,
     NameKind,
@@ -96,6 +101,7 @@ _FEEDBACK = (
     Success,
     Correction,
 )  # asking a tuple is faster than a union
+_OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
 
 
 class Fate(StrEnum):
@@ -274,6 +280,8 @@ class _Batch:
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
+        elif isinstance(event, _OF_LESSONS):
+            self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
         self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
@@ -284,6 +292,11 @@ class _Batch:
         by, asked = self._names.principal(event.principal), question_of_text(event.question or "")
         word = corrected(event, at_ms, principal=by, question=asked)
         word.note(self._sessions.tally_of(event.session_id))
+
+    def _note_lesson(self, event: LessonEvent, at_ms: int) -> None:
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        for key in lesson_keys(event, at_ms, principal=principal):
+            tally.note_usage(key, MICRO)
 
     def _apply(
         self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment
@@ -479,8 +492,10 @@ class _Batch:
         """What feedback is kept under: the impression's scope and question, and who gives it."""
         where = shown.under.get(principal)
         if where is None:
-            by = self._names.principal(principal)
-            where = shown.under[principal] = under(shown.impression, bins=self._bins.relevance, principal=by)
+            by, slope = self._names.principal(principal), self._rules.credit.choice_slope
+            where = shown.under[principal] = under(
+                shown.impression, bins=self._bins.relevance, slope=slope, principal=by
+            )
         return where
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.domain.ids import ContentHash
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
-from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind
+from pipelines.indexes.graph.analytics import analytics
+from pipelines.indexes.graph.graph import (
+    ANALYTICS_FILE,
+    EDGES,
+    GRAPH_FOLDER,
+    NODES,
+    SYMBOL_LABEL,
+    UNMET,
+    UNMET_FILE,
+    EdgeKind,
+    Graph,
+)
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
@@ -46,6 +59,16 @@ class GraphTask:
     merge: MergeSettings
 
 
+def analyse(task: GraphTask) -> None:
+    """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
+    if task.settings.enabled and task.settings.analytics.enabled:
+        folder = task.staging / GRAPH_FOLDER
+        contents = pq.read_table(task.staging / CHUNKS_FOLDER / "contents.parquet")["content_hash"].to_pylist()
+        with closing(Graph(folder, [ContentHash(str(one)) for one in contents])) as graph:
+            table = analytics(graph.arrays(), task.settings.analytics)
+        pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
+
+
 def build_graph_of(task: GraphTask) -> dict[str, int]:
     """Build the graph of a staged generation, whose tables and vectors are there; see `build_graph`."""
     # Whatever a worker left that died over it.
@@ -54,7 +77,9 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
     if task.dense:
         encoder = min(task.dense)
         dense = open_dense(task.staging / VECTORS_FOLDER / encoder_folder(encoder), task.dense[encoder])
-    return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
+    counts = build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
+    analyse(task)
+    return counts
 
 
 def build_graph(
@@ -84,12 +109,15 @@ def build_graph(
         _write(connection, _NODES, NODES, folder / "nodes.parquet")
         strengths = {"auto": settings.found_strength, "declared": settings.declared_strength}
         _write(connection, _EDGES, EDGES, folder / "edges.parquet", strengths)
+        _write(connection, "SELECT * FROM unmet ORDER BY ALL", UNMET, folder / UNMET_FILE)
         kinds = dict(connection.execute(f"SELECT kind, count(*) FROM ({_EDGES}) GROUP BY kind", strengths).fetchall())  # noqa: S608
+        (unmet,) = connection.execute("SELECT count(*) FROM unmet").fetchone() or (0,)
         (entities,) = connection.execute("SELECT count(*) FROM nodes").fetchone() or (0,)
     return {
         "entities": entities,
         "edges": sum(kinds.values()),
         **{f"edges_{kind}": kinds[kind] for kind in EdgeKind if kind in kinds},
+        **({"unmet_relations": unmet} if unmet else {}),
     }
 
 
@@ -97,12 +125,12 @@ _NODES = "SELECT node_id, label, name, aliases, mentions FROM nodes ORDER BY nod
 _EDGES = """
     SELECT s.row AS source_row, kind, t.row AS target_row, NULL::BIGINT AS target_node, s.chunk_id AS source_chunk,
            t.chunk_id AS target_chunk, confidence, CASE WHEN declared THEN $declared ELSE $auto END AS strength,
-           CASE WHEN declared THEN 'declared' ELSE 'auto' END AS source
+           CASE WHEN declared THEN 'declared' ELSE 'auto' END AS source, time
     FROM crossed JOIN places s ON s.place = crossed.source JOIN places t ON t.place = crossed.target
     UNION ALL
-    SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto' FROM named
+    SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto', NULL FROM named
     UNION ALL
-    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto' FROM similar_pairs
+    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto', NULL FROM similar_pairs
     ORDER BY ALL"""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ChunkId, ContentHash
-from pipelines.domain.links import LinkKind
+from pipelines.domain.links import CAUSAL, LinkKind
 from pipelines.indexes.graph.aliases import entity_key
 
 
@@ -30,6 +30,12 @@ class EdgeKind(StrEnum):
     TESTS = "tests"
     CITES = "cites"
     SIMILAR = "similar"
+    CAUSED = "caused"
+    DERIVED_FROM = "derived_from"
+    ENABLED = "enabled"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    SUPPORTS = "supports"
     MENTIONS = "mentions"  # a content names an entity
     DEFINES = "defines"  # a content defines a symbol
 
@@ -37,8 +43,17 @@ class EdgeKind(StrEnum):
 GRAPH_FOLDER = "graph"
 """Folder of the graph in a generation."""
 
+ANALYTICS_FILE = "analytics.parquet"
+"""File of what the graph says of each place; absent where that is switched off, and in older generations."""
+
+UNMET_FILE = "unmet.parquet"
+"""File of declared relations that lead nowhere."""
+
 CROSS_REFERENCES = frozenset(EdgeKind(kind.value) for kind in LinkKind)
 """Kinds that lead from content to content."""
+
+RELATIONS = tuple(EdgeKind(kind.value) for kind in CAUSAL)
+"""The kinds of causal relations (GRA-1)."""
 
 SYMBOL_LABEL = "code symbol"
 """Label of the entities that come from the parse."""
@@ -70,13 +85,38 @@ EDGES = pa.schema(
         _field("confidence", pa.float64()),
         _field("strength", pa.float64()),
         _field("source", pa.string()),  # "auto" or "declared"
+        _field("time", pa.float64(), nullable=True),
     ]
 )
 """One row per edge, sorted by all columns in this order.
 
 `source_row` and `target_row` are rows of `contents`; `target_node` is a row of the nodes, for mentions and definitions,
-where `target_row` is null. The chunks name the occurrences that a cross-reference stands in and leads to.
+where `target_row` is null. The chunks name the occurrences that a cross-reference stands in and leads to. `time` is
+when the document was changed that declares the edge, in seconds since the epoch; null of what was found.
 """
+
+ANALYTICS = pa.schema(
+    [
+        _field("pagerank", pa.float64()),
+        _field("betweenness", pa.float64()),
+        _field("community", pa.int64()),
+        _field("degree", pa.float64()),
+        _field("causal_degree", pa.float64()),
+        _field("causal_depth", pa.int64()),
+        _field("contradiction", pa.int64()),
+    ]
+)
+"""One row per place of `EdgeArrays`: contents by row, then entities; numbers are −1 where there is none (GRA-2)."""
+
+UNMET = pa.schema(
+    [
+        _field("uri", pa.string()),
+        _field("kind", pa.string()),
+        _field("target", pa.string()),
+        _field("documents", pa.int64()),
+    ]
+)
+"""One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
 class Direction(StrEnum):
@@ -146,6 +186,20 @@ class EdgeArrays:
     entities: int
 
 
+class ChunkRelation(NamedTuple):
+    """A causal relation as an edge holds it.
+
+    Attributes:
+        source, time: As in `EDGES`.
+    """
+
+    chunk: ChunkId
+    kind: EdgeKind
+    target: ChunkId
+    source: str
+    time: float | None
+
+
 class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
@@ -155,6 +209,8 @@ class Graph:
         try:
             self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
             self._nodes_file = pq.ParquetFile(folder / "nodes.parquet", memory_map=True)
+            analysed = folder / ANALYTICS_FILE
+            self._analytics_file = pq.ParquetFile(analysed, memory_map=True) if analysed.exists() else None
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise CorruptionError(f"{folder}: expected the files of a graph, found: {error}; rebuild") from error
 
@@ -190,6 +246,16 @@ class Graph:
             self._kinds, self._sources, targets, strength, contents=len(self._contents), entities=self._nodes.num_rows
         )
 
+    def relations(self) -> list[ChunkRelation]:
+        """Every causal relation, in the stored order."""
+        places = np.flatnonzero(np.isin(self._kinds, [_CODES[kind] for kind in RELATIONS]))
+        names = ["source_chunk", "kind", "target_chunk", "source", "time"]
+        rows = self._edges.select(names).take(pa.array(places.tolist(), pa.int64())).to_pylist()
+        return [
+            ChunkRelation(ChunkId(row[0]), EdgeKind(row[1]), ChunkId(row[2]), *row[3:])
+            for row in ([row[name] for name in names] for row in rows)
+        ]
+
     def spellings(self) -> list[tuple[int, list[str]]]:
         """Every node with its aliases."""
         return [(node, aliases or []) for node, aliases in enumerate(self._nodes["aliases"].to_pylist())]
@@ -204,14 +270,24 @@ class Graph:
         rows = self._edges["source_row"].to_numpy()[np.flatnonzero(self._target_nodes == node)]
         return [self._contents[row] for row in sorted(set(rows.tolist()))]
 
+    @cached_property
+    def analytics(self) -> pa.Table | None:
+        """What it says of each place, a row of `ANALYTICS` each; None where it was built without (GRA-2)."""
+        return None if self._analytics_file is None else self._analytics_file.read().combine_chunks()
+
+    def communities(self) -> np.ndarray | None:
+        """Number of each content's community, int64 (contents,), −1 without; None where that is not known."""
+        return None if self.analytics is None else self.analytics["community"].to_numpy()[: len(self._contents)]
+
     def table(self, name: str) -> pa.Table:
         """The stored nodes or edges as they are."""
         return {"nodes": self._nodes, "edges": self._edges}[name]
 
     def close(self) -> None:
         """Release the files."""
-        for file in (self._edges_file, self._nodes_file):
-            file.close(force=True)
+        for file in (self._edges_file, self._nodes_file, self._analytics_file):
+            if file is not None:
+                file.close(force=True)
 
     def _row_of(self, content: ContentHash) -> int | None:
         row = int(np.searchsorted(self._sorted_contents, content.encode("ascii", "replace")))
@@ -242,7 +318,10 @@ class Graph:
 
     @cached_property
     def _edges(self) -> pa.Table:
-        return self._edges_file.read().select(EDGES.names).combine_chunks()
+        edges = self._edges_file.read()
+        if "time" not in edges.column_names:  # of generations that were built before edges had times
+            edges = edges.append_column("time", pa.nulls(edges.num_rows, pa.float64()))
+        return edges.select(EDGES.names).combine_chunks()
 
     @cached_property
     def _nodes(self) -> pa.Table:
@@ -277,6 +356,23 @@ class Graph:
             for key in {entity_key(alias) for alias in row["aliases"]}:
                 named.setdefault(key, []).append(node)
         return named
+
+
+def unmet_relations(generation: Path) -> list[str]:
+    """A line on each declared relation of a generation that leads to no document, or to several.
+
+    Args:
+        generation: Its folder.
+    """
+    path = generation / GRAPH_FOLDER / UNMET_FILE
+    if not path.exists():
+        return []
+    rows = pq.read_table(path).to_pylist()
+    return [
+        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
+        f"{row['documents'] or 'none'}"
+        for row in rows
+    ]
 
 
 _CODES = {kind: code for code, kind in enumerate(EdgeKind)}

@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.domain.documents import ContentType
-from pipelines.domain.links import LinkKind
+from pipelines.domain.links import CAUSAL, LinkKind
 from pipelines.indexes.graph.keys import (
     anchor_keys,
     document_keys,
@@ -35,7 +35,13 @@ from pipelines.indexes.graph.keys import (
     symbol_keys,
     work_keys,
 )
-from pipelines.indexes.graph.wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
+from pipelines.indexes.graph.wanted import (
+    import_wanted,
+    reference_wanted,
+    relation_wanted,
+    symbol_wanted,
+    work_wanted,
+)
 from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, insert, rows_of
 
@@ -57,7 +63,9 @@ _MODULES = {"number": "BIGINT", "rank": "BIGINT", "key": "VARCHAR", "rest": "VAR
 
 
 def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
-    """Make the table `crossed` of (kind, source, target, confidence, declared), source and target being chunks' places.
+    """Make the table `crossed` of (kind, source, target, confidence, declared, time), the ends being chunks' places.
+
+    And the table `unmet` of (uri, kind, target, documents): declared relations that lead to no document, or to several.
 
     Args:
         connection: A database of its own; the tables `places`, `files` and `defined` are left in it too.
@@ -69,6 +77,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
         "chunks": as_read(tables / "chunks.parquet"),
         "test_files": _TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
+        "causal": [kind.value for kind in CAUSAL],
         **settings.model_dump(include={"name_confidence", "least_confidence"}),
     }
 
@@ -90,6 +99,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     )
     connection.register("scopes", shares)
     run("crossed")
+    run("unmet")
     connection.unregister("scopes")
 
 
@@ -171,6 +181,8 @@ def _numbered(row: Sequence[Any], settings: GraphIndexSettings) -> Iterator[tupl
     if kind == LinkKind.CITES:
         works = work_wanted(target)
         wanted = [*works, *reference_wanted(target, uri)] if works else []
+    elif kind in CAUSAL:
+        wanted = relation_wanted(target, uri)
     elif content_type == ContentType.CODE and language:
         member = confidence < settings.whole_from
         wanted = symbol_wanted(target, uri, symbol, family_of(language), member=member)

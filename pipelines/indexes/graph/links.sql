@@ -2,7 +2,7 @@
 
 -- files: every document
 CREATE TABLE files AS
-SELECT uri, coalesce(language, '') AS language, content_type, title, metadata, links
+SELECT uri, coalesce(language, '') AS language, content_type, title, metadata, links, modified_at
 FROM read_parquet($documents);
 
 -- places: every chunk by its place in the table, its content's row, the first chunk of its unit and of its document
@@ -125,23 +125,28 @@ CREATE TABLE found AS
 WITH best AS (
     SELECT * FROM met QUALIFY rank = min(rank) OVER (PARTITION BY number)
 ), kin AS (
-    SELECT DISTINCT b.number, b.scope, b.member, b.unit, l.kind, l.place, l.confidence, l.declared, p.unit AS own,
+    SELECT DISTINCT b.number, b.scope, b.member, b.unit, b.uri, p.uri AS source, l.kind, l.place, l.confidence, l.declared, p.unit AS own,
            split_part(p.uri, '/', 1) = split_part(b.uri, '/', 1) AS akin
     FROM best b JOIN links l USING (number) JOIN places p USING (place)
 ), near AS (
     SELECT * FROM kin QUALIFY akin = max(akin) OVER (PARTITION BY number)
 )
-SELECT *, count(*) OVER (PARTITION BY number) AS bearers FROM near;
+SELECT *, count(*) OVER (PARTITION BY number) AS bearers,
+       kind IN $causal AND (min(uri) OVER whole <> max(uri) OVER whole OR unit <> min(unit) OVER whole) AS vague
+FROM near WINDOW whole AS (PARTITION BY number);
 
--- crossed: edges, each once; tests test no tests, and what is said more closely is not said again as a reference
+-- crossed: edges, each once; tests test no tests, what is said more closely is not said again as a reference, and a
+-- relation leads to one document or nowhere
 CREATE TABLE crossed AS
 WITH weighed AS (
-    SELECT kind, found.place, found.unit, declared,
-           (1 - (1 - confidence) * (1 - share)) / bearers AS confidence
+    SELECT kind, found.place, found.unit, declared, CASE WHEN declared THEN modified_at END AS time,
+           CASE WHEN kind IN $causal THEN confidence ELSE (1 - (1 - confidence) * (1 - share)) / bearers END AS confidence
     FROM found JOIN scopes USING (scope, member) JOIN places t ON t.place = found.unit
-    WHERE found.unit <> own AND (kind <> 'tests' OR declared OR NOT regexp_matches(t.uri, $test_files))
+    JOIN files f ON f.uri = found.source
+    WHERE found.unit <> own AND NOT vague AND (kind <> 'tests' OR declared OR NOT regexp_matches(t.uri, $test_files))
 ), kept AS (
-    SELECT kind, place AS source, unit AS target, max(confidence) AS confidence, bool_or(declared) AS declared
+    SELECT kind, place AS source, unit AS target, max(confidence) AS confidence, bool_or(declared) AS declared,
+           max(time) AS time
     FROM weighed
     WHERE confidence >= $least_confidence OR declared
     GROUP BY ALL
@@ -149,3 +154,12 @@ WITH weighed AS (
 SELECT * FROM kept k
 WHERE kind <> 'references' OR declared OR NOT EXISTS (
     SELECT 1 FROM kept o WHERE o.source = k.source AND o.target = k.target AND o.kind <> 'references');
+
+-- unmet: relations that lead to no document, or to several
+CREATE TABLE unmet AS
+WITH led AS (
+    SELECT number, count(DISTINCT uri) AS documents FROM found WHERE unit <> own GROUP BY number
+)
+SELECT DISTINCT p.uri, kind, target, coalesce(documents, 0) AS documents
+FROM links JOIN places p USING (place) LEFT JOIN led USING (number)
+WHERE kind IN $causal AND coalesce(documents, 0) <> 1;

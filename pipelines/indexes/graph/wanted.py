@@ -219,6 +219,25 @@ def reference_wanted(target: str, uri: str) -> list[WantedKey]:
     return wanted
 
 
+def relation_wanted(target: str, uri: str) -> list[WantedKey]:
+    """Where a declared relation may lead, best first: a path, a URI, a record of the same corpus, the end of a path.
+
+    No name that only sounds so: a wrong document would be called superseded.
+
+    Examples:
+        >>> [want.key.split(chr(31))[2] for want in relation_wanted("7", "notes:8")]
+        ['7', 'notes:8/7', '7', 'notes:8/7', '7', '7', 'notes:7']
+    """
+    wanted = reference_wanted(target, uri)
+    exact = [target, f"{uri.partition(':')[0]}:{target}"] if ":" in uri else [target]
+    ends = key("path", "", "")
+    return [
+        *(want for want in wanted if want.scope is not BearerScope.CORPUS),
+        *(WantedKey(BearerScope.PATH, key("document", "", one)) for one in exact),
+        *(want for want in wanted if want.scope is BearerScope.CORPUS and want.key.startswith(ends)),
+    ]
+
+
 def _anchor_wanted(uri: str, fragment: str) -> list[WantedKey]:
     slug = slug_of(unquote(fragment))
     return [WantedKey(BearerScope.PATH, key("anchor", uri, slug))] if slug else []

@@ -7,7 +7,6 @@ any number of shards.
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,19 +22,18 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import ContentType
 from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.analysis import EXACT, FIELDS, by_field, texts_by_field
 from pipelines.indexes.text.jvm import JAVA, java_class, java_error
-from pipelines.indexes.text.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
+from pipelines.indexes.text.lexical import ROW, check_order, directory, similarity
+from pipelines.indexes.text.words import normalised, split_identifier
 from pipelines.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
+_NAME = re.compile(r"\w+(?:\.\w{2,})+|\w*[^\W\d_][^\W_]*_\w+|\w*[a-z](?=[A-Z])\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
-_SEPARATOR = re.compile(r"[\W_]+")
-# Runs of capitals before a capitalised word (HTTPServer), words, capitals, digits.
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 
 
-_REMEMBERED = 65_536  # identifiers: a corpus repeats its own in file after file
 CODE = frozenset({ContentType.CODE})
 """Content types whose identifiers are split into words."""
 
@@ -127,15 +125,15 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
 def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
     """The text of a content by field, from its first chunk and that chunk's document.
 
-    A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended.
-    Every other chunk is its own text, which carries its headings already. The first chunk of a document also gets the
-    phrases that were declared for it, so that queries which hold one find it.
+    A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended,
+    every other text those of names in it. A chunk's text carries its headings already. The first chunk of a document
+    also gets the phrases that were declared for it, so that queries which hold one find it.
     """
-    title, contents = document["title"] or "", chunk["text"]
+    title, contents = document["title"] or "", normalised(chunk["text"])
     if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
         contents = f"{title} {contents}"
-    if document["content_type"] in CODE:
-        contents = " ".join((contents, *code_terms(contents)))
+    code = document["content_type"] in CODE
+    contents = " ".join((contents, *(code_terms(contents) if code else prose_terms(contents))))
     if chunk["sequence"] == 0 and document["triggers"]:
         contents = " ".join((contents, *document["triggers"]))
     names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
@@ -146,14 +144,15 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
     """Write (row, document) pairs, rows ascending, as one Lucene index; how many were written."""
     # One document object is filled again and again: creating Java objects costs more than indexing short texts.
     with JAVA:
-        document, texts, row = _blank_document()
+        document, fields, row = _blank_document(settings)
     written = 0
     with _disk_errors(folder), _writer(folder, settings) as writer:
         for number, content in documents:
+            texts = texts_by_field(content, settings)
             with JAVA:
                 row.setLongValue(number)
-                for name, field in texts.items():
-                    field.setStringValue(getattr(content, name))
+                for name, text in texts.items():
+                    fields[name].setStringValue(text)
                 writer.addDocument(document)
             written += 1
         with JAVA:
@@ -198,7 +197,7 @@ def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
 
 
 def _writing(settings: LexicalSettings) -> Any:
-    config = java_class(_INDEX + "IndexWriterConfig")(analyzer(settings.stemmer))
+    config = java_class(_INDEX + "IndexWriterConfig")(by_field(settings.stemmer))
     config.setSimilarity(similarity(settings))
     config.setRAMBufferSizeMB(settings.writer_buffer_mb)
     config.setUseCompoundFile(False)
@@ -211,26 +210,15 @@ def _writing(settings: LexicalSettings) -> Any:
     return config
 
 
-def _blank_document() -> tuple[Any, dict[str, Any], Any]:
+def _blank_document(settings: LexicalSettings) -> tuple[Any, dict[str, Any], Any]:
     document = java_class(_DOCUMENT + "Document")()
     unstored = java_class(_DOCUMENT + "Field$Store").NO
-    texts = {name: java_class(_DOCUMENT + "TextField")(name, "", unstored) for name in FIELDS}
+    names = FIELDS if settings.analysis == "english" else (*FIELDS, EXACT)
+    texts = {name: java_class(_DOCUMENT + "TextField")(name, "", unstored) for name in names}
     row = java_class(_DOCUMENT + "NumericDocValuesField")(ROW, 0)
     for field in (*texts.values(), row):
         document.add(field)
     return document, texts, row
-
-
-@functools.lru_cache(_REMEMBERED)
-def split_identifier(identifier: str) -> tuple[str, ...]:
-    """The words of an identifier or dotted path, in lower case.
-
-    Examples:
-        >>> split_identifier("os.path.HTTPServer_error2")
-        ('os', 'path', 'http', 'server', 'error', '2')
-    """
-    parts = (part for part in _SEPARATOR.split(identifier) if part)
-    return tuple(word.lower() for part in parts for word in _WORD.findall(part))
 
 
 def code_terms(text: str) -> list[str]:
@@ -243,6 +231,16 @@ def code_terms(text: str) -> list[str]:
         ['write', 'atomically', 'write', 'atomically']
     """
     return list(_words(dict.fromkeys(_IDENTIFIER.findall(text))))
+
+
+def prose_terms(text: str) -> list[str]:
+    """The words of every name in a text that is no code: what has dots, underscores or a capital inside.
+
+    Examples:
+        >>> prose_terms("With app.dependency_overrides or maxRetryCount, e.g. in well-known cases/places.")
+        ['app', 'dependency', 'overrides', 'max', 'retry', 'count']
+    """
+    return list(_words(dict.fromkeys(_NAME.findall(text))))
 
 
 def symbol_terms(names: Iterable[str]) -> list[str]:

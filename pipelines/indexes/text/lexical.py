@@ -12,25 +12,22 @@ import msgspec
 import numpy as np
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.matching import Coverage
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, json_mapper, terms_by, terms_of_script
+from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.indexes.text.jvm import JAVA, java_cast, java_class, java_error
+from pipelines.indexes.text.words import Wanted, marked_names, normalised, side_by_side, wanted
 
 ROW = "row"
 """Doc value that carries the contents row; the index is sorted by it."""
 
-FIELDS = ("contents", "title", "symbols")
-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_WORD = re.compile(r"[^\W_][\w.+#/'-]*")
 _SEARCH = "org.apache.lucene.search."
 _INDEX = "org.apache.lucene.index."
 _ANALYZER = "org.apache.lucene.analysis.Analyzer"
-
-
-def analyzer(stemmer: str) -> Any:
-    """Anserini's English analyser: standard tokens, lower case, its stop words, and a stemmer or none."""
-    english = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
-    return english.newNonStemmingInstance() if stemmer == "none" else english.newStemmingInstance(stemmer)
 
 
 def similarity(settings: LexicalSettings) -> Any:
@@ -65,7 +62,6 @@ class _TopDocs(msgspec.Struct):
 
 
 _TOP_DOCS = msgspec.json.Decoder(_TopDocs)
-_TERMS = msgspec.json.Decoder(list[str])
 
 
 Hits = tuple[np.ndarray, np.ndarray]
@@ -102,13 +98,14 @@ class LexicalIndex:
             check_order(self._reader, folder, rows)
             self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
             self._searcher.setSimilarity(similarity(settings))
-            self._analyzer = analyzer(settings.stemmer)
+            self._analyzer = english(settings.stemmer)
             limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
                 java_cast(_ANALYZER, self._analyzer), settings.max_query_terms
             )
-            self._parser = java_class("org.apache.lucene.util.QueryBuilder")(java_cast(_ANALYZER, limited))
-            # Taking a hundred hits out of Java one by one costs more than finding them: they come as one text.
-            self._mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+            builder = java_class("org.apache.lucene.util.QueryBuilder")
+            self._parser = builder(java_cast(_ANALYZER, limited))
+            self._exact_parser = builder(java_cast(_ANALYZER, by_blanks()))
+            self._mapper = json_mapper()
         self._searched_once()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
@@ -144,24 +141,49 @@ class LexicalIndex:
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
-        text = cleaned(text, self._settings.max_query_bytes)
-        with JAVA:
-            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
-            return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
+        return terms_by(self._analyzer, self._cleaned(text))[: self._settings.max_query_terms]
 
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in whatever form, in [0, 1]; 1 of one that no search would use."""
-        terms = self.terms(word)
-        with JAVA:
-            named, contents = java_class(_INDEX + "Term"), int(self._reader.numDocs())
-            counts = [int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms]
-        return min(counts) / contents if counts and contents else 1.0
+        terms, contents = self.terms(word), len(self)
+        return self.holding_all(terms) / contents if terms and contents else 1.0
 
-    def analysed(self, text: str) -> list[str]:
-        """The terms that a text is indexed by, in order, repeats kept."""
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        """How much of a query's rare words the best of some texts says, and which of them no content does (RET-15)."""
+        return coverage_of(self.query_words(query), map(self.term_set, texts), len(self))
+
+    def query_words(self, query: str) -> list[QueryWord]:
+        """The words of a query that a search uses, each once, with how many contents hold it."""
+        words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[: self._settings.max_query_terms]
+        terms = [self.terms(word) for word in words]
+        return [QueryWord(word, of, self.holding_all(of)) for word, of in zip(words, terms, strict=True) if of]
+
+    def holding_all(self, terms: Sequence[str]) -> int:
+        """How many contents hold the rarest of some terms, at least one."""
         with JAVA:
-            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
-            return _TERMS.decode(str(self._mapper.writeValueAsString(tokens)))
+            named = java_class(_INDEX + "Term")
+            return min(int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms)
+
+    def term_set(self, text: str) -> frozenset[str]:
+        """The terms of a text."""
+        return frozenset(self.analysed(FIELDS[0], self._cleaned_text(text)))
+
+    def __len__(self) -> int:
+        with JAVA:
+            return int(self._reader.numDocs())
+
+    def analysed(self, field: str, text: str) -> list[str]:
+        """The terms that a text is indexed by in a field, in order, repeats kept."""
+        return text.split() if field == EXACT else terms_by(self._analyzer, text)
+
+    def wanted(self, text: str) -> Wanted | None:
+        """What a search looks for beside the analysed terms of a text; None where the generation has no such field."""
+        if self._settings.analysis == "english":
+            return None
+        # With those of three fields they stay within the 1,024 that Lucene compares.
+        most = max(1, self._settings.max_query_terms // 4)
+        phrase_words = self._settings.words.phrase_words
+        return wanted(self._cleaned(text), terms_of_script, most=most, phrase_words=phrase_words)
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many contents hold a term in a field."""
@@ -172,6 +194,30 @@ class LexicalIndex:
         """How many contents have a field, and how many terms all of them have in it."""
         with JAVA:
             return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words: side by side, as they are typed, or in whatever form they have.
+
+        Returns:
+            bool (contents,); None where there are no words, or where the index has none that are as they are typed.
+        """
+        text = self._cleaned(words)
+        sides, marked = side_by_side(text), marked_names(text)
+        if self._settings.analysis == "english" or not sides:
+            return None
+        with JAVA:
+            exact = [self._exact_parser.createPhraseQuery(EXACT, " ".join(sides))]
+            exact += [self._exact_parser.createBooleanQuery(EXACT, name) for name in marked]
+            query = self._all_of(exact)
+            if not phrase and not marked:
+                others = [self._exact_parser.createBooleanQuery(EXACT, "".join(sides))]
+                others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
+                query = _any_of([query, *(each for each in others if each is not None)])
+            rows = int(self._reader.maxDoc())
+            answer = str(self._mapper.writeValueAsString(self._searcher.search(query, max(1, rows))))
+        mask = np.zeros(rows, dtype=bool)
+        mask[[hit.doc for hit in _TOP_DOCS.decode(answer).scoreDocs]] = True
+        return mask
 
     def close(self) -> None:
         """Release the files; closing twice is allowed."""
@@ -193,17 +239,42 @@ class LexicalIndex:
             answer = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
         return _hits(_TOP_DOCS.decode(answer).scoreDocs)
 
+    def _cleaned(self, text: str) -> str:
+        return self._cleaned_text(cleaned(text, self._settings.max_query_bytes))
+
+    def _cleaned_text(self, text: str) -> str:
+        return text if self._settings.analysis == "english" else normalised(text)
+
     def _query(self, text: str) -> Any | None:
         """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""
-        text = cleaned(text, self._settings.max_query_bytes)
-        queries = [(self._parser.createBooleanQuery(field, text), weight) for field, weight in self._weights]
+        queries = [
+            (self._parser.createBooleanQuery(field, self._cleaned(text)), weight) for field, weight in self._weights
+        ]
+        queries += self._exact_queries(text)
         clauses = [part if weight == 1.0 else _boosted(part, weight) for part, weight in queries if part is not None]
         if len(clauses) < 2:
             return clauses[0] if clauses else None
+        return _any_of(clauses)
+
+    def _exact_queries(self, text: str) -> list[tuple[Any, float]]:
+        """What is looked for in the field `exact`, with weights."""
+        sought = self.wanted(text)
+        if sought is None:
+            return []
+        parser = self._exact_parser
+        queries = [
+            (parser.createBooleanQuery(EXACT, " ".join(tokens)), weight)
+            for tokens, weight in sought.weighted(self._settings.words)
+            if tokens and weight
+        ]
+        weight = self._settings.words.phrases
+        phrases = sought.phrases if weight else ()
+        return queries + [(parser.createPhraseQuery(EXACT, " ".join(words)), weight) for words in phrases]
+
+    def _all_of(self, queries: Sequence[Any]) -> Any:
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-        should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
-        for part in clauses:
-            builder.add(part, should)
+        for each in queries:
+            builder.add(each, java_class(_SEARCH + "BooleanClause$Occur").MUST)
         return builder.build()
 
     def _restricted(self, query: Any, among: RowSet) -> Any:
@@ -221,6 +292,15 @@ class LexicalIndex:
 
 def _boosted(query: Any, boost: float) -> Any:
     return java_class(_SEARCH + "BoostQuery")(query, boost)
+
+
+def _any_of(queries: Sequence[Any]) -> Any:
+    """A query for what matches any of some, by the sum of their scores."""
+    builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+    should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
+    for part in queries:
+        builder.add(part, should)
+    return builder.build()
 
 
 def first_terms(reader: Any, field: str, *, count: int) -> list[str]:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.analysis import EXACT, texts_by_field
 from pipelines.indexes.text.build import LexicalDocument
 from pipelines.indexes.text.lexical import LexicalIndex
 
@@ -27,47 +28,62 @@ class OutsideTexts:
             settings: Those that the index was made with.
         """
         self._index = index
+        self._settings = settings
         self._size = len(documents)
-        weights = {name: weight for name, weight in settings.weights.model_dump().items() if weight}
-        self._fields = [
-            _Field(
-                index, name, [getattr(each, name) for each in documents], weight=weight, k1=settings.k1, b=settings.b
-            )
-            for name, weight in weights.items()
-        ]
+        texts = [texts_by_field(each, settings) for each in documents]
+        self._weights = {name: weight for name, weight in settings.weights.model_dump().items() if weight}
+        names = [*self._weights, *([] if settings.analysis == "english" else [EXACT])]
+        self._fields = {
+            name: _Field(index, name, [each[name] for each in texts], k1=settings.k1, b=settings.b) for name in names
+        }
 
     def scores(self, text: str) -> np.ndarray:
         """BM25 of each text for the words of a query, float64 (texts,); 0 of those that share none with it."""
         total = np.zeros(self._size)
         for term, times in Counter(self._index.terms(text)).items():
-            for field in self._fields:
-                field.add(term, times, total)
+            for name, weight in self._weights.items():
+                self._fields[name].add((term,), times * weight, total)
+        if (sought := self._index.wanted(text)) is not None:
+            words = self._settings.words
+            for tokens, weight in sought.weighted(words):
+                for token in tokens:
+                    self._fields[EXACT].add((token,), weight, total)
+            for phrase in sought.phrases:
+                self._fields[EXACT].add(phrase, words.phrases, total)
         return total.astype(np.float32).astype(np.float64)  # as Lucene gives them
 
 
 class _Field:
-    """One field of all texts: score(t) = weight · idf · tf / (tf + k1 · (1 − b + b · length / average))."""
+    """One field of all texts: score(t) = weight · idf · tf / (tf + k1 · (1 − b + b · length / average)).
 
-    def __init__(
-        self, index: LexicalIndex, name: str, texts: Sequence[str], *, weight: float, k1: float, b: float
-    ) -> None:
-        self._index, self._name, self._weight = index, name, weight
+    Of words side by side tf is how often they stand so, and idf the sum of theirs.
+    """
+
+    def __init__(self, index: LexicalIndex, name: str, texts: Sequence[str], *, k1: float, b: float) -> None:
+        self._index, self._name = index, name
         self._b, self._k1 = b, k1
-        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._places: dict[str, dict[int, list[int]]] = {}
         self._idf: dict[str, float] = {}
         lengths = []
-        for place, text in enumerate(texts):
-            terms = index.analysed(text)
+        for text, each in enumerate(texts):
+            terms = index.analysed(name, each)
             lengths.append(stored_length(len(terms)))
-            for term, times in Counter(terms).items():
-                self._postings.setdefault(term, []).append((place, times))
+            for place, term in enumerate(terms):
+                self._places.setdefault(term, {}).setdefault(text, []).append(place)
         self._lengths = lengths
 
-    def add(self, term: str, times: int, total: np.ndarray) -> None:
-        """Add what a query's term, which it holds so many times, gives each text."""
-        for place, frequency in self._postings.get(term, ()):
-            saturation = self._k1 * (1.0 - self._b + self._b * self._lengths[place] / self._average)
-            total[place] += times * self._weight * self._rarity(term) * frequency / (frequency + saturation)
+    def add(self, terms: Sequence[str], weight: float, total: np.ndarray) -> None:
+        """Add what a term of a query, or several side by side, give each text."""
+        if any(term not in self._places for term in terms):
+            return
+        first, *others = (self._places[term] for term in terms)
+        rarity = weight * sum(map(self._rarity, terms))
+        for text, places in first.items():
+            begins = set(places)
+            for distance, other in enumerate(others, start=1):
+                begins &= {place - distance for place in other.get(text, ())}
+            saturation = self._k1 * (1.0 - self._b + self._b * self._lengths[text] / self._average)
+            total[text] += rarity * len(begins) / (len(begins) + saturation)
 
     def _rarity(self, term: str) -> float:
         if term not in self._idf:

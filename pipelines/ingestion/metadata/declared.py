@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from typing import Any
 
 from pipelines.domain.documents import Document
-from pipelines.domain.links import Link, LinkKind
+from pipelines.domain.links import CAUSAL, Link, LinkKind
 
 SIDECAR_SUFFIX = ".meta.json"
 
@@ -56,6 +57,7 @@ _NAMES = {
     "authors": ("authors", "author", "agent"),
     "trust": ("trust", "trust_level"),
     "links": ("cross_references", "references", "related"),
+    "relations": ("relations",),
 }
 NUMBERS = frozenset((*_NAMES["citations"], *_NAMES["trust"]))
 """Names of facts that are whole numbers."""
@@ -67,7 +69,7 @@ def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
     """The facts of a mapping, and a line on each that is not of the kind that its name asks for.
 
     Of several names for one fact the first that fits counts. What has another kind, or no field of its own, is kept as
-    metadata.
+    metadata; so is a relation in its short form, `supersedes: path`, which is a link, too (GRA-1).
 
     Raises:
         ValueError: A number has more digits than can be written.
@@ -91,7 +93,8 @@ def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
             except ValueError as error:
                 problems.append(f"{name}: expected {error}, found {str(facts[name])[:_SHOWN]!r}")
     rest = {name: value for name, value in facts.items() if name not in used}
-    return Declared(**values, metadata=as_strings(rest)), problems
+    links = _joined(values.pop("links", ()), _joined(values.pop("relations", ()), _short_relations(rest)))
+    return Declared(**values, links=links, metadata=as_strings(rest)), problems
 
 
 def sidecars(names: Collection[str]) -> dict[str, str]:
@@ -239,10 +242,38 @@ def _link(item: Any) -> Link:
     return Link(LinkKind(kind), as_text(target.strip()), declared=True)
 
 
+def _relations(value: Any) -> tuple[Link, ...]:
+    try:
+        stated = json.loads(value) if isinstance(value, str) else value  # a column of a table may hold texts alone
+        links = _links(stated)
+    except ValueError:
+        links = ()
+    if not links or any(link.kind not in CAUSAL for link in links):
+        raise ValueError(f"objects of a target and a kind of {', '.join(CAUSAL)}")
+    return links
+
+
+def _short_relations(facts: Mapping[Any, Any]) -> tuple[Link, ...]:
+    """Relations such as `supersedes: old.md`. The names have other meanings, too: only paths and URIs are targets.
+
+    Examples:
+        >>> [link.target for link in _short_relations({"supersedes": ["a.md", "b/c"], "enabled": "true"})]
+        ['a.md', 'b/c']
+    """
+    stated = ((kind, facts.get(kind.value)) for kind in CAUSAL)
+    targets = ((kind, one) for kind, some in stated for one in (some if isinstance(some, list) else [some]))
+    return tuple(
+        Link(kind, as_text(one.strip()), declared=True)
+        for kind, one in targets
+        if isinstance(one, str) and _PATH.search(one.strip())
+    )
+
+
 def _joined(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys((*first, *second)))
 
 
+_PATH = re.compile(r"^[^\s/]*[:/]\S|^\S+\.[A-Za-z]\w*(#\S*)?$")
 _SHOWN = 60  # characters of a value in a message
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("title", "summary", "tier", "intent", "validation"), _line),
@@ -250,4 +281,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "citations": _count,
     "trust": _trust,
     "links": _links,
+    "relations": _relations,
 }

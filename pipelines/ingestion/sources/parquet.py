@@ -18,6 +18,7 @@ from pipelines.ingestion.sources.items import RowsItem, table_name
 
 _MOST_ITEMS = 64  # of a file: each of them reads its row group up to its own rows
 _BATCH_ROWS = 64  # decoded at a time: bounds memory where rows are long
+_RELATIONS = "relations"  # a column of lists of kind and target, or of their JSON (GRA-1)
 _DAMAGED = (pa.ArrowException, OSError)
 
 
@@ -126,7 +127,7 @@ class _Columns:
         self._time = next((name for name in settings.time if name in scalars), None)
         # A number in a column of times is one that no calendar has, in a unit of its own.
         self._is_temporal = self._time in {field.name for field in schema if pa.types.is_temporal(field.type)}
-        self._facts = [field.name for field in schema if _is_fact(field.type)]
+        self._facts = [field.name for field in schema if field.name == _RELATIONS or _is_fact(field.type)]
         self.read = list(dict.fromkeys(name for name in (self.text, *self._facts) if name))
 
     def own_id(self, row: Mapping[str, Any]) -> str | None:

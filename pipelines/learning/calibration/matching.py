@@ -18,7 +18,8 @@ import numpy as np
 from scipy.special import bdtr, expit
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.matching import MatchFeatures
+from pipelines.domain.matching import Coverage, MatchFeatures
+from pipelines.learning.calibration.answered import AnsweredCurve, AskedMatch
 from pipelines.learning.evidence import MICRO, Evidence, day_of
 from pipelines.learning.observe.matches import (
     ASKED,
@@ -154,6 +155,7 @@ class Answering:
         confidence: Probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose
             bound holds on average over stores, and where it was measured on the probes.
         marked: How often at most a question that has an answer falls short; None where that was not asked.
+        curve: P(answered), which tells gaps better than the match alone; None of what nights find out.
     """
 
     meaning: float | None
@@ -163,6 +165,18 @@ class Answering:
     near: float | None = None
     confidence: float | None = None
     marked: float | None = None
+    curve: AnsweredCurve | None = None
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Self:
+        """From JSON's own types; TypeError where the value is not one of its kind."""
+        curve = value.get("curve")
+        return cls(**{**value, "curve": curve and AnsweredCurve(**curve)})
+
+    def asked(self, match: MatchFeatures, coverage: Coverage | None) -> AskedMatch | None:
+        """What P(answered) of a query rests on; None where that cannot be told."""
+        compared = None if match.dense is None else self.compared(match)
+        return None if compared is None or coverage is None else AskedMatch(compared[0], coverage)
 
     def compared(self, match: MatchFeatures | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
@@ -247,7 +261,7 @@ class MatchCalibration:
             curves = {name: fields[name] and MatchCurve(**fields[name]) for name in CURVES}
             # Thresholds of P(good) were written once: they compare something else.
             answering = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
-            return cls(**curves, answering=answering and Answering(**answering))
+            return cls(**curves, answering=answering and Answering.of(answering))
         except (KeyError, TypeError) as error:
             raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 
@@ -270,7 +284,7 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     Examples:
         >>> some = [MatchFeatures(dense=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.5, confidence=0.9)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None, curve=None)
         >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
@@ -296,7 +310,7 @@ def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], 
     Examples:
         >>> own = [MatchFeatures(dense=each) for each in (0.5, 0.4, 0.7, 0.6)]
         >>> answering_of(own, [MatchFeatures(dense=0.3), MatchFeatures(dense=0.45)], marked=0.25)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25, curve=None)
         >>> answering_of(own, [], marked=0.2)
     """
     meaning, words, near = (_least([getattr(match, scale) for match in own], marked) for scale in MEASURED)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import ACCURATE, INACCURATE
 from pipelines.learning.recency import Discount
@@ -62,7 +63,9 @@ class CheckedContents:
         return Checks(*values)
 
 
-def read_checks(evidence: Evidence, today: int, half_life_days: float) -> CheckedContents:
+def read_checks(
+    evidence: Evidence, today: int, half_life_days: float, aliases: ContentAliases = NO_ALIASES
+) -> CheckedContents:
     """The table as it counts on the day `today`: each principal once per content, with the last word (LRN-18).
 
     Who called a content both on one day is taken to have called it inaccurate.
@@ -85,7 +88,7 @@ def read_checks(evidence: Evidence, today: int, half_life_days: float) -> Checke
     held = kind == _KINDS[ACCURATE]
     np.maximum.at(validated_at, row[held], (day[held] + 1.0) * _DAY_S)
     rows = {uses.content.words[code]: at for at, code in enumerate(present.tolist())}
-    return CheckedContents(rows, Checks(words[:, 0], words[:, 1], validated_at))
+    return CheckedContents(aliases.with_aliases(rows), Checks(words[:, 0], words[:, 1], validated_at))
 
 
 _KINDS = {ACCURATE: 0, INACCURATE: 1}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
@@ -78,10 +79,13 @@ class Usage:
         return np.fromiter(map(self._rows.get, hashes, repeat(0)), np.int64, len(hashes))
 
 
-def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
+def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: ContentAliases = NO_ALIASES) -> Usage:
     """The table of every content with evidence of its use, as it counts on the day `today`.
 
     Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
+
+    Args:
+        evidence: With all masses of a class under its representative; its aliases read the same row.
     """
     uses = Uses.of(evidence.usage).columns()
     bins = np.array([_place(name) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
@@ -99,7 +103,7 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
-    return Usage(rows, _signals(prior, _observations(counted), _observations(ever), last))
+    return Usage(aliases.with_aliases(rows), _signals(prior, _observations(counted), _observations(ever), last))
 
 
 def _place(name: str) -> int:

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -132,7 +133,8 @@ def _fit_of(row: Mapping[str, Any]) -> DomainFit:
 
 
 class Learned(NamedTuple):
-    """All that beliefs are read from beside the priors: what was counted, and what was fitted."""
+    """All that beliefs are read from beside the priors: what was counted, what was fitted, and what is one content."""
 
     evidence: Evidence
     fitted: FittedWeights | None = None
+    aliases: ContentAliases = NO_ALIASES

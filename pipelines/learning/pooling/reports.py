@@ -12,16 +12,11 @@ from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.parameters import (
     ACCURATE,
     BAD,
-    CONFIRMATION,
-    CONTRADICTION,
     DECAY,
-    FAILURE,
     GOOD,
     INACCURATE,
-    LESSON,
     QUALITY,
     REFUTED,
-    SUCCESS,
     THRESHOLD,
     TRUST,
     VERIFIED,
@@ -65,10 +60,6 @@ FAMILIES: Mapping[str, ReportFamily] = {
     QUALITY: ReportFamily(lambda key: (key.model, key.agent), {"n": (0, 1), "sum": (1, -1)}),
     TRUST: ReportFamily(
         lambda key: (key.parameter.removeprefix(f"{TRUST}."), key.model), {VERIFIED: (1, 0), REFUTED: (0, 1)}
-    ),
-    LESSON: ReportFamily(
-        lambda key: (key.parameter.removeprefix(f"{LESSON}."),),
-        {SUCCESS: (1, 0), CONFIRMATION: (1, 0), FAILURE: (0, 1), CONTRADICTION: (0, 1)},
     ),
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import EvidenceGap, MatchFeatures, best_match
+from pipelines.domain.matching import NO_MATCH, Coverage, EvidenceGap, MatchFeatures, best_match
 from pipelines.domain.ranking import RankedResult
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
@@ -96,18 +97,32 @@ def _below(result: RankedResult, least: float | None) -> bool:
     return least is not None and result.confidence < least
 
 
-def gap_in(results: Sequence[RankedResult], answering: Answering | None) -> EvidenceGap | None:
-    """Set where no result is a good enough match to be an answer; None also where that is not known."""
+CoverageOf = Callable[[Sequence[RankedResult]], Coverage]
+"""How much of a query some results say."""
+
+
+def answered(results: Sequence[RankedResult], answering: Answering | None, coverage: CoverageOf) -> Answered:
+    """P(answered), and the gap where that is low, or where no result is a good enough match to be an answer."""
     if answering is None:
-        return None
-    compared = answering.compared(
-        best_match(result.match for result in results)
-        if results
-        else MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
-    )
+        return Answered(None, None)
+    match = best_match(result.match for result in results) if results else NO_MATCH
+    curve = answering.curve
+    asked = None if curve is None else answering.asked(match, coverage(results))
+    if curve is not None and asked is not None:
+        probability = curve.probability(asked)
+        gap = EvidenceGap(probability, curve.least, answering.bound, asked.coverage.missing)
+        return Answered(probability, None if probability > curve.least else gap)
+    compared = answering.compared(match)
     if compared is None or compared[0] > compared[1]:
-        return None
-    return EvidenceGap(*compared, answering.bound)
+        return Answered(None, None)
+    return Answered(None, EvidenceGap(*compared, answering.bound))
+
+
+class Answered(NamedTuple):
+    """P(answered) of a query, None where that cannot be told; and the gap, where there is one."""
+
+    probability: float | None
+    gap: EvidenceGap | None
 
 
 def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> str:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult
+from pipelines.domain.links import LinkKind
+from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
 MOST = 3
 """Reasons that a result gives."""
 
 _SEEN = 0.00005  # of a difference: what is less is printed as nothing
+_RELATED = {
+    LinkKind.CAUSED: ("caused", "caused by"),
+    LinkKind.DERIVED_FROM: ("derived from", "source of"),
+    LinkKind.ENABLED: ("enabled", "enabled by"),
+    LinkKind.CONTRADICTS: ("contradicts", "contradicts"),
+    LinkKind.SUPERSEDES: ("supersedes", "superseded by"),
+    LinkKind.SUPPORTS: ("supports", "supported by"),
+}
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _FINDS = {
@@ -53,14 +62,15 @@ def reason(result: RankedResult) -> str:
 
     Examples:
         >>> from types import SimpleNamespace as Result
-        >>> one = Result(past=PastVerdicts(right=3, rank_before=4), channels={Channel.DENSE: None}, contributions=())
+        >>> past = PastVerdicts(right=3, rank_before=4)
+        >>> one = Result(past=past, channels={Channel.DENSE: None}, contributions=(), relations=())
         >>> reason(one)
         'three people called this right for this question; before that it was fourth, by meaning'
     """
     by = ways(result)
     if result.past is None:
         return "; ".join(reasons(result)) or by
-    called, before = "; ".join(_called(result.past)), result.past.rank_before
+    called, before = "; ".join([*warnings(result), *_called(result.past)]), result.past.rank_before
     return (
         f"{called}; nothing else finds it"
         if before is None
@@ -69,11 +79,33 @@ def reason(result: RankedResult) -> str:
 
 
 def reasons(result: RankedResult) -> tuple[str, ...]:
-    """What adds most to its score, in words, at most three, the most first."""
+    """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
     ordered = sorted(result.contributions, key=_amount, reverse=True)
     words = [_SIGNALS[each.name] for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
-    return tuple([*called, *words][:MOST])
+    return tuple([*warnings(result), *called, *words][:MOST])
+
+
+def warnings(result: RankedResult) -> list[str]:
+    """What supersedes or contradicts its document, in words, one of each at most."""
+    first = {each.kind: each for each in reversed(result.relations) if warns(each)}
+    return [related(each) for each in result.relations if first.get(each.kind) is each]
+
+
+def warns(relation: RelatedDocument) -> bool:
+    """Whether a relation speaks against the result that has it."""
+    return relation.kind is LinkKind.CONTRADICTS or (relation.kind is LinkKind.SUPERSEDES and relation.inward)
+
+
+def related(relation: RelatedDocument) -> str:
+    """A relation of a result, in words.
+
+    Examples:
+        >>> from pipelines.domain.links import RelationSource
+        >>> related(RelatedDocument(LinkKind.SUPERSEDES, "docs/new.md", inward=True, source=RelationSource.DECLARED))
+        'superseded by docs/new.md'
+    """
+    return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
 
 
 def ways(result: RankedResult) -> str:

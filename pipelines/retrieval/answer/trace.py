@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.context import Context
+from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
 from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.answer.reasons import difference, reason, reasons, sentence_of
+from pipelines.retrieval.answer.reasons import difference, reason, reasons, related, sentence_of
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -58,6 +59,22 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         },
         "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
+        **({"lessons": [lesson_as_json(each) for each in answer.lessons]} if answer.lessons else {}),
+    }
+
+
+def lesson_as_json(chosen: ChosenLesson) -> dict[str, Any]:
+    """A lesson beside the results, with why it is there and how sure it is."""
+    believed = chosen.match.believed
+    return {
+        **believed.lesson.as_fields(),
+        "p_good": believed.p_good,
+        "interval": [believed.lower, believed.upper],
+        "status": believed.status.value,
+        "rank": chosen.match.rank,
+        "propensity": chosen.propensity,
+        "contributions": [asdict(each) for each in chosen.match.contributions],
+        "why": chosen.why,
     }
 
 
@@ -74,6 +91,8 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
         "filters": [asdict(each) for each in read.filters],
         "unknown_filters": list(read.unknown),
         "unmet_filters": list(read.unmet),
+        "signs": list(read.signs),
+        "unheld_signs": list(read.unheld),
         "home": read.home,
         "triggers_on_trial": dict(read.shadowed),
         "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
@@ -93,6 +112,8 @@ def understanding_line(read: Understanding) -> str:
     parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
     parts += [f"no document has {each}: taken as words" for each in read.unknown]
     parts += [f"no document has {each}: nothing passes" for each in read.unmet]
+    parts += [f"followed: {' '.join(read.signs)}"] if read.signs else []
+    parts += [f"no text has {each}: taken as plain words" for each in read.unheld]
     parts += [f"home: {read.home}"] if read.home is not None else []
     parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
     if read.shift is not None and read.shift.happened:
@@ -109,9 +130,11 @@ def gap_line(gap: EvidenceGap) -> str:
 
     Examples:
         >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
-        'evidence gap: the best match is 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
+        'evidence gap: the best found reaches 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
         >>> gap_line(EvidenceGap(0.31, 0.6, None))
         'evidence gap: the surest result is good with confidence 0.31, reviews ask for 0.60'
+        >>> gap_line(EvidenceGap(0.04, 0.1, 0.05, ("wine", "salmon"))).rpartition("; ")[2]
+        'nothing here says wine, salmon'
     """
     if gap.bound is None:
         return (
@@ -119,8 +142,9 @@ def gap_line(gap: EvidenceGap) -> str:
             f"reviews ask for {gap.threshold:.2f}"
         )
     return (
-        f"evidence gap: the best match is {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
+        f"evidence gap: the best found reaches {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
         f"(of queries on other matters {100.0 * gap.bound:g} % pass)"
+        + (f"; nothing here says {', '.join(gap.missing)}" if gap.missing else "")
     )
 
 
@@ -163,6 +187,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
         "alike": list(result.alike),
+        "relations": [{**msgspec.to_builtins(each), "says": related(each)} for each in result.relations],
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,

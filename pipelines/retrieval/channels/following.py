@@ -130,9 +130,12 @@ class GraphChannel:
 
 
 def _weighed(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> np.ndarray:
-    """Weight of its kind times strength of each edge, float64 (edges,)."""
+    """Weight of its kind times strength of each edge, float64 (edges,); 0 of what leads to where it comes from.
+
+    One text may stand in both documents of a relation, such as two versions that begin alike.
+    """
     of_kind = np.array([weights.get(kind, 0.0) for kind in EdgeKind])
-    return np.asarray(of_kind[edges.kind] * edges.strength)
+    return np.asarray(of_kind[edges.kind] * edges.strength * (edges.source != edges.target))
 
 
 def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_array:

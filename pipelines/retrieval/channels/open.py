@@ -15,6 +15,7 @@ from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChanne
 from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder
+from pipelines.retrieval.snapshot.relations import PlacedRelations
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +60,15 @@ class Openings:
 
 
 def open_channels(
-    generation: OpenGeneration, encoders: Sequence[QueryEncoder], settings: RetrievalSettings, openings: Openings
+    generation: OpenGeneration,
+    encoders: Sequence[QueryEncoder],
+    settings: RetrievalSettings,
+    openings: Openings,
+    relations: PlacedRelations,
 ) -> Channels:
     """The configured channels over one generation; a dense one only where there is an encoder for it."""
-    searching_ways, following_ways = _searching(generation, encoders, settings), _following(generation, settings)
+    searching_ways = _searching(generation, encoders, settings)
+    following_ways = _following(generation, settings, relations)
     searching: dict[Channel, SearchChannel] = {}
     following: dict[Channel, FollowingChannel] = {}
     missing: dict[str, str] = {}
@@ -103,13 +109,13 @@ def _searching(
 
 
 def _following(
-    generation: OpenGeneration, settings: RetrievalSettings
+    generation: OpenGeneration, settings: RetrievalSettings, relations: PlacedRelations
 ) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
     graph, degree, words = settings.graph, settings.degree, settings.query_max_terms
 
     @cache
     def edges() -> EdgeArrays:
-        return generation.graph.arrays()
+        return relations.added_to(generation.graph.arrays(), graph.strengths)
 
     def by_activation() -> FollowingChannel:
         spellings = generation.graph.spellings()
@@ -122,4 +128,8 @@ def _following(
     def by_degree() -> FollowingChannel:
         return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
 
-    return {Channel.GRAPH: ((graph, words), by_activation), Channel.DEGREE: (degree, by_degree)}
+    declared = relations.declared
+    return {
+        Channel.GRAPH: ((graph, words, declared), by_activation),
+        Channel.DEGREE: ((degree, graph.strengths, declared), by_degree),
+    }

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -57,6 +57,23 @@ class Hits:
     def head(self, depth: int) -> Hits:
         """The first `depth` of them."""
         return self if len(self.rows) <= depth else Hits(self.rows[:depth], self.scores[:depth])
+
+    def collapsed(self, representatives: Mapping[int, int]) -> Hits:
+        """The same with the representative in the place of each alias, each content once, where it stands first.
+
+        Args:
+            representatives: Row by row of the alias.
+
+        Examples:
+            >>> list(Hits.of([(7, 0.5), (3, 0.25), (9, 0.125)]).collapsed({7: 3}))
+            [(3, 0.5), (9, 0.125)]
+        """
+        own = self.rows.tolist()
+        if representatives.keys().isdisjoint(own):
+            return self
+        rows = np.array([representatives.get(row, row) for row in own], dtype=np.int64)
+        first = np.sort(np.unique(rows, return_index=True)[1])
+        return Hits(rows[first], self.scores[first])
 
 
 NOTHING = Hits.of(())
@@ -262,3 +279,23 @@ def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], requests: Seq
 
 def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
     return [requests[at].text for at in some], [requests[at].among for at in some]
+
+
+def with_upfront(rankings: ChannelRankings, upfront: Mapping[int, Mapping[Channel, Ranked]]) -> ChannelRankings:
+    """Rankings in which some contents stand before all others.
+
+    Args:
+        upfront: What channels found among these contents, by place of the query in its batch.
+    """
+    joined = {channel: dict(of_channel) for channel, of_channel in rankings.rankings.items()}
+    for at, by_channel in upfront.items():
+        for channel, ranked in by_channel.items():
+            others = joined.get(channel, {}).get(at)
+            if others is not None:
+                joined[channel][at] = replace(others, ranking=_joined(ranked.ranking, others.ranking))
+    return replace(rankings, rankings=joined)
+
+
+def _joined(first: Hits, others: Hits) -> Hits:
+    rest = ~np.isin(others.rows, first.rows)
+    return Hits(np.concatenate([first.rows, others.rows[rest]]), np.concatenate([first.scores, others.scores[rest]]))

@@ -97,6 +97,8 @@ def _requests(plan: Plan, *, own: bool) -> list[ChannelRequest]:
 
 def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
     """The plan after a first look at the rankings; the same where they were enough."""
+    if plan.first is not None:
+        return plan  # what it asks for first is there, and other words would put others before it
     tuned, vector, memory = settings.understanding, query_vector(by_channel), plan.query.memory
     if plan.channels != settings.channels:
         return plan if _words_answer(plan, by_channel, hints, settings) else unrouted(plan, settings)

@@ -29,10 +29,9 @@ import numpy as np
 from pipelines.domain.ids import question_of
 from pipelines.learning.observe.precedents import Precedents
 from pipelines.learning.priors import NearPrior
+from pipelines.quality.stems import STEM, stem_of
 
 _TOKEN = re.compile(r"[^\W_](?:[\w.+#/'-]*\w)?|[^\W_]")
-_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
-_STEM = 3  # letters that stay of a word at least
 _PREFIXES = ("un", "dis", "in", "im", "non", "de")
 _DIRECTIONS = frozenset({"to", "into", "before", "after", "from", "over"})
 
@@ -49,7 +48,9 @@ class Lexicon:
         self.prior = prior
         self.idle = frozenset(prior.idle_words) | _DIRECTIONS
         self.negations = frozenset(prior.negations)
-        self._synonyms = {each: group[0] for group in prior.synonyms for word in group for each in (word, _stem(word))}
+        self._synonyms = {
+            each: group[0] for group in prior.synonyms for word in group for each in (word, stem_of(word))
+        }
         pairs = [(self.stem(one), self.stem(other)) for one, other in prior.opposites]
         self._opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
 
@@ -65,13 +66,13 @@ class Lexicon:
 
     def stem(self, word: str) -> str:
         """A word without its ending; one word for all synonyms."""
-        stem = _stem(word)
+        stem = stem_of(word)
         return self._synonyms.get(word) or self._synonyms.get(stem, stem)
 
     def opposite(self, one: str, other: str) -> bool:
         """Whether one stem excludes the other, by the list or by a prefix that denies."""
         short, long = sorted((one, other), key=len)
-        denies = len(short) >= _STEM and any(long == prefix + short for prefix in _PREFIXES)
+        denies = len(short) >= STEM and any(long == prefix + short for prefix in _PREFIXES)
         return denies or (one, other) in self._opposites
 
 
@@ -158,14 +159,6 @@ class Wording:
         ]
         single = [pair for pair in pairs if len(pair[0]) == len(pair[1]) == 1]
         return bool(single) and len(single) == ours.total() == theirs.total()
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
-            root = word[: -len(ending)] + ("y" if ending == "ies" else "")
-            return root.rstrip("e") if len(root) > _STEM else root
-    return word.rstrip("e") if len(word) > _STEM else word
 
 
 class Likeness:

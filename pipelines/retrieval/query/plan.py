@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
+from pipelines.indexes.text.words import STOP_WORDS, stream
+from pipelines.retrieval.query.signs import Holding, followed, read_signs
 from pipelines.retrieval.query.understanding import understood, with_name_parts
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts, RowFilter
@@ -30,6 +32,7 @@ class Plan:
         depth: Candidates wanted of each channel.
         k: Results wanted.
         among: All that may match; None for everything.
+        first: What stands before all else, for the signs of the query; None where it has none that ask for that.
     """
 
     query: Query
@@ -41,18 +44,25 @@ class Plan:
     depth: int
     k: int
     among: RowSet | None
+    first: RowSet | None = None
 
 
-def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings) -> Plan:
-    """Bound, normalise and understand a query.
+def make_plan(
+    query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings, holding: Holding
+) -> Plan:
+    """Bound, normalise and understand a query, and follow its signs.
 
     Raises:
         ValueError: One of its filters asks for what no document can have; the message names the query.
     """
     text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
+    sought, signs = read_signs(sought)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
-    by_words = query.adaptive and simple and Channel.LEXICAL in settings.channels
+    lexical = Channel.LEXICAL in settings.channels and not signs
+    # Stop words alone mean nothing to an encoder; whoever asks for them asks for these letters.
+    words = stream(sought)
+    by_words = lexical and ((query.adaptive and simple) or (bool(words) and STOP_WORDS.issuperset(words)))
     channels = (Channel.LEXICAL,) if by_words else settings.channels
     parts = settings.understanding.router.parts  # where words alone answer, few texts hold "Store.get_page" whole
     try:
@@ -61,6 +71,9 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
         raise ValueError(f"query {query.query_id}: {error}; none of its batch was answered") from error
     if among is not None and not len(among):
         understanding = replace(understanding, unmet=filters.unmet(read.filters))
+    signed = followed(signs, among, holding) if signs else None
+    if signed is not None:
+        understanding = replace(understanding, signs=signed.held, unheld=signed.unheld)
     return Plan(
         query=read,
         text=sought,
@@ -70,7 +83,8 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
         channels=channels,
         depth=settings.depth,
         k=min(query.k, understanding.limit) if query.adaptive else query.k,
-        among=among,
+        among=among if signed is None else signed.among,
+        first=None if signed is None else signed.first,
     )
 
 
@@ -82,7 +96,7 @@ def unrouted(plan: Plan, settings: RetrievalSettings) -> Plan:
         understanding=replace(plan.understanding, complexity=Complexity.MODERATE, limit=limit),
         channels=settings.channels,
         words=plan.text,
-        k=min(plan.query.k, limit),
+        k=min(plan.query.k, limit) if plan.query.adaptive else plan.query.k,
     )
 
 

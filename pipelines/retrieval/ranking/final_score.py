@@ -16,7 +16,15 @@ from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, wit
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
-from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import (
+    ABOVE_ALL,
+    SIGNAL_AT,
+    SIGNALS,
+    Candidates,
+    Floats,
+    Ints,
+    best_first,
+)
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
 
@@ -49,6 +57,8 @@ def collapse_documents(
     """
     numbers, document, place = _in_documents(candidates)
     chosen_by = candidates.totals[numbers] + lifted[numbers]
+    if candidates.upfront is not None:
+        chosen_by += np.where(candidates.upfront[numbers], ABOVE_ALL, 0.0)
     order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]

@@ -14,6 +14,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
 from pipelines.indexes.chunk_store import ChunkStore, Content
+from pipelines.indexes.rows import RowSet
 from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.channels.run import NOTHING, Hits, ScoreRows
 from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, matches
@@ -25,6 +26,7 @@ Flags = NDArray[np.bool_]
 CHANNELS = tuple(sorted(Channel))
 SIGNALS = tuple(Signal)
 CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
+ABOVE_ALL = 1e6  # far above any score
 SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
 
 
@@ -103,6 +105,7 @@ class Candidates:
         duplicates: Documents of near-duplicates by number of the candidate that stands for them.
         effects: What is believed of what came of candidates before, by number and name of the part.
         past: What people called candidates before, by number.
+        upfront: Those that stand before all others of their query, for its signs, (candidates,); None where none do.
     """
 
     occurrences: OccurrenceTable
@@ -119,6 +122,7 @@ class Candidates:
     duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
     past: Mapping[int, PastVerdicts] = field(default_factory=dict)
+    upfront: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -147,6 +151,11 @@ class Candidates:
     def total(self) -> Floats:
         """Score of each line, (n,)."""
         return self.totals[self.number]
+
+    @property
+    def lift(self) -> Floats | float:
+        """What puts those that stand first above all others where scores are compared, (n,); 0 where none do."""
+        return 0.0 if self.upfront is None else np.where(self.upfront[self.number], ABOVE_ALL, 0.0)
 
     @property
     def document(self) -> Ints:
@@ -234,9 +243,27 @@ class Candidates:
         return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
 
 
+def with_upfront(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
+    """Candidates of which some stand before all others.
+
+    Args:
+        first: Of each query, the contents that do; None where none do.
+    """
+    if all(rows is None for rows in first):
+        return candidates
+    upfront = np.zeros(len(candidates.totals), dtype=bool)
+    for query, lines in candidates.queries:
+        if (rows := first[query]) is not None:
+            upfront[candidates.number[lines]] = rows.mask[candidates.rows[lines]]
+    return replace(candidates, upfront=upfront)
+
+
 def best_first(candidates: Candidates) -> Candidates:
-    """Candidates of each query by score, ties by content hash."""
-    return candidates.take(np.lexsort((candidates.number, -candidates.total, candidates.query)))
+    """Candidates of each query by score, ties by content hash; before them those that stand first."""
+    keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
+    if candidates.upfront is not None:
+        keys = (*keys[:2], ~candidates.upfront[candidates.number], candidates.query)
+    return candidates.take(np.lexsort(keys))
 
 
 def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:

@@ -55,6 +55,24 @@ def diverse(
     return represented(chosen, ks, tuned, passes, np.array(counted))
 
 
+def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequence[int]]]) -> Candidates:
+    """Candidates that name the documents of the aliases which they stand for (CON-2).
+
+    Args:
+        left_out: Of each query: rows of aliases by the row of their representative.
+    """
+    if not any(left_out):
+        return candidates
+    duplicates = dict(candidates.duplicates)
+    occurrences, merged = candidates.occurrences, candidates.merged
+    for number, (query, row) in enumerate(zip(merged.query.tolist(), merged.row.tolist(), strict=True)):
+        if aliases := left_out[query].get(row):
+            *_, documents = occurrences.store.standings(aliases)
+            uris = dict.fromkeys(map(occurrences.documents.uri, documents.tolist()))
+            duplicates[number] = tuple(uri for uri in uris if uri not in candidates.uris(number))
+    return replace(candidates, duplicates=duplicates)
+
+
 def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
@@ -67,19 +85,21 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     """
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
-    duplicates: dict[int, tuple[str, ...]] = {}
+    duplicates = dict(candidates.duplicates)
+    lifted = candidates.total + candidates.lift
     for query, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
         cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
         if cosines is None:
             continue
         # Candidates of one score come by content hash.
-        turns, nearest = marginal_relevance(candidates.totals[compared, None], cosines, settings)
+        turns, nearest = marginal_relevance(lifted[lines][: len(compared), None], cosines, settings)
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
             stays[[lines.start + place for place in left_out]] = False
-            uris = (uri for number in compared[left_out].tolist() for uri in candidates.uris(number))
-            duplicates[int(compared[at])] = tuple(dict.fromkeys(uris))
+            number, twins = int(compared[at]), compared[left_out].tolist()
+            uris = (uri for twin in twins for uri in (*candidates.uris(twin), *candidates.duplicates.get(twin, ())))
+            duplicates[number] = tuple(dict.fromkeys((*candidates.duplicates.get(number, ()), *uris)))
     if settings.mmr <= 0.0 and not duplicates:
         return candidates
     lowered = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
@@ -225,7 +245,7 @@ class Choice:
         Args:
             scores: Of each contender under each draw, (contenders, draws).
         """
-        lowered = self._lowered(scores)
+        lowered = self._lowered((scores.T + self.contenders.lift).T)
         order = np.argsort(-lowered, axis=0, kind="stable")
         stays = np.isfinite(np.take_along_axis(lowered, order, axis=0))
         head = stays & (np.arange(len(scores))[:, None] < self.k)

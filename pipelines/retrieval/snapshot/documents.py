@@ -20,6 +20,7 @@ from pipelines.domain.ranking import Signal
 from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.retrieval.snapshot.release_notes import is_release_notes
 
@@ -144,10 +145,14 @@ def _committed_after(facts: StoredDocument) -> float:
 
 
 class RowFilter:
-    """The contents of one generation that filters let through, worked out on first use of a filter."""
+    """The contents of one generation that filters let through, worked out on first use of a filter.
 
-    def __init__(self, chunks: ChunkStore) -> None:
+    `communities` gives the number of each content's community, int64 (contents,), where that is known.
+    """
+
+    def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
         self._chunks = chunks
+        self.communities = communities
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
@@ -170,6 +175,9 @@ class RowFilter:
     def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
         mask = self._chunks.mask(lambda facts: matches(facts, wanted))
+        if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
+            communities = self.communities()
+            mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
         if not mask.any():
             # What is no date is refused, also where no document is dated and none was compared with it.
             for name in sorted(TIMES & wanted.keys()):
@@ -191,6 +199,8 @@ def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
+    if declared is None and name == COMMUNITY:
+        return True  # of contents, unless documents declare one
     if declared is not None or name not in _OF_EVERY_DOCUMENT:
         return declared == wanted or (declared is not None and wanted in members(declared))
     return _OF_EVERY_DOCUMENT[name](facts, wanted)
@@ -321,6 +331,8 @@ def read_facts(
     cited, isolation = _cited(generation), _isolation(generation, encoder)
     most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    if not declares_community(documents) and (communities := communities_of(generation)) is not None:
+        values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
     structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
     available = {
         # Where all are equally new, or old, it tells none from another.

@@ -15,6 +15,7 @@ import numpy as np
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.observe.precedents import Precedents
 
 _LINES = re.compile(r"L(\d+)(?:-L?(\d+))?")
@@ -52,21 +53,38 @@ class Places:
     def __init__(self, contents: PlacedContents) -> None:
         self._contents = contents
         self._placed: WeakKeyDictionary[Precedents, PlacedPrecedents] = WeakKeyDictionary()
+        self._representatives: WeakKeyDictionary[ContentAliases, Mapping[int, int]] = WeakKeyDictionary()
 
-    def of(self, precedents: Precedents) -> PlacedPrecedents:
-        """Where the contents of all words in force stand."""
+    def of(self, precedents: Precedents, aliases: ContentAliases = NO_ALIASES) -> PlacedPrecedents:
+        """Where the contents of all words in force stand, and their aliases."""
         placed = self._placed.get(precedents)
         if placed is None:
-            placed = self._placed[precedents] = self._find(precedents)
+            placed = self._placed[precedents] = self._find(precedents, aliases)
         return placed
 
-    def _find(self, precedents: Precedents) -> PlacedPrecedents:
+    def representatives(self, aliases: ContentAliases) -> Mapping[int, int]:
+        """Row of the representative by row of the alias, of those that are both here."""
+        rows = self._representatives.get(aliases)
+        if rows is None:
+            own, leaders = (
+                self._contents.rows_of(list(names)).tolist()
+                for names in (aliases.representatives.keys(), aliases.representatives.values())
+            )
+            rows = {row: leader for row, leader in zip(own, leaders, strict=True) if row >= 0 and leader >= 0}
+            self._representatives[aliases] = rows
+        return rows
+
+    def _find(self, precedents: Precedents, aliases: ContentAliases) -> PlacedPrecedents:
         numbers = sorted(set(precedents.words.content.tolist()))
         names = [precedents.contents[number] for number in numbers]
         rows = {
             number: (row,) if row >= 0 else self.rows_of_uri(name)
             for number, name, row in zip(numbers, names, self._contents.rows_of(names).tolist(), strict=True)
         }
+        for number, name in zip(numbers, names, strict=True):
+            if members := aliases.members(name):
+                own = self._contents.rows_of(members).tolist()
+                rows[number] = tuple(sorted({*rows[number], *own} - {-1}))
         back: defaultdict[int, list[int]] = defaultdict(list)
         for number, some in rows.items():
             for row in some:

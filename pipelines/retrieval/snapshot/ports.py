@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from pipelines.domain.ids import ContentHash, SessionId
+from pipelines.domain.matching import Coverage
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import Graph
@@ -83,6 +84,14 @@ class TextIndex(Protocol):
 
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in [0, 1]."""
+
+    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
+        """How much of a query's rare words the best of some texts says, and which of them no content does."""
+
+    def holding(self, words: str, phrase: bool) -> np.ndarray | None:
+        """Which contents hold words, bool (contents,): side by side as they are, or in whatever form they have; None
+        where there are no words, or where that cannot be told.
+        """
 
 
 class OpenGeneration(Protocol):

@@ -8,15 +8,18 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreId
+from pipelines.domain.links import Relation
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import ANSWERING, Manifest
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
@@ -25,6 +28,7 @@ from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
+from pipelines.retrieval.snapshot.communities import communities_of
 from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
@@ -53,11 +57,13 @@ class BeliefReading:
     def answering(self) -> Answering | None:
         """From when on a match counts as an answer: as a night found out, or else as the generation was built."""
         learned = None if self.calibration is None or self.calibration.match is None else self.calibration.match
-        return self.built if learned is None or learned.answering is None else learned.answering
+        if learned is None or learned.answering is None:
+            return self.built
+        return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None]
-"""The name that a learned version goes by, its calibration, and its fitted weights."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases]
+"""The name that a learned version goes by, its calibration, its fitted weights, and its aliases."""
 
 Describe = Callable[[LearnedVersion | None], Described]
 
@@ -96,10 +102,10 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted = self._describe(base.learned)
+        learned, calibration, fitted, aliases = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
-        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted)
+        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
 
 
@@ -129,6 +135,7 @@ class Snapshot:
         calibration: None while no learned version carries one.
         sessions: What open sessions believe instead; None where there are none.
         built: See `BeliefReading.built`.
+        relations: Declared in the store, beside those of the generation.
     """
 
     generation_id: GenerationId
@@ -139,6 +146,7 @@ class Snapshot:
     calibration: ScoreCalibration | None = None
     sessions: ListedSessions | None = None
     built: Answering | None = None
+    relations: tuple[Relation, ...] = ()
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -194,6 +202,8 @@ class Pin:
         at: When that was, seconds since the epoch.
         store: Which store that was; None of one that has not been written since stores have ids.
         fitted: Weights that the live version held; None where it held none.
+        relations: Declared in the store.
+        aliases: Contents that stand for one another in the live version.
     """
 
     generation: GenerationId
@@ -203,6 +213,8 @@ class Pin:
     at: float
     store: StoreId | None
     fitted: FittedWeights | None = None
+    relations: tuple[Relation, ...] = ()
+    aliases: ContentAliases = NO_ALIASES
 
 
 class CatalogSource:
@@ -227,7 +239,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None)
+        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -270,24 +282,63 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        _, _, fitted = self._described(pointer.learned)
-        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store, fitted)
+        _, _, fitted, aliases = self._described(pointer.learned)
+        return Pin(
+            pointer.generation or _NONE,
+            pointer.learned,
+            evidence,
+            listing,
+            self._clock(),
+            store,
+            fitted,
+            self._relations(),
+            aliases,
+        )
+
+    def _relations(self) -> tuple[Relation, ...]:
+        try:
+            return self._catalog.relations()
+        except CorruptionError as error:
+            log.warning("no relations but those of documents: %s", error)
+            return ()
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
-        learned, calibration, _ = self._described(pin.learned)
-        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted)
+        learned, calibration, _, _ = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
-            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
+            beliefs = self._believed(pin, previous.generation)
+            return replace(
+                previous,
+                learned=learned,
+                beliefs=beliefs,
+                calibration=calibration,
+                sessions=sessions,
+                relations=pin.relations,
+            )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, generation.chunks.close)
         weakref.finalize(generation, generation.lexical.close)
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
-        filters = RowFilter(generation.chunks)
-        built = _answering_of(generation.manifest)
-        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions, built)
+        filters = RowFilter(generation.chunks, partial(communities_of, generation))
+        built, beliefs = _answering_of(generation.manifest), self._believed(pin, generation)
+        return Snapshot(
+            generation.manifest.id,
+            generation,
+            filters,
+            learned,
+            beliefs,
+            calibration,
+            sessions,
+            built,
+            pin.relations,
+        )
+
+    def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
+        row_of = generation.chunks.row_of
+        aliases = pin.aliases.led_by(lambda content: row_of(content) is not None)
+        return read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted, aliases=aliases)
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():
@@ -309,15 +360,15 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None
+            return PRIORS_ALONE, None, None, NO_ALIASES
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
                 state = self._catalog.read_learned(version)
-                cached = (version, state.calibration, state.fitted)
+                cached = (version, state.calibration, state.fitted, state.aliases)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None)
+                cached = (version, None, None, NO_ALIASES)
             self._held = cached
         return cached
 
@@ -325,7 +376,7 @@ class CatalogSource:
 def _answering_of(manifest: Manifest) -> Answering | None:
     stated = manifest.facts.get(ANSWERING)
     try:
-        return None if stated is None else Answering(**stated)
+        return None if stated is None else Answering.of(stated)
     except TypeError as error:
         log.warning("%s: no threshold of answers: %s; index again", manifest.id, error)
         return None

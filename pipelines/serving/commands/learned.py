@@ -18,6 +18,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.indexes.generation import Generation
+from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
@@ -233,12 +234,12 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
     name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
     state = None if name is None else catalog.read_learned(name)
-    fitted = None if state is None else state.fitted
+    fitted, aliases = (None, NO_ALIASES) if state is None else (state.fitted, state.aliases)
     if version == LIVE or state is None:
         evidence, now = catalog.live_evidence(), system_clock()
     else:
         evidence, now = state.evidence, state.created_at
-    return read_beliefs(priors, evidence, now=now, fitted=fitted), evidence
+    return read_beliefs(priors, evidence, now=now, fitted=fitted, aliases=aliases), evidence
 
 
 _HASH = 64  # digits of a content's

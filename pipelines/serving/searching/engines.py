@@ -13,6 +13,8 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
+from pipelines.lessons.wording import LessonWords
+from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
@@ -101,6 +103,11 @@ def searching(
             openings=openings,
             memories=memories,
             key=settings.feedback.key,
+            lessons=LessonsBeside(
+                LessonWords(settings.lessons.words),
+                settings.priors.lessons.relevance,
+                most=settings.lessons.prompt.lessons,
+            ),
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.

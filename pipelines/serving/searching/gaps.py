@@ -9,20 +9,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from pipelines.consolidation.probes import NO_MATCH, probes
+from pipelines.consolidation.probes import probes
+from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.errors import WeftError
 from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import MatchFeatures, best_match
-from pipelines.domain.ranking import Query
+from pipelines.domain.matching import NO_MATCH, Coverage, MatchFeatures, best_match
+from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.understanding import Complexity
 from pipelines.evaluation.replay.masking import Masks, masked
 from pipelines.indexes.generation import Generation, open_generation
 from pipelines.indexes.manifest import ANSWERING
 from pipelines.ingestion.questions import StoredQuestion, stored_questions
 from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.calibration.answered import AskedMatch, answered_curve
 from pipelines.learning.calibration.matching import Answering, answering_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
@@ -64,9 +66,32 @@ def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion
         with Searcher(
             OneSnapshot(snapshot), encoder, settings.retrieval, clock=system_clock, further=further
         ) as searcher:
-            own = _best(searcher, [question.text for question in questions], settings)
-            others = _best(searcher, probes(rules.probes), settings)
-    return answering_of(own, others, marked=rules.answerable_bound)
+            own = _answers(searcher, [question.text for question in questions], settings)
+            others = _answers(searcher, probes(rules.probes), settings)
+        answering = answering_of(_best(own), _best(others), marked=rules.answerable_bound)
+        return None if answering is None else _with_curve(answering, own, others, snapshot, rules)
+
+
+def _with_curve(
+    answering: Answering,
+    own: Sequence[Answer],
+    others: Sequence[Answer],
+    snapshot: Snapshot,
+    rules: CalibrationSettings,
+) -> Answering:
+    """The same with P(answered), and the share of queries on other matters that passes by it."""
+
+    def asked(answers: Sequence[Answer]) -> list[AskedMatch]:
+        covered = [_coverage(answer, snapshot) for answer in answers]
+        both = (answering.asked(*each) for each in zip(_best(answers), covered, strict=True))
+        return [each for each in both if each is not None]
+
+    first, second = asked(own), asked(others)
+    curve = answered_curve(first, second, marked=rules.answerable_bound, spread=rules.answered_spread)
+    if curve is None:
+        return answering
+    passed = sum(curve.probability(each) > curve.least for each in second) / len(second)
+    return replace(answering, curve=curve, bound=passed)
 
 
 def _as_asked(
@@ -80,10 +105,15 @@ def _as_asked(
     return masked(plain, masks, engines.encoders, pooling=settings.embedding.tokens.pooling)
 
 
-def _best(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[MatchFeatures]:
+def _answers(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[Answer]:
     k = settings.retrieval.understanding.router.limits[Complexity.MODERATE]
     queries = [Query(text=text, query_id=QueryId(f"own-{number}"), k=k) for number, text in enumerate(texts)]
-    return [
-        best_match(result.match for result in answer.results) if answer.results else NO_MATCH
-        for answer in searcher.search_many(queries)
-    ]
+    return searcher.search_many(queries)
+
+
+def _best(answers: Sequence[Answer]) -> list[MatchFeatures]:
+    return [best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in answers]
+
+
+def _coverage(answer: Answer, snapshot: Snapshot) -> Coverage:
+    return snapshot.generation.lexical.coverage(answer.query.text, [each.full_text for each in answer.results])

@@ -28,6 +28,9 @@ FACTS: dict[str, Any] = {
 }
 
 
+LESSON = {"section": "api", "content": "Run the migrations first"}
+
+
 def value(**changes: Any) -> bytes:
     return json.dumps({**FACTS, **changes}).encode()
 
@@ -82,6 +85,20 @@ WRONG = {
     "a turn before the first": (value(type="model_quality", model="m", turn=0, quality=0.5), "invalid"),
     "a verification in words": (value(type="trust", source="blog", verified="yes"), "invalid"),
     "an outcome of no lesson": (value(type="lesson_outcome", outcome="success"), "invalid"),
+    "a lesson without a text": (value(type="lesson", op="add"), "invalid"),
+    "a lesson of a section with blanks": (
+        value(type="lesson", op="add", lesson=LESSON | {"section": "a b"}),
+        "invalid",
+    ),
+    "a lesson that says nothing": (value(type="lesson", op="add", lesson=LESSON | {"content": " "}), "invalid"),
+    "a lesson of an unknown kind": (value(type="lesson", op="add", lesson=LESSON | {"kind": "rule"}), "invalid"),
+    "a revision of no lesson": (value(type="lesson", op="revise", lesson=LESSON), "invalid"),
+    "a link to nothing": (value(type="lesson", op="alias", lesson_id="a-1"), "invalid"),
+    "an injection of nothing": (value(type="injection", injection_id="i", lessons=[]), "invalid"),
+    "an outcome that nobody told": (
+        value(type="lesson_outcome", lesson_id="a", outcome="success", origin="x"),
+        "invalid",
+    ),
     "an unknown outcome": (value(type="lesson_outcome", lesson_id="a-1", outcome="fine"), "invalid"),
 }
 
@@ -119,7 +136,7 @@ def test_the_producer_side_refuses_what_the_updater_would() -> None:
 def test_every_event_type_has_its_name() -> None:
     """FBK-1: the names on the topic are those of the specification."""
     asked = """impression retrieval inclusion reference success explicit selection correction review accuracy
-        model_quality trust session lesson_outcome trigger_removal"""
+        model_quality trust session lesson injection lesson_outcome trigger_removal"""
     assert set(EVENT_TYPES) == set(asked.split()) == {json.loads(encode(event))["type"] for event in EVENTS}
 
 

@@ -123,15 +123,16 @@ def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
     report, evidence = after(tmp_path, one_of_each(), rules(limits__principal_daily=100.0))
     assert fates(report) == (len(one_of_each()), 0, 0, 0)
     assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
-        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "lesson", "speaker")
+        *("signal", "product", "relevance", "decay", "threshold", "quality", "trust", "speaker")
     }
     uses = {"retrieval", "inclusion", "reference", "inaccurate"}
-    assert {side_of(key.bin) for key in evidence.usage} == {
+    assert {"lesson" if key.bin.startswith("lesson.") else side_of(key.bin) for key in evidence.usage} == {
         "positive",
         "negative",
         *uses,
         "question:how?",
         f"{REMOVED}flush",
+        "lesson",
     }
 
 

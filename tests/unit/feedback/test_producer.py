@@ -16,12 +16,12 @@ import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Attribution, Explicit, Impression, Selection, SessionPhase
+from pipelines.domain.events import Attribution, Explicit, Impression, InjectedLesson, Selection, SessionPhase
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from pipelines.feedback.events.codec import EVENT_TYPES
 from pipelines.feedback.events.producer import FeedbackProducer, impression_of
-from tests.support.feedback_events import HASHES, NOON, RULES, stamp
+from tests.support.feedback_events import HASHES, LESSON, NOON, RULES, stamp
 from tests.support.feedback_publisher import MemoryPublisher
 
 
@@ -128,6 +128,8 @@ def test_there_is_a_method_for_every_type() -> None:
         producer.accuracy("s1", code, age_hours=48.0, accurate=False, principal="ada", content_hash=HASHES[1]),
         producer.model_quality("s1", "small", turn=7, quality=0.5, principal="ada"),
         producer.trust("s1", "blog", verified=False, principal="ada", model="small"),
+        producer.lesson_added("s1", LESSON, principal="ada", why="it broke"),
+        producer.lessons_injected("s1", "i-1", [InjectedLesson(lesson_id=LESSON.id)], principal="ada", tool="Bash"),
         producer.lesson_outcome("s1", "testing-00012", "failure", principal="ada"),
         producer.session("s1", "start", principal="ada"),
         producer.trigger_removal(HASHES[1], "flush", principal="ada"),
@@ -150,6 +152,8 @@ def test_there_is_a_method_for_every_type() -> None:
     assert (told["ModelQuality"].model, told["ModelQuality"].turn, told["ModelQuality"].quality) == ("small", 7, 0.5)
     assert (told["Trust"].source, told["Trust"].model, told["Trust"].verified) == ("blog", "small", False)
     assert (told["TriggerRemoval"].content_hash, told["TriggerRemoval"].term) == (HASHES[1], "flush")
+    assert (told["LessonChange"].stated(), told["LessonChange"].why) == (LESSON, "it broke")
+    assert [each.lesson_id for each in told["LessonInjection"].lessons] == [LESSON.id]
     assert (told["LessonOutcome"].lesson_id, told["LessonOutcome"].outcome) == ("testing-00012", "failure")
 
 

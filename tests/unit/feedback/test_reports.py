@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pipelines.domain.events import Report
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.learning.binning import Bins
-from tests.support.feedback_events import accuracy, lesson_outcome, model_quality, review, trust
+from tests.support.feedback_events import accuracy, model_quality, review, trust
 
 BINS = Bins(relevance=20, ages=4, confidences=10, turns=64)
 ONE = 1_000_000
@@ -50,12 +48,6 @@ def test_a_verification_is_for_or_against_its_type_of_source() -> None:
     """FBK-1, LRN-10."""
     assert reported(trust("blog", verified=True)) == {("trust.blog", "verified"): ONE}
     assert reported(trust("blog", verified=False)) == {("trust.blog", "refuted"): ONE}
-
-
-@pytest.mark.parametrize("outcome", ["success", "failure", "confirmation", "contradiction"])
-def test_an_outcome_of_a_lesson_is_kept_as_what_it_was(outcome: str) -> None:
-    """FBK-1, LRN-4: reading says which side it is on."""
-    assert reported(lesson_outcome("testing-00012", outcome)) == {("lesson.testing-00012", outcome): ONE}
 
 
 def test_evidence_goes_to_the_scope_that_the_event_names() -> None:

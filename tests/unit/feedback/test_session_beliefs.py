@@ -12,6 +12,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
+from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import WeightMethod
 from pipelines.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
@@ -32,7 +33,7 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def described(version: LearnedVersion | None) -> Described:
-    return version or LearnedVersion("priors"), None, None
+    return version or LearnedVersion("priors"), None, None, NO_ALIASES
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:

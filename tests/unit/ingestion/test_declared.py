@@ -271,3 +271,40 @@ def test_hostile_toml_is_refused(source: str, reason: str) -> None:
 def test_what_only_looks_like_toml_declares_nothing(text: str) -> None:
     """ING-40: differences between files begin so."""
     assert front_matter(text) is None
+
+
+RELATIONS = [{"kind": "supersedes", "target": "old.md"}, {"kind": "derived_from", "target": "https://example.org/a"}]
+RELATED = (
+    Link(LinkKind.SUPERSEDES, "old.md", declared=True),
+    Link(LinkKind.DERIVED_FROM, "https://example.org/a", declared=True),
+)
+
+
+def test_relations_are_declared_in_sidecars_and_in_front_matter(tmp_path: Path, settings: IngestSettings) -> None:
+    """GRA-1, ING-4: as a list of kind and target, or short; the short form stays a fact that one can filter by."""
+    (tmp_path / "beside.md").write_text("Text.\n")
+    (tmp_path / "beside.md.meta.json").write_text(json.dumps({"relations": RELATIONS, "related": ["queue.md"]}))
+    rows = "".join(f"  - {{kind: {one['kind']}, target: '{one['target']}'}}\n" for one in RELATIONS)
+    (tmp_path / "within.md").write_text(f"---\ntitle: T\nrelations:\n{rows}---\nText.\n")
+    (tmp_path / "short.md").write_text("---\nsupersedes: old.md\nenabled: true\nsupports: [a/b, c.md]\n---\nText.\n")
+    documents, rejected = read(tmp_path, settings)
+    assert rejected == {}
+    assert documents["beside.md"].links == (Link(LinkKind.REFERENCES, "queue.md", declared=True), *RELATED)
+    assert documents["within.md"].links == RELATED
+    assert [(link.kind, link.target) for link in documents["short.md"].links] == [
+        (LinkKind.SUPERSEDES, "old.md"),
+        (LinkKind.SUPPORTS, "a/b"),
+        (LinkKind.SUPPORTS, "c.md"),
+    ]
+    assert documents["short.md"].metadata["supersedes"] == "old.md"
+
+
+@pytest.mark.parametrize("relations", ["old.md", [{"kind": "replaces", "target": "a.md"}], [{"kind": "caused"}], {}])
+def test_relations_that_are_none_are_told_and_kept(tmp_path: Path, settings: IngestSettings, relations: object) -> None:
+    """GRA-1: what is wrong is named with the sidecar; the document is indexed, and the words stay among its facts."""
+    (tmp_path / "a.md").write_text("Text.\n")
+    (tmp_path / "a.md.meta.json").write_text(json.dumps({"relations": relations}))
+    documents, rejected = read(tmp_path, settings)
+    assert "relations: expected objects of a target and a kind of caused" in rejected["a.md.meta.json"].detail
+    assert documents["a.md"].links == ()
+    assert "relations" in documents["a.md"].metadata

@@ -140,3 +140,19 @@ def test_numbers_that_are_no_times_are_none(tmp_path: Path, settings: IngestSett
     pq.write_table(pa.table({"text": ["a"], "timestamp": [stated]}), tmp_path / "t.parquet")
     (document,), _ = read(tmp_path / "t.parquet", settings)
     assert document.modified_at is None
+
+
+def test_relations_are_a_column_of_lists_or_of_their_json_or_a_column_by_kind(
+    tmp_path: Path, settings: IngestSettings
+) -> None:
+    """GRA-1: each row declares its own; a row may declare none."""
+    stated = [[{"kind": "supersedes", "target": "t:1"}], None]
+    for name, relations in (("lists", stated), ("texts", ['[{"kind": "supersedes", "target": "t:1"}]', None])):
+        table = pa.table({"id": ["a", "b"], "text": ["one", "two"], "relations": relations, "supports": ["t/x", None]})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        documents, rejected = read(tmp_path / f"{name}.parquet", settings)
+        assert rejected == {}
+        assert [[(link.kind.value, link.target, link.declared) for link in one.links] for one in documents] == [
+            [("supersedes", "t:1", True), ("supports", "t/x", True)],
+            [],
+        ]

@@ -80,12 +80,6 @@ FAMILIES = {
         lambda of: of.reported.trust("blog", "m").mean,
         lambda of: of.reported.trust("blog", "m").observations,
     ),
-    "lessons": Family(
-        sides("success", "failure"),
-        "lesson.one",
-        lambda of: of.reported.lesson("one").mean,
-        lambda of: of.reported.lesson("one").observations,
-    ),
     "decay": Family(
         lambda n, good: survival_masses(100.0, accurate=good, per_doubling=4, weight=n),
         "decay",

@@ -12,7 +12,6 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.beta import Beta
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import Survival, survival_masses
 from pipelines.learning.families.threshold import Threshold, threshold_masses
@@ -157,16 +156,6 @@ def test_verifications_raise_and_lower_trust_by_source_and_by_model() -> None:
     assert read.trust("paper", "never") == read.trust("paper")
     low, high = read.trust("paper", "m").interval(0.9)
     assert low < read.trust("paper", "m").mean < high
-
-
-def test_a_lesson_is_believed_as_its_outcomes_say() -> None:
-    """LRN-4: Beta(prior + successes and confirmations, prior + failures and contradictions); other lessons apart."""
-    seen = {"success": 3, "confirmation": 1, "failure": 2, "contradiction": 1}
-    read = reported(*(reported_evidence(DAY, CODE, "lesson.a.b-1", {each: n * MICRO}) for each, n in seen.items()))
-    prior = PRIORS.lessons
-    belief = read.lesson("a.b-1")
-    assert (belief.a, belief.b, belief.observations) == (prior.success + 4, prior.failure + 3, 7)
-    assert read.lesson("a") == reported().lesson("a.b-1") == Beta(prior.success, prior.failure)
 
 
 def test_searches_trust_a_type_of_source_as_it_held_for_their_model() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipelines.domain.errors import StoreError
+from pipelines.domain.links import Link, LinkKind
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary, degree_scores
+from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary, degree_scores, passing
 from pipelines.retrieval.channels.run import NOTHING, Hits, Ranked
+from pipelines.settings import load_settings
+from tests.support.graphs import a_file, a_graph
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
@@ -71,6 +77,49 @@ def test_degree_is_its_formula() -> None:
     assert degree_scores(edges, WEIGHTS, excluded=[0]) == pytest.approx(
         [0.0, 1.0, math.log1p(0.8) / math.log1p(1.3), 0.0]
     )
+
+
+CAUSAL_WEIGHTS = {
+    "caused": 1.0,
+    "derived_from": 0.9,
+    "enabled": 0.8,
+    "contradicts": 0.7,
+    "supersedes": 0.6,
+    "supports": 0.5,
+}
+
+
+@pytest.mark.parametrize(("kind", "weight"), CAUSAL_WEIGHTS.items())
+def test_causal_relations_weigh_what_they_should(kind: str, weight: float) -> None:
+    """RET-7, GRA-1: caused 1, derived_from .9 … supports .5, in degree and in spreading; found ones half."""
+    tuned, built = settings(), load_settings(environment={}).index.graph
+    edges = MemoryGraph(3, (EdgeKind(kind), 0, 1), (EdgeKind.CAUSED, 2, 2)).arrays()
+    assert (built.declared_strength, built.found_strength) == (1.0, 0.5)
+    for strength in (built.declared_strength, built.found_strength):
+        some = replace(edges, strength=np.array([strength, 1.0]))
+        passes = passing(some, tuned.graph.edge_weights)
+        assert passes[[0, 1], [1, 0]].tolist() == pytest.approx([weight * strength] * 2)
+        assert passes[2, 2] == 0.0  # what stands in both documents of a relation gains nothing by it
+        both = replace(some, kind=np.array([some.kind[0], some.kind[1]]), target=np.array([1, 0]))
+        scores = degree_scores(both, tuned.degree.edge_weights)
+        assert scores[1] / scores[0] == pytest.approx(np.log1p(weight * strength) / np.log1p(weight * strength + 1.0))
+
+
+def test_declared_relations_lead_to_what_no_channel_finds(tmp_path: Path) -> None:
+    """RET-7, GRA-1: through a generation's own table, both ways, from what the words find."""
+    page = partial(a_file, language=None)
+    files = [
+        page("t/cause.md", {}, links=(Link(LinkKind.CAUSED, "effect.md", declared=True),)),
+        page("t/effect.md", {}),
+        page("t/other.md", {}),
+    ]
+    graph = a_graph(tmp_path, files)
+    hashes = sorted(chunks[0].content_hash for _, chunks in files)
+    rows = {document.uri: hashes.index(chunks[0].content_hash) for document, chunks in files}
+    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3, most_words=9), settings().graph)
+    for here, there in (("t/cause.md", "t/effect.md"), ("t/effect.md", "t/cause.md")):
+        (ranked,) = channel.follow([""], [None], [{Channel.DENSE: Ranked(Hits.of([(rows[here], 0.9)]))}], 1)
+        assert ranked.ranking.rows.tolist() == [rows[there]]
 
 
 def test_the_cap_of_degree_bounds_what_it_adds_and_makes_no_ties() -> None:

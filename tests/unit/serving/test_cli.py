@@ -9,8 +9,12 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.domain.documents import Domain, Rejection
+from pipelines.domain.lesson import LessonResult
 from pipelines.indexes.schemas import rejections_to_table
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.lessons.rows import outcome_bin
+from pipelines.learning.uses import UsageKey
+from pipelines.settings import load_settings
 from tests.support.generations import publish
 from weft.cli import main
 
@@ -124,9 +128,12 @@ def learned(store: Path) -> Path:
     evidence = Evidence(
         {
             EvidenceKey(*at, "signal.vector.good", "for"): 50 * MICRO,
-            EvidenceKey(*at, "lesson.use-the-lock", "success"): 3 * MICRO,
             EvidenceKey(*at, "decay", "20/4.inaccurate"): 9 * MICRO,
-        }
+        },
+        {
+            UsageKey(0, "use-the-lock", outcome_bin(LessonResult.SUCCESS, "report"), name): MICRO
+            for name in ("a", "b", "c")
+        },
     )
     state = LearnedState(parent=first, evidence=evidence, cut=Evidence())
     catalog.make_live(catalog.publish_learned(state, expected_newest=first))
@@ -152,7 +159,8 @@ def test_everything_believed_is_shown(learned: Path, capsys: pytest.CaptureFixtu
     }  # nobody judged model or source
     by_key = {(row["family"], row["scope"], row["parameter"]): row for row in rows}
     lesson = by_key["lesson", "use-the-lock", "share of successes"]
-    assert (lesson["mean"], lesson["observations"]) == (pytest.approx((1 + 3) / (2 + 3)), 3.0)
+    assert lesson["observations"] == 3.0
+    assert load_settings(environment={}).priors.lessons.sources["other"] < lesson["mean"] < 1.0
     agent = by_key["weight", "code/m/a", "vector"]
     assert agent["observations"] > 0.0
     assert agent["low"] <= agent["mean"] <= agent["high"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import COMMANDS, all_commands, load_command
+from weft.commands import COMMANDS, all_commands, load_command
 
 pytestmark = pytest.mark.integration
 

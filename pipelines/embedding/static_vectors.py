@@ -1,0 +1,176 @@
+"""Static vectors of texts, distilled from the encoder in use: no forward pass, no download (CON-2).
+
+Every entry of the tokenizer's vocabulary is read once by the encoder itself, and what it makes of them is cut to the
+directions in which they differ most. A text is the mean of its tokens' vectors, each weighted by its rarity, as in
+Arora, Liang and Ma (ICLR 2017), eq. 1: a / (a + p). The p of a token is its share of the texts at hand, drawn towards
+Zipf's law by a fixed number of tokens: vocabularies list entries about from the most frequent on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
+from pipelines.embedding.models import find_model
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.tokens import encodable, read_tokenizer
+from pipelines.runtime.storage.files import write_atomically
+from pipelines.runtime.storage.sqlite import blob_key
+
+DIMENSION = 128
+"""Numbers kept of a vector: neighbours are the same as with all, at a third of the time."""
+
+_FORMAT = "static vectors 2"
+_RARITY = 1e-3  # a: a token of that share counts half
+_ZIPF_TOKENS = 20_000.0  # that Zipf's law is worth against the texts at hand
+_LONGEST = 4096  # characters of a text that count
+_BATCH = 2048
+_ROWS = 65_536  # texts that are summed at once
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenTable:
+    """What the encoder makes of each token: float32 (vocabulary, dimension); zero for special and empty ones."""
+
+    vectors: Floats
+
+
+def distilled(encoder: Encoder, folder: Path, dimension: int = DIMENSION) -> TokenTable:
+    """The table of an encoder whose tokenizer lies in `folder`.
+
+    What all tokens have in common is taken off first: it would make any two texts alike.
+    """
+    tokenizer = read_tokenizer(folder)
+    entries = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda entry: entry[1])
+    special = {str(token) for token in tokenizer.get_added_tokens_decoder().values()}
+    texts = {
+        number: text
+        for entry, number in entries
+        if entry not in special and (text := _text_of(tokenizer.decode([number], skip_special_tokens=True)))
+    }
+    size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+    encoded = np.concatenate([encoder.encode(some) for some in _batches(list(texts.values()))])
+    reduced = _reduced(encoded - encoded.mean(axis=0), dimension)
+    vectors = np.zeros((size, reduced.shape[1]), np.float32)
+    vectors[list(texts)] = reduced
+    return TokenTable(vectors)
+
+
+def _text_of(entry: str) -> str:
+    return entry.removeprefix("##").strip()
+
+
+def _reduced(vectors: Floats, dimension: int) -> Floats:
+    """Rows in the `dimension` directions in which they differ most, in a fixed sign."""
+    if vectors.shape[1] <= dimension:
+        return vectors
+    moments = vectors.astype(np.float64).T @ vectors.astype(np.float64)
+    _, directions = np.linalg.eigh(moments)
+    first = directions[:, ::-1][:, :dimension]
+    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(dimension)])
+    return np.asarray(vectors @ first, dtype=np.float32)
+
+
+def static_vectors(settings: EmbeddingSettings) -> StaticVectors:
+    """The static vectors of the configured encoder, distilled once and kept beside models, by the model's fingerprint.
+
+    Raises:
+        ModelUnavailableError: The model's files cannot be read.
+    """
+    model = find_model(settings)
+    key = blob_key(_FORMAT, model.identity, settings.precision, str(settings.dimension), str(DIMENSION))
+    path = Path(settings.model_folder).expanduser() / f"static-{model.name}-{key[:16]}.npy"
+    table = _read(path)
+    if table is None:
+        vectors = distilled(load_encoder(settings), model.folder).vectors.astype(np.float16)
+        written = io.BytesIO()
+        np.save(written, vectors)
+        write_atomically(path, written.getvalue())
+        table = TokenTable(vectors.astype(np.float32))  # the bits that others read
+    return StaticVectors(table, model.folder)
+
+
+def _read(path: Path) -> TokenTable | None:
+    """What was kept; None where nothing was, or something else is there: it is made anew."""
+    try:
+        stored = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    fits = stored.ndim == 2 and stored.dtype == np.float16
+    return TokenTable(stored.astype(np.float32)) if fits else None
+
+
+class StaticVectors:
+    """Vectors of texts by the tokens in them."""
+
+    def __init__(self, table: TokenTable, folder: Path) -> None:
+        self._vectors = table.vectors
+        self._tokenizer = read_tokenizer(folder)
+
+    @property
+    def table(self) -> Floats:
+        """A vector per token, float32 (vocabulary, dimension)."""
+        return self._vectors
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
+        through how often their tokens are.
+        """
+        tokens, ends = self._tokens(texts)
+        weights = self._weights(tokens)
+        rows = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
+        for start in range(0, len(texts), _ROWS):
+            stop = min(start + _ROWS, len(texts))
+            bounds = ends[start : stop + 1]
+            some = tokens[bounds[0] : bounds[-1]]
+            matrix = csr_matrix((weights[some], some, bounds - bounds[0]), shape=(stop - start, len(self._vectors)))
+            rows[start:stop] = matrix @ self._vectors
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        np.divide(rows, lengths, out=rows, where=lengths > 0.0)
+        return rows
+
+    def _tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Ints]:
+        """The tokens of all texts, one text's after the other's, and where each text ends, from 0 on (n + 1)."""
+        parts, ends = [np.zeros(0, np.int32)], np.zeros(len(texts) + 1, np.int64)
+        at = 0
+        for some in _batches(texts):
+            cut = [encodable(text[:_LONGEST]) for text in some]
+            for encoded in self._tokenizer.encode_batch_fast(cut, add_special_tokens=False):
+                parts.append(np.array(encoded.ids, np.int32))
+                at += 1
+                ends[at] = len(parts[-1])
+        return np.concatenate(parts), np.cumsum(ends)
+
+    def _weights(self, tokens: NDArray[np.int32]) -> Floats:
+        """Of each token: a / (a + p)."""
+        size = len(self._vectors)
+        counts = np.bincount(tokens, minlength=size)[:size] + _ZIPF_TOKENS * _zipf_shares(size)
+        return _rarity(counts / counts.sum())
+
+
+def zipf_weights(size: int) -> Floats:
+    """Weights of so many tokens, the most frequent first, where no texts are at hand: float32 (size,)."""
+    return _rarity(_zipf_shares(size))
+
+
+def _zipf_shares(size: int) -> NDArray[np.float64]:
+    zipf = 1.0 / np.arange(1.0, size + 1.0)
+    return np.asarray(zipf / zipf.sum())
+
+
+def _rarity(shares: NDArray[np.float64]) -> Floats:
+    return np.asarray(_RARITY / (_RARITY + shares), dtype=np.float32)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))

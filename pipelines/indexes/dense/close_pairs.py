@@ -1,0 +1,75 @@
+"""Pairs of vectors that lie near each other, among very many: candidates for near-duplicates (CON-2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+_EXACT_BELOW = 20_000  # vectors, of which all pairs are compared
+_PER_LIST = 128  # vectors in a list of the index, about, however many there are: time grows as n log n
+_PROBES = (
+    8  # lists that are looked into for each vector; two that are as near as duplicates share one of these nearly always
+)
+_BATCH = 65_536  # vectors that are looked up at once
+_SEED = 7  # of the draw of the lists' centres
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+def close_pairs(vectors: Floats, *, least: float, neighbours: int) -> tuple[Ints, Floats]:
+    """Pairs of rows with a cosine of at least `least`, each once, and their cosines.
+
+    Args:
+        vectors: Unit rows, or zero ones, which are near nothing; float32 (n, dimension).
+        least: Above 0.
+        neighbours: Of each row so many of the nearest are looked at: rows of a larger group are joined through others.
+
+    Returns:
+        The lower row first, in ascending order, int64 (pairs, 2); and float32 (pairs,).
+    """
+    count = len(vectors)
+    if count < 2:
+        return np.zeros((0, 2), np.int64), np.zeros(0, np.float32)
+    index: Any = _index_of(vectors)
+    parts: list[Ints] = []
+    cosines: list[Floats] = []
+    for start in range(0, count, _BATCH):
+        some = vectors[start : start + _BATCH]
+        near, rows = index.search(some, min(neighbours + 1, count))
+        own = np.arange(start, start + len(some))[:, None]
+        line, column = np.nonzero((near >= least) & (rows >= 0) & (rows != own))
+        pair = np.stack([line + start, rows[line, column]], axis=1)
+        pair.sort(axis=1)
+        parts.append(pair)
+        cosines.append(near[line, column])
+    pairs = np.concatenate(parts)
+    key, first = np.unique(pairs[:, 0] * count + pairs[:, 1], return_index=True)
+    return np.stack(np.divmod(key, count), axis=1), np.minimum(np.concatenate(cosines)[first], 1.0)
+
+
+def _index_of(vectors: Floats) -> Any:
+    count, dimension = vectors.shape
+    if count <= _EXACT_BELOW:
+        exact: Any = faiss.IndexFlatIP(dimension)
+        exact.add(vectors)
+        return exact
+    lists = count // _PER_LIST
+    centres = vectors[np.sort(np.random.default_rng(_SEED).choice(count, lists, replace=False))]
+    graph: Any = faiss.IndexHNSWFlat(dimension, 16, faiss.METRIC_INNER_PRODUCT)
+    graph.hnsw.efSearch = 32
+    threads = faiss.omp_get_max_threads()
+    try:
+        faiss.omp_set_num_threads(1)  # its edges depend on who comes first
+        graph.add(centres)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    index: Any = faiss.IndexIVFFlat(graph, dimension, lists, faiss.METRIC_INNER_PRODUCT)
+    index.is_trained = True  # the centres are drawn
+    for start in range(0, count, _BATCH):
+        index.add(vectors[start : start + _BATCH])
+    index.nprobe = _PROBES
+    return index

@@ -1,0 +1,339 @@
+"""Whether two lessons are one, said in other words (LES-13).
+
+Vectors cannot tell: "always squash" and "never squash" lie as near as two ways to say one thing. So texts are taken
+apart. Two are the same where they name the same, deny the same, and agree in numbers, flags and order. Where they
+are about the same and disagree in one of these, they are in conflict. Of the rest, those that differ in what might be
+another word for the same are proposed to a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonId
+from pipelines.lessons.wording import LessonWords, stem_of, words_of
+
+if TYPE_CHECKING:
+    from pipelines.lessons.settings import LessonSettings
+
+_CLAUSES = re.compile(r"[,;:.!?](?:\s+|$)|\s+[-–—]\s+|\s+but\s+", re.IGNORECASE)
+_CONTRAST = re.compile(r"\b(?:instead of|rather than|without|except(?: for)?|as opposed to)\b", re.IGNORECASE)
+_ENDS_CONTRAST = frozenset(
+    {"in", "for", "on", "when", "at", "during", "while", "and", "as", "to", "with", "before", "after", "if"}
+)
+_ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b", re.IGNORECASE)
+_THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
+_DIRECTIONS = frozenset({"to", "into"})
+_PREFIXES = ("un", "dis", "in", "non", "de", "anti")
+_NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
+_LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
+_SHORTEST = 3
+
+
+class LessonRelation(StrEnum):
+    """What two lessons are to each other."""
+
+    SAME = "same"  # merged without asking
+    PROPOSED = "proposed"  # a person is asked
+    CONFLICT = "conflict"  # both cannot be followed: never merged, for review
+    APART = "apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two lessons compare.
+
+    Attributes:
+        shared: Share of the words of both that both name, in [0, 1] (Dice).
+        reason: What decided, for whoever reviews it.
+    """
+
+    relation: LessonRelation
+    shared: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLesson:
+    """A lesson's text taken apart; made once, and compared with many.
+
+    Attributes:
+        stems: Of everything it names.
+        all_stems: Of every word.
+        names, numbers, flags: Words that no other word stands for.
+        denies: Whether the whole is denied: "never", "avoid".
+        denied: Stems that are denied by contrast: "rather than", "without".
+        earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
+        directions: Stems with "to" between them.
+        deciding: Small words that change what is said: "only", "some", "may".
+        neighbours: Pairs of stems that stand side by side in a clause.
+    """
+
+    stems: frozenset[str]
+    all_stems: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    flags: frozenset[str]
+    denies: bool
+    denied: frozenset[str]
+    earlier: frozenset[str]
+    later: frozenset[str]
+    directions: frozenset[tuple[str, str]]
+    deciding: frozenset[str]
+    neighbours: frozenset[frozenset[str]]
+    conditions: Conditions
+
+
+def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
+    """The text of a lesson, taken apart."""
+    text = lesson.content
+    denies, denied = _denials(text, words)
+    earlier, later = _order(text, words)
+    tokens = words_of(text)
+    return ParsedLesson(
+        stems=frozenset(words.subject(text)),
+        all_stems=frozenset(words.stem(word) for word in tokens),
+        names=frozenset(words.stem(word) for name in _NAME.findall(text) for word in words_of(name)),
+        numbers=frozenset(word for word in tokens if any(letter.isdigit() for letter in word)),
+        flags=frozenset(word for word in tokens if word.startswith("-")),
+        denies=denies,
+        denied=denied,
+        earlier=earlier,
+        later=later,
+        directions=frozenset(_directions(tokens, words)),
+        deciding=words.deciding.intersection(tokens) | frozenset(_LETTERS.findall(text)[:1]),
+        neighbours=frozenset(
+            frozenset(pair) for clause in _CLAUSES.split(text) for pair in pairwise(words.subject(clause))
+        ),
+        conditions=lesson.conditions,
+    )
+
+
+def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings: LessonSettings) -> Comparison:
+    """What two lessons are to each other; the same whichever comes first."""
+    opposites = _opposites(one, other, words)
+    shared = 2 * (len(one.stems & other.stems) + len(opposites)) / max(1, len(one.stems) + len(other.stems))
+    shared = min(1.0, shared)
+    if shared < settings.duplicates.proposed:
+        return Comparison(LessonRelation.APART, shared, "they are about other things")
+    if conflict := _conflict(one, other, opposites):
+        return Comparison(LessonRelation.CONFLICT, shared, conflict)
+    ours, theirs = one.stems - other.stems, other.stems - one.stems
+    if difference := _difference(one, other, settings):
+        return Comparison(LessonRelation.APART, shared, difference)
+    if ours or theirs:
+        return Comparison(LessonRelation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs)}")
+    if doubt := _doubt(one, other, settings):
+        return Comparison(LessonRelation.PROPOSED, shared, doubt)
+    return Comparison(LessonRelation.SAME, shared, "the same words, denials, numbers and order")
+
+
+def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
+    """Why two lessons of the same words may yet be two."""
+    if one.deciding != other.deciding:
+        return f"one of them says: {_listed(one.deciding ^ other.deciding)}"
+    # "Commit often, push rarely" has the words of "push often, commit rarely".
+    pairs = len(one.neighbours) + len(other.neighbours)
+    if pairs and 2 * len(one.neighbours & other.neighbours) < settings.duplicates.bound * pairs:
+        return "the same words stand beside others"
+    if _apart(one.conditions, other.conditions):
+        return "the same words, under conditions that exclude each other"
+    return None
+
+
+def _difference(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
+    """What one names in the place of something else, so that the two are about different things."""
+    ours, theirs = one.stems - other.stems, other.stems - one.stems
+    if one.numbers != other.numbers or one.flags != other.flags:
+        return f"numbers or flags differ: {_listed(one.numbers ^ other.numbers | one.flags ^ other.flags)}"
+    if (ours & one.names) or (theirs & other.names):
+        return f"names differ: {_listed(ours | theirs)}"
+    if ours and theirs and not _verbs_alone(ours, theirs, settings):
+        return f"words differ: {_listed(ours)} and {_listed(theirs)}"
+    return None
+
+
+def _opposites(one: ParsedLesson, other: ParsedLesson, words: LessonWords) -> list[tuple[str, str]]:
+    """Words of the one in whose place the other says the opposite; each counts as a thing that both are about."""
+    ours, theirs = sorted(one.all_stems - other.all_stems), sorted(other.all_stems - one.all_stems)
+    return [(left, right) for left in ours for right in theirs if _opposite(left, right, words)]
+
+
+def _conflict(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[str, str]]) -> str | None:
+    """What two lessons about the same disagree in."""
+    crossed = (one.denied & (other.stems - other.denied)) | (other.denied & (one.stems - one.denied))
+    # Where no other word differs, another number is another answer to the same question.
+    counted = one.stems ^ other.stems <= one.numbers | other.numbers | one.flags | other.flags
+    reasons = {
+        f"opposites: {' and '.join(opposites[0]) if opposites else ''}": bool(opposites),
+        "one denies what the other says": one.denies != other.denies or bool(crossed),
+        "the order is another": bool(one.later & other.earlier and one.earlier & other.later) or _moved(one, other),
+        "the direction is another": any((right, left) in other.directions for left, right in one.directions),
+        "numbers or flags differ": counted and (one.numbers, one.flags) != (other.numbers, other.flags),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _moved(one: ParsedLesson, other: ParsedLesson) -> bool:
+    """Whether what comes first in one comes second in the other, and the rest is not ordered in both."""
+    there = one.earlier & other.later
+    back = one.later & other.earlier
+    return bool((there and not one.earlier & other.earlier) or (back and not one.later & other.later))
+
+
+def _opposite(left: str, right: str, words: LessonWords) -> bool:
+    short, long = sorted((left, right), key=len)
+    denied = len(short) >= _SHORTEST and any(long == prefix + short for prefix in _PREFIXES)
+    return denied or (left, right) in words.opposites
+
+
+def _apart(one: Conditions, other: Conditions) -> bool:
+    pairs = ((one.tools, other.tools), (one.files, other.files))
+    return any(left and right and not set(left) & set(right) for left, right in pairs)
+
+
+def _verbs_alone(ours: frozenset[str], theirs: frozenset[str], settings: LessonSettings) -> bool:
+    """Whether only verbs stand for each other, which have more ways to say the same than things have."""
+    verbs = {stem_of(verb) for verb in settings.atomicity.verbs}
+    return ours <= verbs and theirs <= verbs
+
+
+def _listed(stems: frozenset[str]) -> str:
+    return ", ".join(sorted(stems))
+
+
+def _denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:
+    """Whether a text denies what it says, and the stems that it denies by contrast."""
+    whole = False
+    denied: set[str] = set()
+    for at, clause in enumerate(part for part in _CLAUSES.split(text) if part.strip()):
+        parts = _CONTRAST.split(clause)
+        for part in parts[1:]:
+            denied.update(_contrasted(part, words))
+        tokens = words_of(parts[0])
+        if "prefer" in tokens:
+            for sign in ("over", "to"):
+                if sign in tokens[tokens.index("prefer") :]:
+                    place = tokens.index(sign, tokens.index("prefer"))
+                    denied.update(_contrasted(" ".join(tokens[place + 1 :]), words))
+                    break
+        places = [place for place, word in enumerate(tokens) if words.denying(word)]
+        if not places:
+            continue
+        # "Store UTC, never local time" says what to do, and denies what stands behind the comma alone.
+        if (
+            at
+            and places[0] == 0
+            and tokens[0] in {"not", "never", "no"}
+            and len(words.subject(text)) > len(words.subject(clause))
+        ):
+            if _imperative(tokens):
+                whole = True
+            else:
+                denied.update(words.subject(clause))
+        else:
+            whole = whole or len(places) % 2 == 1
+    return whole, frozenset(denied)
+
+
+def _imperative(tokens: Sequence[str]) -> bool:
+    """Whether a clause that begins with a denial denies a deed: "in Python, never catch …"."""
+    prepositions = {"in", "on", "at", "for", "with", "from", "by", "to", "the", "a", "an"}
+    return len(tokens) > 1 and tokens[0] == "never" and tokens[1] not in prepositions
+
+
+def _contrasted(part: str, words: LessonWords) -> Iterator[str]:
+    for at, word in enumerate(words_of(part)):
+        if at and word in _ENDS_CONTRAST:
+            return
+        if word not in words.idle:
+            yield words.stem(word)
+
+
+def _order(text: str, words: LessonWords) -> tuple[frozenset[str], frozenset[str]]:
+    """Stems of what comes first, and of what comes second; empty where no order is stated."""
+    nothing: frozenset[str] = frozenset()
+    if (sign := _ORDER.search(text)) is None:
+        first, *rest = _THEN.split(text, maxsplit=1)
+        return (frozenset(words.subject(first)), frozenset(words.subject(rest[0]))) if rest else (nothing, nothing)
+    front, back = text[: sign.start()], text[sign.end() :]
+    if not words.subject(front):  # "Before starting the API, run the migrations"
+        comma = re.search(r"[,:]\s", back)
+        back, front = (back[: comma.start()], back[comma.end() :]) if comma else _split_at_verb(back, words)
+    earlier, later = frozenset(words.subject(front)), frozenset(words.subject(back))
+    if sign.group().lower() in {"after", "following", "once"}:
+        earlier, later = later, earlier
+    both = earlier & later
+    return earlier - both, later - both
+
+
+def _split_at_verb(text: str, words: LessonWords) -> tuple[str, str]:
+    """Without a comma, what is done begins at a bare verb behind a thing; where there is none, nothing is told."""
+    tokens = words_of(text)
+    for at in range(2, len(tokens)):
+        if tokens[at] in _BARE and words.subject(" ".join(tokens[:at])):
+            return " ".join(tokens[:at]), " ".join(tokens[at:])
+    return "", ""
+
+
+_BARE = frozenset(
+    {
+        "run",
+        "check",
+        "verify",
+        "use",
+        "call",
+        "update",
+        "add",
+        "remove",
+        "restart",
+        "set",
+        "write",
+        "invalidate",
+        "always",
+    }
+)
+
+
+def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str, str]]:
+    places = [(at, words.stem(word)) for at, word in enumerate(tokens) if word not in words.idle]
+    for (at, left), (then, right) in pairwise(places):
+        if _DIRECTIONS.intersection(tokens[at + 1 : then]):
+            yield left, right
+
+
+class DuplicateIndex:
+    """Lessons by the words in them: those that may be one with another are found without looking at all."""
+
+    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+        self._settings = settings
+        self._words = words
+        self._lessons: dict[LessonId, tuple[Lesson, ParsedLesson]] = {}
+        self._by_stem: dict[str, list[LessonId]] = defaultdict(list)
+
+    def add(self, lesson: Lesson) -> None:
+        """One more."""
+        parsed = parse_lesson(lesson, self._words)
+        self._lessons[lesson.id] = (lesson, parsed)
+        for stem in sorted(parsed.stems):
+            self._by_stem[stem].append(lesson.id)
+
+    def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
+        """Lessons that are about the same, those that share most first, ties by id."""
+        parsed = parse_lesson(lesson, self._words)
+        shared = Counter(each for stem in parsed.stems for each in self._by_stem.get(stem, ()) if each != lesson.id)
+        near = []
+        for lesson_id, count in shared.items():
+            other, theirs = self._lessons[lesson_id]
+            # An opposite counts as shared, too: one word more may be.
+            if 2 * (count + 1) >= self._settings.duplicates.proposed * (len(parsed.stems) + len(theirs.stems)):
+                comparison = compare(parsed, theirs, self._words, self._settings)
+                if comparison.relation is not LessonRelation.APART:
+                    near.append((other, comparison))
+        return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))

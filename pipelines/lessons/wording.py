@@ -1,0 +1,87 @@
+"""Words of lessons and of what is said about them: stems, names, numbers and what denies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.lessons.settings import LessonWordSettings
+
+_TOKEN = re.compile(r"--?[a-z][\w-]*|[^\W_](?:[\w.+#/:'’-]*[\w+#])?|[^\W_]", re.IGNORECASE)
+_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly")
+_STEM = 3  # letters that stay of a word at least
+_VOWELS = frozenset("aeiouy")
+
+
+def stem_of(word: str) -> str:
+    """A word in lower case without its ending.
+
+    Examples:
+        >>> [stem_of(word) for word in ("Migrations", "migrate", "running", "run", "tests", "retries", "retry")]
+        ['migr', 'migr', 'run', 'run', 'test', 'retr', 'retr']
+    """
+    word = word.casefold().replace("’", "'").removesuffix("'s")
+    first, sign, last = word.rpartition("-")
+    if first and last.isalpha():  # "force-pushing"
+        return f"{first}{sign}{stem_of(last)}"
+    if not word.isalpha():
+        return word
+    for ending in _ENDINGS:
+        rest = word[: -len(ending)]
+        # "this" and "class" end in s, and are no plurals; "string" is no gerund.
+        if word.endswith(ending) and len(rest) >= _STEM and _VOWELS.intersection(rest) and not word.endswith("ss"):
+            word = rest.removesuffix("at") if len(rest) > _STEM + 1 else rest  # "rotated" as "rotate"
+            break
+    if len(word) > _STEM and word[-1] == word[-2] and word[-1] not in "sl":
+        word = word[:-1]
+    for ending in ("ate", "e", "y", "i"):
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
+            return word[: -len(ending)]
+    return word
+
+
+def words_of(text: str) -> list[str]:
+    """Words, names and flags in lower case, in their order.
+
+    Examples:
+        >>> words_of("Don't use `git push --force` on v1.2, use main.py.")
+        ["don't", 'use', 'git', 'push', '--force', 'on', 'v1.2', 'use', 'main.py']
+    """
+    return [word.casefold().replace("’", "'") for word in _TOKEN.findall(text)]
+
+
+class LessonWords:
+    """Words by what they do, as the settings list them.
+
+    Attributes:
+        idle: Words that say nothing about the subject.
+        negations: Words that deny; so does every word that ends in "n't".
+        deciding: Small words that change what is said.
+        opposites: Stems of which one excludes the other, both ways.
+    """
+
+    def __init__(self, settings: LessonWordSettings) -> None:
+        self.idle = frozenset(settings.idle)
+        self.negations = frozenset(settings.negations)
+        self.deciding = frozenset(settings.deciding)
+        self._synonyms = {stem_of(word): stem_of(group[0]) for group in settings.synonyms for word in group}
+        pairs = [(self.stem(one), self.stem(other)) for one, other in settings.opposites]
+        self.opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
+
+    def stem(self, word: str) -> str:
+        """A word's stem; one for all synonyms."""
+        stem = stem_of(word)
+        return self._synonyms.get(stem, stem)
+
+    def subject(self, text: str) -> list[str]:
+        """Stems of the words that say what a text is about, in their order."""
+        return [
+            self.stem(word)
+            for word in words_of(text)
+            if word not in self.idle and not self.denying(word) and (len(word) > 1 or word.isdigit())
+        ]
+
+    def denying(self, word: str) -> bool:
+        """Whether a word denies what it stands with."""
+        return word in self.negations or word.endswith("n't")

@@ -1,0 +1,140 @@
+"""Which documents of a generation supersede or contradict which, by its own table and as declared since (GRA-1)."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.errors import StoreError
+from pipelines.domain.links import CAUSAL, LinkKind, Relation, RelationSource
+from pipelines.domain.ranking import RelatedDocument
+from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
+from pipelines.retrieval.snapshot.places import Places, place_of, stands_at
+from pipelines.retrieval.snapshot.ports import OpenGeneration
+
+log = logging.getLogger(__name__)
+
+_NAMED = 5  # relations that lead to no document which a warning names
+_ORDER = {(LinkKind.SUPERSEDES, True): 0, (LinkKind.CONTRADICTS, True): 1, (LinkKind.CONTRADICTS, False): 1}
+_KINDS = list(EdgeKind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A relation that was declared since, between contents."""
+
+    source: int
+    kind: EdgeKind
+    target: int
+    origin: RelationSource
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRelations:
+    """The causal relations of one generation.
+
+    Attributes:
+        by_end: What stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk.
+        declared: Edges that the generation's own table does not hold.
+    """
+
+    by_end: Mapping[str, Sequence[RelatedDocument]] = field(default_factory=dict)
+    declared: Sequence[_Edge] = ()
+
+    def around(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
+        """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
+
+        Args:
+            uris: The documents it stands in, the best one first: only that one's relations count, and none among them.
+        """
+        every = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
+        return tuple(
+            sorted(every, key=lambda one: (_ORDER.get((one.kind, one.inward), 2), one.kind, one.uri, one.inward))
+        )
+
+    def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
+        """The edges of the generation, and those that were declared since.
+
+        Args:
+            strengths: By who says so, in (0, 1].
+        """
+        if not self.declared:
+            return edges
+        return replace(
+            edges,
+            kind=np.append(edges.kind, [_KINDS.index(each.kind) for each in self.declared]).astype(edges.kind.dtype),
+            source=np.append(edges.source, [each.source for each in self.declared]),
+            target=np.append(edges.target, [each.target for each in self.declared]),
+            strength=np.append(edges.strength, [strengths[each.origin] for each in self.declared]),
+        )
+
+
+def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
+    """The relation that a person declares by names: of documents by path or URI, of parts by what follows "#".
+
+    Raises:
+        ValueError: The kind is none, or both ends are one.
+        StoreError: No document is called so, or several are.
+    """
+    if kind not in set(CAUSAL):
+        raise ValueError(f"expected a relation of {', '.join(CAUSAL)}, found {kind!r}")
+    uris, places = chunks.uris(), Places(chunks)
+    uri, target = place_of(start, uris, places), place_of(end, uris, places)
+    if uri == target:
+        raise ValueError(f"expected two documents or parts, found {uri} twice")
+    return Relation(uri, LinkKind(kind), target, at=at)
+
+
+def place_relations(generation: OpenGeneration, declared: Sequence[Relation]) -> PlacedRelations:
+    """Find where relations lead in a generation; those to documents that it does not hold are named, and left out.
+
+    Args:
+        declared: Beside those that its documents declare.
+    """
+    by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
+    for end, related in _stored(generation):
+        by_end[end].append(related)
+    edges: list[_Edge] = []
+    unmet: list[str] = []
+    for each in declared:
+        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
+        if not here or not there:
+            unmet.append(f"{each.uri} {each.kind} {each.target}")
+            continue
+        for name, own, other, inward in ((each.uri, here, there, False), (each.target, there, here, True)):
+            for end in [chunk.chunk_id for chunk in own] if "#" in name else [name]:
+                by_end[end].append(RelatedDocument(each.kind, other[0].uri, inward, each.source, each.at))
+        source, target = generation.chunks.rows_of([here[0].content_hash, there[0].content_hash]).tolist()
+        edges.append(_Edge(source, EdgeKind(each.kind.value), target, each.source))
+    if unmet:
+        named = ", ".join(unmet[:_NAMED])
+        log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
+    return PlacedRelations(dict(by_end), edges)
+
+
+def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]:
+    """Each end of the generation's own relations: a document where it is its first chunk, else that chunk."""
+    try:
+        stored = generation.graph.relations()
+    except StoreError:
+        return
+    if not stored:
+        return
+    places = generation.chunks.uri_and_sequence(list({end for each in stored for end in (each.chunk, each.target)}))
+    for each in stored:
+        kind, source = LinkKind(each.kind.value), RelationSource(each.source)
+        for own, other, inward in ((each.chunk, each.target, False), (each.target, each.chunk, True)):
+            uri, sequence = places[own]
+            yield uri if not sequence else own, RelatedDocument(kind, places[other][0], inward, source, each.time)
+
+
+def _chunks_at(generation: OpenGeneration, name: str) -> list[Chunk]:
+    """The chunks that a document or a part of it has."""
+    uri, _, anchor = name.partition("#")
+    return [chunk for chunk in generation.chunks.chunks_of_document(uri) if stands_at(chunk, anchor)]

@@ -1,0 +1,369 @@
+"""`weft lessons`: what agents are told, how sure that is, and what came of it (LES-10)."""
+
+from __future__ import annotations
+
+import random
+import sys
+import uuid
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.events import InjectedLesson
+from pipelines.domain.lesson import ChosenLesson, Lesson, LessonResult, LessonStatus
+from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
+from pipelines.learning.lessons.legacy import legacy_confidence
+from pipelines.learning.lessons.rows import LessonNote
+from pipelines.lessons.finding import LessonFinder, finder_of
+from pipelines.lessons.markdown import to_markdown
+from pipelines.lessons.prompt import estimated_tokens, prompt_form
+from pipelines.lessons.relevance import ToolUse
+from pipelines.lessons.wording import LessonWords
+from pipelines.runtime.clock import SECONDS_PER_DAY
+from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
+from pipelines.serving.lessons import hook, telling
+from pipelines.serving.lessons.telling import By, LessonArgument, Session, lesson_of, send_all, speaking
+from pipelines.serving.lessons.view import live_lessons
+from pipelines.settings import Settings
+
+lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
+for _command in (
+    telling.add,
+    telling.validate,
+    telling.contradict,
+    telling.retire,
+    telling.restore,
+    telling.merge,
+    telling.apart,
+):
+    lessons.command()(_command)
+
+BANDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Edges of the bands of P(good) that `calibration` tells apart."""
+_ENOUGH = 5  # outcomes of a band, before anything is said of it
+_DEVIATION = 0.1
+_COLUMNS = ("id", "status", "P(good)", "±", "said", "shown", "+", "−", "section", "content")
+
+Status = Annotated[LessonStatus | None, typer.Option("--status", help="Only those of this status.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")]
+
+
+@lessons.command("list")
+@store_command
+def list_lessons(
+    options: CommonOptions,
+    status: Status = None,
+    section: Annotated[str | None, typer.Option("--section", help="Only those of this section.")] = None,
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Every lesson that has a text, the surest first."""
+    beliefs = _beliefs(options.settings())
+    rows = [
+        (belief, text)
+        for belief, text in _with_texts(beliefs)
+        if status in {None, belief.status} and section in {None, text.section}
+    ]
+    rows.sort(key=lambda row: (-row[0].p_good, row[0].id))
+    _print(rows[:limit], as_json=as_json)
+    if not as_json:
+        sys.stdout.write(f"{len(rows):,} lessons\n")
+
+
+@lessons.command()
+@store_command
+def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """Lessons that a person could decide on, the least sure first, of equals the newest."""
+    beliefs = _beliefs(options.settings())
+    uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
+    rows = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
+    rows.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
+    if as_json:
+        print_lines({**_document(belief, text), "can": _can(belief)} for belief, text in rows[:limit])
+        return
+    for belief, text in rows[:limit]:
+        stdout.out(visible(f"{belief.id}  {text.content}"))
+        stdout.out(visible(f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"))
+        stdout.out(f"    {'  |  '.join(_can(belief))}")
+    sys.stdout.write(f"{len(rows):,} lessons to review\n")
+
+
+@lessons.command()
+@store_command
+def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False) -> None:
+    """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
+    settings = options.settings()
+    beliefs = _beliefs(settings)
+    belief = lesson_of(beliefs, lesson)
+    text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
+    legacy = _by_factors(belief, history, settings)
+    if as_json:
+        noted = [_noted(note) for note in history]
+        print_lines([{**_document(belief, text), "multiplicative": round(legacy, 4), "history": noted}])
+        return
+    shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
+    stdout.out(visible(f"{belief.id}  {shown}"))
+    if text is not None:
+        stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
+    of = f"{belief.status.value}: {belief.reason}"
+    sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
+    stdout.out(visible(f"  {of}; {sure}"))
+    stdout.out(visible(f"  said {belief.sayings} times, injected {belief.injected} times, {_outcomes(belief)}"))
+    for note in history:
+        stdout.out(visible(_story(note)))
+
+
+@lessons.command()
+@store_command
+def prompt(
+    options: CommonOptions,
+    *,
+    tool: Annotated[str, typer.Option("--tool", help="Tool that is about to be used.")] = "",
+    file: Annotated[list[str] | None, typer.Option("--file", help="File that it touches; repeatable.")] = None,
+    context: Annotated[str, typer.Option("--context", help="What is done, and why.")] = "",
+    budget: Annotated[int | None, typer.Option("--budget", min=0, help="Tokens at most.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say of each why it is there.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Tell the topic that they were injected.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of what is drawn of lessons on trial.")] = None,
+    principal: By = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+) -> None:
+    """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
+    settings = options.settings(bootstrap=bootstrap)
+    stated = settings.lessons.prompt
+    use = ToolUse(tool, tuple(file or ()), context)
+    rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
+    chosen = _finder(settings).find(use, limit=stated.lessons, rng=rng)
+    most = stated.budget if budget is None else budget
+    form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
+    shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
+    injection = None
+    if record and shown:
+        injection = uuid.uuid4().hex
+        with speaking(settings, principal, session) as speaker:
+            speaker.producer.lessons_injected(
+                speaker.session or f"injection-{injection}",
+                injection,
+                [_injected(each) for each in shown],
+                principal=speaker.principal,
+                tool=tool or None,
+            )
+    if as_json:
+        outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
+        print_lines([{"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}])
+        return
+    if form.text:
+        sys.stdout.write(form.text + "\n")
+    if explain:
+        for each in shown:
+            stdout.out(visible(f"{each.match.believed.lesson.id}: {each.why}"))
+
+
+@lessons.command("hook")
+@store_command
+def hook_(
+    options: CommonOptions,
+    *,
+    budget: Annotated[int | None, typer.Option("--budget", min=0, help="Tokens at most.")] = None,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Answer the hook of a coding agent: JSON on stdin, before a tool what fits it, at a stop what came of it."""
+    stated = {"store": options.store, "budget": budget, "bootstrap": bootstrap}
+    hook.answer([f"--{name}={value}" for name, value in stated.items() if value is not None])
+
+
+@lessons.command()
+@store_command
+def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
+    """How often lessons were good, by the P(good) that they were injected with; and what to make of it."""
+    beliefs = _beliefs(options.settings())
+    rows = list(_bands(beliefs.calibration()))
+    print_rows(
+        rows,
+        as_json=as_json,
+        document=lambda row: dict(
+            zip(("low", "high", "outcomes", "expected", "good", "status", "advice"), row, strict=True)
+        ),
+        columns=("P(good)", "outcomes", "expected", "good", "status", "recommendation"),
+        texts=lambda row: (
+            f"{row[0]:.1f}–{row[1]:.1f}",
+            f"{row[2]:,}",
+            "" if row[3] is None else f"{row[3]:.2f}",
+            "" if row[4] is None else f"{row[4]:.2f}",
+            row[5],
+            row[6],
+        ),
+    )
+    if not as_json:
+        for source, mean in beliefs.sources.items():
+            sys.stdout.write(f"{source.value}: first confidence {mean:.2f}\n")
+
+
+@lessons.command("export")
+@store_command
+def export_lessons(options: CommonOptions, status: Status = None, as_json: AsJson = False) -> None:
+    """All lessons as a page of Markdown that `import` reads, edited or not; or as JSON lines with what is believed."""
+    rows = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
+    if as_json:
+        print_lines({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in rows)
+        return
+    sys.stdout.write(to_markdown(text for _, text in sorted(rows, key=lambda row: (row[1].section, -row[0].p_good))))
+
+
+@lessons.command("import")
+@store_command
+def import_lessons(
+    file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
+    options: CommonOptions,
+    *,
+    older: Annotated[
+        bool, typer.Option("--older", help="The file of an older store; what was archived retires.")
+    ] = False,
+    principal: By = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
+) -> None:
+    """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
+    settings = options.settings(bootstrap=bootstrap)
+    require_store(settings)
+    read = telling.read_file(file, older=older)
+    for number, problem in read.problems:
+        sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
+    if not dry_run and read.lessons:
+        send_all(settings, read, principal=principal, session=session)
+    counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
+    print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
+
+
+def _finder(settings: Settings) -> LessonFinder:
+    return finder_of(_beliefs(settings), settings.priors.lessons.relevance, LessonWords(settings.lessons.words))
+
+
+def _beliefs(settings: Settings) -> LessonBeliefs:
+    return live_lessons(Catalog(require_store(settings)), settings)
+
+
+def _with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
+    texts = beliefs.lessons()
+    return [(belief, texts[belief.id]) for belief in beliefs.all() if belief.id in texts]
+
+
+def _print(rows: Iterable[tuple[LessonBelief, Lesson]], *, as_json: bool) -> None:
+    print_rows(
+        rows,
+        as_json=as_json,
+        document=lambda row: _document(*row),
+        columns=_COLUMNS,
+        texts=lambda row: _texts(*row),
+    )
+
+
+def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
+    helpful, harmful = _sides(belief)
+    spread = f"{(belief.upper - belief.lower) / 2:.2f}"
+    numbers = (f"{belief.p_good:.2f}", spread, str(belief.sayings), str(belief.injected), str(helpful), str(harmful))
+    return (belief.id, belief.status.value, *numbers, text.section, text.content)
+
+
+def _document(belief: LessonBelief, text: Lesson | None) -> dict[str, Any]:
+    return {
+        "id": belief.id,
+        **({} if text is None else text.as_fields()),
+        "priority": belief.priority.value,
+        "source": belief.source.value,
+        "p_good": round(belief.p_good, 4),
+        "interval": [round(belief.lower, 4), round(belief.upper, 4)],
+        "first_confidence": round(belief.prior, 4),
+        "status": belief.status.value,
+        "reason": belief.reason,
+        "outcomes": {result.value: count for result, count in belief.counts.items()},
+        "observations": round(belief.observations, 3),
+        "said": belief.sayings,
+        "injected": belief.injected,
+        "representative": belief.representative,
+        "first_day": _day(belief.first_day),
+        "last_day": _day(belief.last_day),
+        "injected_day": None if belief.injected_day is None else _day(belief.injected_day),
+    }
+
+
+def _day(day: int) -> str:
+    return stamp(day * SECONDS_PER_DAY)[:10]
+
+
+def _sides(belief: LessonBelief) -> tuple[int, int]:
+    good = (LessonResult.SUCCESS, LessonResult.CONFIRMATION)
+    helpful = sum(belief.counts[each] for each in good)
+    return helpful, sum(belief.counts.values()) - helpful
+
+
+def _outcomes(belief: LessonBelief) -> str:
+    came = ", ".join(f"{count} {result.value}" for result, count in belief.counts.items() if count)
+    return f"came of it: {came or 'nothing yet'}"
+
+
+def _can(belief: LessonBelief) -> list[str]:
+    return [f"weft lessons {what} {belief.id}" for what in ("validate", "contradict", "retire", "show")]
+
+
+def _conditions(text: Lesson) -> str:
+    stated = text.as_fields().get("conditions", {})
+    named = (f"{name} {', '.join(values)}" for name, values in stated.items())  # type: ignore[attr-defined]
+    return "for " + "; ".join(named) if stated else "wherever its words fit"
+
+
+def _noted(note: LessonNote) -> dict[str, Any]:
+    facts = {name: getattr(note, name) for name in note.__struct_fields__}
+    return {name: value for name, value in facts.items() if value != ""}
+
+
+def _story(note: LessonNote) -> str:
+    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}", note.other]
+    sayings = [note.span and f"“{note.span}”", note.why]
+    details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
+    return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
+
+
+def _injected(chosen: ChosenLesson) -> InjectedLesson:
+    believed = chosen.match.believed
+    return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
+
+
+def _bands(outcomes: Sequence[tuple[float, bool]]) -> Iterable[tuple[Any, ...]]:
+    for low, high in pairwise(BANDS):
+        some = [(p, good) for p, good in outcomes if low <= p < high or (high == BANDS[-1] and p == high)]
+        if not some:
+            yield low, high, 0, None, None, "unknown", "nothing came of such lessons yet"
+            continue
+        expected, good = (sum(each) / len(some) for each in zip(*some, strict=True))
+        if len(some) < _ENOUGH:
+            yield low, high, len(some), expected, good, "few", f"wait for {_ENOUGH} outcomes"
+        elif abs(good - expected) <= _DEVIATION:
+            yield low, high, len(some), expected, good, "sound", "nothing to do"
+        elif good < expected:
+            yield low, high, len(some), expected, good, "too sure", "review these lessons: they help less than believed"
+        else:
+            yield (
+                low,
+                high,
+                len(some),
+                expected,
+                good,
+                "too careful",
+                "validate these lessons: they help more than believed",
+            )
+
+
+def _by_factors(belief: LessonBelief, history: Iterable[LessonNote], settings: Settings) -> float:
+    """What the multiplicative rule would say of the same outcomes in their order (LES-4)."""
+    results = {result.value: result for result in LessonResult}
+    came = [results[note.what] for note in history if note.what in results]
+    return legacy_confidence(belief.prior, came, settings.priors.lessons.legacy)

@@ -1,0 +1,178 @@
+"""The end of an agent's session: what was injected is told to the topic, what came of it, and what it taught.
+
+It may run after every turn: injections, outcomes and lessons carry ids of their own, so that each counts once (LES-7).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.events import InjectedLesson
+from pipelines.domain.lesson import Lesson
+from pipelines.feedback.settings import MS
+from pipelines.learning.lessons.beliefs import LessonBeliefs
+from pipelines.lessons.detection import Detector, Injection, Utterance
+from pipelines.lessons.reflection import EpisodeStep, RuleReflector
+from pipelines.lessons.wording import LessonWords
+from pipelines.serving.console.options import CommonOptions, require_store
+from pipelines.serving.lessons.hook import session_file
+from pipelines.serving.lessons.telling import speaking
+from pipelines.serving.lessons.view import live_lessons
+from pipelines.settings import Settings
+
+
+class SpooledInjection(msgspec.Struct, frozen=True):
+    """What was put before an agent, as the hook wrote it down."""
+
+    injection_id: str
+    at: int
+    tool: str
+    lessons: tuple[InjectedLesson, ...]
+
+
+class TimedStep(NamedTuple):
+    """One line of a transcript.
+
+    Attributes:
+        at_ms: Milliseconds since the epoch; 0 where the transcript does not say.
+    """
+
+    step: EpisodeStep
+    at_ms: int
+
+
+def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None = None) -> dict[str, int]:
+    """Tell the topic of a session that an agent has ended, or paused; how many of each were sent.
+
+    Args:
+        asked: What the agent's hook was given: `session_id`, and perhaps `transcript_path`.
+    """
+    settings = CommonOptions(store=root).settings(bootstrap=bootstrap)
+    session = str(asked.get("session_id") or "")
+    beliefs = live_lessons(Catalog(require_store(settings)), settings)
+    injections = _spooled(session_file(root, session))
+    turns = _turns(asked.get("transcript_path"))
+    shown = _shown(injections, turns, beliefs)
+    words = LessonWords(settings.lessons.words)
+    steps = [turn.step for turn in turns]
+    utterances = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
+    detections = Detector(settings.lessons, words).detect(utterances, shown)
+    proposals = _proposals(settings, words, steps, [each.lesson for each in shown])
+    of = f"agent-{session}"
+    with speaking(settings, None, of) as speaker:
+        for each in injections:
+            speaker.producer.lessons_injected(
+                of,
+                each.injection_id,
+                each.lessons,
+                principal=speaker.principal,
+                tool=each.tool or None,
+                at_ms=each.at,
+            )
+        for hits in detections:
+            speaker.producer.lesson_outcome(
+                of,
+                hits.injection.lesson.id,
+                hits.result.value,
+                principal=speaker.principal,
+                origin="detection",
+                injection_id=hits.injection.injection_id,
+                span=hits.span[:_SPAN],
+                event_id=hits.outcome_id,
+            )
+        for lesson in proposals:
+            event_id = hashlib.sha256(f"{session}\n{lesson.id}".encode()).hexdigest()[:32]
+            speaker.producer.lesson_added(of, lesson, principal=speaker.principal, event_id=event_id)
+    return {"injections": len(injections), "outcomes": len(detections), "lessons": len(proposals)}
+
+
+_SPAN = 2_000
+
+
+def _proposals(
+    settings: Settings, words: LessonWords, steps: Sequence[EpisodeStep], injected: Sequence[Lesson]
+) -> Sequence[Lesson]:
+    return RuleReflector(settings.lessons, words).reflect(steps, injected).proposals
+
+
+def _spooled(path: Path) -> list[SpooledInjection]:
+    if not path.exists():
+        return []
+    lines = path.read_bytes().splitlines()
+    hits = []
+    for line in lines:
+        try:
+            hits.append(msgspec.json.decode(line, type=SpooledInjection))
+        except msgspec.MsgspecError:
+            continue  # a hook that was killed while it wrote
+    return hits
+
+
+def _shown(
+    injections: Sequence[SpooledInjection], turns: Sequence[TimedStep], beliefs: LessonBeliefs
+) -> list[Injection]:
+    texts: dict[str, Lesson | None] = {}
+    shown = []
+    for each in injections:
+        turn = sum(0 < turn.at_ms <= each.at for turn in turns)
+        for one in each.lessons:
+            if one.lesson_id not in texts:
+                texts[one.lesson_id] = beliefs.lesson(one.lesson_id)
+            if (lesson := texts[one.lesson_id]) is not None:
+                shown.append(Injection(each.injection_id, lesson, turn))
+    return shown
+
+
+def _turns(transcript: object) -> list[TimedStep]:
+    """What a coding agent's transcript holds: JSON lines of messages, each a text or a list of parts."""
+    if not isinstance(transcript, str) or not Path(transcript).is_file():
+        return []
+    turns = []
+    for line in Path(transcript).read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            at_ms = _milliseconds(record.get("timestamp"))
+            turns += [TimedStep(step, at_ms) for step in _steps(record)]
+    return turns
+
+
+def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
+    inner = record.get("message")
+    message: Mapping[str, Any] = inner if isinstance(inner, dict) else record
+    speaker = "user" if message.get("role", record.get("type")) == "user" else "agent"
+    content = message.get("content")
+    if isinstance(content, str):
+        yield EpisodeStep(content, speaker)
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        if isinstance(part.get("text"), str):
+            yield EpisodeStep(part["text"], speaker)
+        elif part.get("type") == "tool_use":
+            stated = part.get("input")
+            given: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
+            texts = [value for value in given.values() if isinstance(value, str)]
+            files = tuple(given[name] for name in ("file_path", "path") if isinstance(given.get(name), str))
+            yield EpisodeStep(" ".join(texts), "tool", tool=str(part.get("name", "")), files=files)
+        elif part.get("type") == "tool_result":
+            yield EpisodeStep("", "tool", failed=bool(part.get("is_error")), output=str(part.get("content", "")))
+
+
+def _milliseconds(stamp: object) -> int:
+    if not isinstance(stamp, str):
+        return 0
+    try:
+        return round(datetime.fromisoformat(stamp).timestamp() * MS)
+    except ValueError:
+        return 0

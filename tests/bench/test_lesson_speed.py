@@ -1,0 +1,109 @@
+"""LES-7, LES-8, LES-10: how long lessons take to be read, looked up, told and injected. Printed, not judged."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.lessons.rows import outcome_bin, saying_bin, text_bin
+from pipelines.learning.uses import UsageKey, Uses
+from pipelines.lessons.finding import finder_of
+from pipelines.lessons.relevance import ToolUse
+from pipelines.lessons.wording import LessonWords
+from tests.conftest import ROOT
+from tests.support.feedback_events import SETTINGS, lesson_added
+from tests.support.lesson_words import TODAY, believed
+from tests.support.session_store import Partition
+
+TOOLS = ("Bash", "Edit", "Write", "Read", "Grep", "mcp__*")
+THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release", "backup")
+
+
+def a_lesson(rng: random.Random, number: int) -> Lesson:
+    one, other = rng.sample(THINGS, 2)
+    conditions = Conditions(tools=(rng.choice(TOOLS),), words=(one, other))
+    text = f"Check the {one} before touching the {other} of part {number}"
+    source = rng.choice(list(LessonSource))
+    return Lesson(section=one, content=text, source=source, conditions=conditions)
+
+
+def evidence_of(lessons: int, outcomes: int) -> Evidence:
+    """So many lessons, each said once, with so many outcomes by fifty people in a hundred days."""
+    rng, usage = random.Random(1), {}
+    for number in range(lessons):
+        lesson = a_lesson(rng, number)
+        bins = [text_bin(lesson), saying_bin(lesson.source, LessonPriority.MEDIUM)]
+        bins += [outcome_bin(rng.choice(list(LessonResult)), "report") for _ in range(outcomes)]
+        for bin_ in bins:
+            usage[UsageKey(TODAY - rng.randrange(100), lesson.id, bin_, f"p{rng.randrange(50)}")] = MICRO
+    return Evidence(usage=Uses.of(usage))
+
+
+def timed(run: Callable[[], object], rounds: int = 7) -> tuple[float, float]:
+    """Milliseconds that pass, and of processor time: medians."""
+    walls, processors = [], []
+    for _ in range(rounds):
+        began, before = time.perf_counter(), time.process_time()
+        run()
+        walls.append((time.perf_counter() - began) * 1e3)
+        processors.append((time.process_time() - before) * 1e3)
+    return median(walls), median(processors)
+
+
+def say(capsys: pytest.CaptureFixture[str], what: str, took: tuple[float, float]) -> None:
+    with capsys.disabled():
+        sys.stdout.write(f"\n{what}: {took[0]:.1f} ms, {took[1]:.1f} ms of processor time (medians)")
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_beliefs_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-7: 100,000 lessons, each said once, with three outcomes; goal 200 ms."""
+    evidence = evidence_of(100_000, 3)
+    Uses.of(evidence.usage).columns()
+    say(capsys, "100,000 beliefs", timed(lambda: believed(evidence).status))
+    assert len(believed(evidence).ids) == 100_000
+
+
+@pytest.mark.slow
+def test_lessons_are_looked_up_for_a_tool_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-8: among 10,000; goal 10 ms."""
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    finder = finder_of(believed(evidence_of(10_000, 1)), weights, words)
+    use, rng = ToolUse("Bash", text="drop the index of the schema before the release"), random.Random(1)
+    say(capsys, "look-up among 10,000", timed(lambda: finder.find(use, limit=20, rng=rng), rounds=50))
+    assert finder.find(use, limit=20, rng=rng)
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_hook_answers_from_a_cold_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-10: with 1,000 lessons; goal 100 ms from the start of the process."""
+    rng, partition = random.Random(1), Partition(tmp_path)
+    partition.feed([lesson_added(a_lesson(rng, number)) for number in range(1_000)], cuts=False)
+    partition.publish()
+    command = [sys.executable, "-m", "weft.cli", "lessons", "hook", "--store", str(tmp_path)]
+    asked = json.dumps({"tool": "Bash", "context": "drop the index of the schema"}).encode()
+
+    def ask() -> bytes:
+        return subprocess.run(command, cwd=ROOT, input=asked, capture_output=True, check=True).stdout
+
+    assert b"index" in ask()  # which makes the table
+    walls, processors = [], []
+    for _ in range(15):
+        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        ask()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        walls.append((time.perf_counter() - began) * 1e3)
+        processors.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
+    say(capsys, "hook", (median(walls), median(processors)))

@@ -1,0 +1,162 @@
+"""LES-3, LES-7, LES-10: lessons through a real broker, an updater of its own process, and agents in others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonSource
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from tests.conftest import ROOT
+
+TEXT = "Run the migrations before starting the API"
+LESSON = Lesson(
+    section="general", content=TEXT, source=LessonSource.USER_CORRECTION, conditions=Conditions(tools=("Bash",))
+)
+USE = ("--tool", "Bash", "--context", "start the api")
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Agents:
+    """People and agents, each command a process of its own."""
+
+    store: Path
+    bootstrap: str
+
+    def run(self, *arguments: str, given: str = "", says: bool = False) -> str:
+        place = ["--store", str(self.store), *(["--bootstrap", self.bootstrap] if says else [])]
+        command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def hook(self, **asked: object) -> str:
+        return self.run("hook", given=json.dumps(asked), says=True)
+
+    def await_(self, *arguments: str, until: Callable[[str], bool]) -> str:
+        """What a command prints as soon as it is so."""
+        end = time.monotonic() + PATIENCE_S
+        while not until(printed := self.run(*arguments)):
+            assert time.monotonic() < end, printed
+        return printed
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    store = tmp_path_factory.mktemp("store")
+    with EmbeddedBroker() as broker:
+        command = [sys.executable, "-m", "jobs.update", "--local", "--store", str(store)]
+        updater = subprocess.Popen([*command, "--bootstrap", broker.bootstrap], cwd=ROOT, stderr=subprocess.DEVNULL)
+        while not list((store / "updaters").glob("*/evidence.parquet")):
+            assert updater.poll() is None
+            time.sleep(0.1)
+        try:
+            yield Agents(store, broker.bootstrap)
+        finally:
+            updater.terminate()
+            updater.wait(30)
+
+
+@pytest.mark.timeout(300)
+def test_a_lesson_reaches_others_and_is_retired_by_a_word(agents: Agents) -> None:
+    """LES-3, LES-7, LES-10: added, told to another process, contradicted, gone; and the history says why."""
+    added = agents.run("add", TEXT, "--source", "user_correction", "--tool", "Bash", "--principal", "ada", says=True)
+    assert added.strip() == LESSON.id
+    shown = agents.await_("prompt", *USE, "--json", until=lambda printed: LESSON.id in printed)
+    (first,) = json.loads(shown)["lessons"]
+    assert first["why"].startswith("relevance")
+    assert agents.run("prompt", "--tool", "Edit", "--context", "bake bread") == ""
+    printed = agents.run("contradict", LESSON.id[:8], "--why", "it is managed now", "--principal", "bob", says=True)
+    assert printed.startswith(f"{LESSON.id}: active 0.95 → retired")
+    agents.await_("prompt", *USE, until=lambda printed: printed == "")
+    story = json.loads(agents.run("show", LESSON.id, "--json"))
+    assert (story["status"], story["reason"]) == ("retired", "a person's word: contradiction")
+    assert [(each["what"], each["by"]) for each in story["history"]] == [("add", "ada"), ("contradiction", "bob")]
+    assert story["history"][1]["why"] == "it is managed now"
+    agents.run("validate", LESSON.id, "--principal", "bob", says=True)
+    agents.await_("show", LESSON.id, "--json", until=lambda printed: json.loads(printed)["status"] == "active")
+
+
+@pytest.mark.timeout(300)
+def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents, tmp_path: Path) -> None:
+    """LES-5, LES-6, LES-10: before a tool and at the stop; told twice, it counts once."""
+    agents.run("add", "Pin the base image by its digest", "--tool", "Docker", "--source", "user_correction", says=True)
+    agents.await_("prompt", "--tool", "Docker", until=lambda printed: "digest" in printed)
+    listed = map(json.loads, agents.run("list", "--json").splitlines())
+    (lesson,) = [row for row in listed if "digest" in row["content"]]
+    used = {"session_id": "s-1", "tool_name": "Docker", "tool_input": {"command": "build the base image"}}
+    shown = _shown(agents, used)
+    assert lesson["id"] in json.loads(shown)["hookSpecificOutput"]["additionalContext"]
+    transcript = tmp_path / "transcript.jsonl"
+    turns = [
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "build the image"},
+            "timestamp": "2020-01-01T00:00:00Z",
+        },
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "You forgot to pin the base image by its digest again."},
+            "timestamp": "2035-01-01T00:00:00Z",
+        },
+    ]
+    transcript.write_text("".join(json.dumps(turn) + "\n" for turn in turns), encoding="utf-8")
+    for _ in range(2):
+        agents.hook(hook_event_name="Stop", session_id="s-1", transcript_path=str(transcript))
+    shown = agents.await_("show", lesson["id"], "--json", until=lambda printed: '"failure": 1' in printed)
+    story = json.loads(shown)
+    assert (story["outcomes"]["failure"], story["injected"]) == (1, 1)
+    last = story["history"][-1]
+    assert (last["origin"], last["session"]) == ("detection", "agent-s-1")
+    assert last["span"] == "You forgot to pin the base image by its digest again."
+
+
+def _shown(agents: Agents, used: dict[str, object]) -> str:
+    """What the hook prints once its table has the lesson."""
+    end = time.monotonic() + PATIENCE_S
+    board = agents.store / "lessons" / "board.sqlite"
+    while True:
+        # Every answer notes an injection: it is asked for once the table is newer than the store.
+        newest = max(path.stat().st_mtime for path in (agents.store / "updaters").glob("*/evidence.parquet"))
+        if board.exists() and board.stat().st_mtime > newest:
+            return agents.hook(hook_event_name="PreToolUse", **used)
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.timeout(300)
+def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Agents, tmp_path: Path) -> None:
+    """LES-1, LES-10: by line, and nothing else stops."""
+    lines = [Lesson(section="docs", content=f"Date every page of part {name}").to_json() for name in ("one", "two")]
+    file = tmp_path / "lessons.jsonl"
+    file.write_text("\n".join([lines[0], '{"section": "docs"}', lines[1]]), encoding="utf-8")
+    assert json.loads(agents.run("import", str(file), says=True)) == {
+        "lessons": 2,
+        "revised": 0,
+        "retired": 0,
+        "problems": 1,
+        "sent": True,
+    }
+    exported = agents.await_("export", "--json", until=lambda printed: printed.count("Date every page") == 2)
+    ids = {row["id"] for row in map(json.loads, exported.splitlines())}
+    assert {Lesson.from_json(line).id for line in lines} <= ids
+    page = tmp_path / "lessons.md"
+    page.write_text(agents.run("export").replace("of part one", "of the first part"), encoding="utf-8")
+    assert json.loads(agents.run("import", str(page), says=True))["revised"] == 1
+    first = agents.await_("list", "--json", until=lambda printed: "the first part" in printed)
+    rows = {row["content"]: row for row in map(json.loads, first.splitlines())}
+    assert rows["Date every page of part one"]["status"] == "retired"
+    older = tmp_path / "old.json"
+    older.write_text('[{"text": "Sign every commit", "topic": "git", "status": "archived"}]', encoding="utf-8")
+    assert json.loads(agents.run("import", str(older), "--older", says=True))["retired"] == 1
+    agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
+    assert agents.run("review").endswith("lessons to review\n")
+    assert "first confidence" in agents.run("calibration")

@@ -1,0 +1,396 @@
+"""RET-22: words as people write and type them, on the lexical channel alone."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.documents import ContentType
+from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.build import lexical_document, write_shard
+from pipelines.indexes.text.lexical import LexicalIndex
+from pipelines.settings import load_settings
+
+pytestmark = pytest.mark.integration
+
+Find = Callable[..., list[str]]
+FILLER = [
+    "The river was low that summer, and we walked along its bank until the evening.",
+    "A meeting of the committee was moved to the next week because of the weather.",
+    "def helper(value):\n    return value + 1",
+    "She bought bread, cheese, apples and a bottle of wine for the journey.",
+]
+
+
+def words(listed: str) -> list[str]:
+    return listed.split()
+
+
+def entries(listed: str) -> list[str]:
+    return listed.split(", ")
+
+
+def pairs(listed: str) -> list[tuple[str, str]]:
+    return [(one, other) for one, other in map(str.split, entries(listed))]
+
+
+def settings() -> LexicalSettings:
+    return load_settings(environment={}).index.lexical
+
+
+class Shelf:
+    """Texts in an index of their own; each set of texts is indexed once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[tuple[str, ...], LexicalIndex] = {}
+
+    def __call__(self, texts: Sequence[str], query: str, *, kind: ContentType = ContentType.TEXT) -> list[str]:
+        """Texts that a query finds, best first, with some others beside them."""
+        held = (*FILLER, *texts)
+        if (kind, *held) not in self._open:
+            self._open[kind, *held] = self._written(held, kind)
+        return [held[row] for row, _ in self._open[kind, *held].search(query, len(held))]
+
+    def _written(self, held: Sequence[str], kind: ContentType) -> LexicalIndex:
+        folder = self._folder / str(len(self._open))
+        facts = {"title": None, "content_type": kind, "triggers": ()}
+        chunks = ({"text": text, "sequence": 0, "symbol": None, "defines": ()} for text in held)
+        write_shard(folder, ((row, lexical_document(chunk, facts)) for row, chunk in enumerate(chunks)), settings())
+        return LexicalIndex(folder, settings(), rows=len(held))
+
+    def close(self) -> None:
+        for index in self._open.values():
+            index.close()
+
+
+@pytest.fixture(scope="module")
+def find(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    with closing(Shelf(tmp_path_factory.mktemp("words"))) as shelf:
+        yield shelf
+
+
+NUMBERED = dict(
+    pairs(
+        "base64 base64_pack, sha256 sha256_of, utf8 utf8ToString, s3 S3Client, x509 load_x509, "
+        "http2 HTTP2Server, ipv4 IPv4Address, i18n i18nKey, md5sum md5sum_all, oauth2 OAuth2Client, "
+        "k8s k8sApply, log4j log4jSetup, vec3 Vec3, mp3 mp3_decode, rgb565 to_rgb565, ec2 startEC2Instance, "
+        "p95 p95_ms, h264 H264Encoder, v2 api_v2_routes, crc32 crc32c_table, utf16 is_utf16le, "
+        "l10n l10n_bundle, neo4j Neo4jDriver, bm25 rank_bm25"
+    )
+)
+
+
+@pytest.mark.parametrize("kind", [ContentType.CODE, ContentType.TEXT])
+@pytest.mark.parametrize("query", NUMBERED.keys() - {"crc32", "utf16"})
+def test_names_with_digits(find: Find, query: str, kind: ContentType) -> None:
+    """Letters and the digits after them are a word, in code and in prose."""
+    texts = {name: f"def {name}(value):\n    return value" for name in NUMBERED.values()}
+    assert find(list(texts.values()), query, kind=kind)[0] == texts[NUMBERED[query]]
+
+
+NAMES = entries(
+    "max retry count, parse json body, user id, read only mode, on key down, open file, is valid email, "
+    "to be, cache ttl, send reset link, page size, flush buffer, load config file, not found handler, "
+    "start time ms, build query plan, line width, next batch, decode frame, set default locale, "
+    "sort by name, http server error"
+)
+
+
+def camel(words: str) -> str:
+    first, *others = words.split()
+    return first + "".join(map(str.capitalize, others))
+
+
+def snake(words: str) -> str:
+    return words.replace(" ", "_")
+
+
+def kebab(words: str) -> str:
+    return words.replace(" ", "-")
+
+
+@pytest.mark.parametrize("words", NAMES)
+@pytest.mark.parametrize(("typed", "written"), [(camel, snake), (snake, camel), (kebab, snake), (snake, kebab)])
+def test_a_name_is_found_in_another_spelling(
+    find: Find, words: str, typed: Callable[[str], str], written: Callable[[str], str]
+) -> None:
+    """camelCase, snake_case and kebab-case of either in the others, stop words inside names included."""
+    texts = [f"Set {written(name)} before the first call." for name in NAMES]
+    assert find(texts, typed(words))[0] == f"Set {written(words)} before the first call."
+
+
+@pytest.mark.parametrize("words", NAMES)
+def test_a_name_is_found_by_its_words(find: Find, words: str) -> None:
+    """The words of a name in prose are words of the text."""
+    texts = [f"Set {camel(name)} before the first call." for name in NAMES]
+    assert find(texts, words)[0] == f"Set {camel(words)} before the first call."
+
+
+def test_what_is_typed_exactly_stands_first(find: Find) -> None:
+    """Before another spelling of the name."""
+    texts = ["Call max_retry_count here.", "Call maxRetryCount here.", "Call max-retry-count here."]
+    for typed, text in zip(("max_retry_count", "maxRetryCount", "max-retry-count"), texts, strict=True):
+        found = find(texts, typed)
+        assert (found[0], len(found)) == (text, 3)
+
+
+PARTS = {
+    "dependency_overrides": "Tests replace app.dependency_overrides with a mapping.",
+    "overrides": "Tests replace app.dependency_overrides with a mapping.",
+    "checkpoint": "Write it with torch.utils.checkpoint and read it later.",
+    "utils.checkpoint": "Write it with torch.utils.checkpoint and read it later.",
+    "urlopen": "Then urllib.request.urlopen answers.",
+    "request.urlopen": "Then urllib.request.urlopen answers.",
+    "pyproject.toml": "Everything is declared in pyproject.toml today.",
+    "pyproject": "Everything is declared in pyproject.toml today.",
+    "main.py": "Begin to read at src/app/main.py there.",
+    "app/main.py": "Begin to read at src/app/main.py there.",
+    "docker-compose.yml": "The services stand in docker-compose.yml below.",
+    "compose": "The services stand in docker-compose.yml below.",
+    "coverage": "It depends on pytest-cov-coverage alone.",
+    "cov": "It depends on pytest-cov-coverage alone.",
+    "gitignore": "Leave it out with .gitignore please.",
+    ".gitignore": "Leave it out with .gitignore please.",
+    "HashMap": "Import std::collections::HashMap at the top.",
+    "collections::HashMap": "Import std::collections::HashMap at the top.",
+    "innodb": "Set mysql.innodb-buffer-pool-size higher.",
+    "buffer-pool": "Set mysql.innodb-buffer-pool-size higher.",
+    "subcommand": "Each sub-command has its own help.",
+    "README": "The file README.rst says so.",
+}
+
+
+@pytest.mark.parametrize("query", PARTS)
+def test_parts_of_dotted_and_hyphenated_names(find: Find, query: str) -> None:
+    """Of module paths, file names and packages, in prose."""
+    assert find(sorted(set(PARTS.values())), query)[0] == PARTS[query]
+
+
+FLAGS = words("cache color deps build sync index verify header strict progress wait edit")
+
+
+@pytest.mark.parametrize("flag", [f"--{no}{name}" for name in FLAGS for no in ("", "no-")])
+def test_a_flag_stands_before_its_opposite(find: Find, flag: str) -> None:
+    """`--cache` before `--no-cache`, and the other way round."""
+    texts = {
+        f"--{no}{name}": f"With `--{no}{name}` the {name} is another {name}." for name in FLAGS for no in ("", "no-")
+    }
+    assert find(list(texts.values()), flag)[0] == texts[flag]
+
+
+OPERATORS = [
+    ("IS NULL", "Rows where x IS NULL are kept.", "Rows where x IS NOT NULL, and null IS told."),
+    ("IS NOT NULL", "Rows where x IS NOT NULL are kept.", "Rows where x IS NULL, and null is told not."),
+    ("not found", "The page was not found here.", "What was found is not here."),
+    ("to be", "It has to be so.", "Be it said to him."),
+    ("NOT IN", "Filter by NOT IN then.", "It stands in what is not there."),
+    ("if not", "Write if not here.", "Not all, if any."),
+    ("or else", "Do it or else.", "Something else or other."),
+    ("AND NOT", "Combine by AND NOT these.", "Not this and that."),
+    ("as is", "Taken as is today.", "Is it as told."),
+    ("is in", "The item is in the list.", "In the list it is."),
+    ("for this", "Made for this purpose.", "This is for others."),
+    ("with no", "Left with no choice.", "No one left with it."),
+    ("at a", "One at a time.", "A time at one."),
+    ("the will", "Against the will of all.", "It will be the end."),
+    ("such as", "Fruit such as these.", "As such it is fruit."),
+    ("on no", "We do so on no day.", "No day to go on."),
+    ("but not", "Nearly but not quite.", "Not all but some."),
+    ("into the", "Step into the dark.", "The dark we step into."),
+    ("by then", "Done by then.", "Then it is done by us."),
+    ("they are", "Here they are again.", "Are they here again?"),
+]
+
+
+@pytest.mark.parametrize(("query", "right", "other"), OPERATORS)
+def test_operators_and_stop_words_side_by_side(find: Find, query: str, right: str, other: str) -> None:
+    """A short query is also looked for as it stands."""
+    found = find([other, right], query)
+    assert found[0] == right
+
+
+STOP_WORDS = words("with this for not if in is it no of on or the then there these they to was will")
+
+
+@pytest.mark.parametrize("word", STOP_WORDS)
+def test_a_stop_word_alone_is_found(find: Find, word: str) -> None:
+    """Where nothing else is asked for."""
+    texts = [f"{other}\n\nKeyword `{other}`: {other} begins a block." for other in STOP_WORDS]
+    assert find(texts, word)[0] == f"{word}\n\nKeyword `{word}`: {word} begins a block."
+
+
+LANGUAGES = words("C C++ C# F# R Go .NET J D Objective-C G++ Q# VB.NET ASP.NET B A++ A Node.js X++ T V Vue.js")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_whose_names_have_signs(find: Find, language: str) -> None:
+    """C, C++, C# and .NET are four things."""
+    texts = [f"A compiler for {other} is needed." for other in [*LANGUAGES, "the net"]]
+    assert find(texts, language)[0] == f"A compiler for {language} is needed."
+
+
+ACCENTED = words(
+    "Sänger Köchin Zürich Höhe café naïve résumé señor Ångström façade über crème garçon piñata jalapeño "
+    "Dvořák Čapek Gdańsk fiancé élan rôle Škoda"
+)
+
+
+@pytest.mark.parametrize("word", ACCENTED)
+@pytest.mark.parametrize(("typed", "written"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_one_unicode_form(find: Find, word: str, typed: str, written: str) -> None:
+    """However letters are composed in the query and in the text."""
+    texts = [f"Here is {unicodedata.normalize(written, other)} again." for other in ACCENTED]  # type: ignore[arg-type]
+    right = texts[ACCENTED.index(word)]
+    assert find(texts, unicodedata.normalize(typed, word))[0] == right  # type: ignore[arg-type]
+
+
+def plain(word: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))
+
+
+@pytest.mark.parametrize("word", ACCENTED)
+def test_accents_are_a_weaker_match(find: Find, word: str) -> None:
+    """Without them a word is found too, after the one that is as it was typed."""
+    texts = [f"There was {form(other)} again." for other in ACCENTED for form in (plain, str)]
+    right, other = f"There was {word} again.", f"There was {plain(word)} again."
+    assert find(texts, word)[:2] == [right, other]
+    assert find(texts, plain(word))[:2] == [other, right]
+
+
+FOLDED = pairs(
+    "straße strasse, Fuß fuss, Größe grosse, ﬁle file, ﬂow flow, ＡＰＩ api, ｋｅｙ key, œuvre oeuvre, "
+    "Ærø aero, Łódź lodz, smørrebrød smorrebrod, ①② 12, ｶﾀｶﾅ カタカナ, Øresund oresund, ﬀord fford, "
+    "maßstab massstab, x² x2, Grüße grusse, ﬃx ffix, đồng dong, Þór thor"
+)
+
+
+@pytest.mark.parametrize(("one", "other"), FOLDED)
+def test_width_ligatures_and_letters_of_two(find: Find, one: str, other: str) -> None:
+    """ß and ss, ligatures, full and half width, in both directions."""
+    for typed, written in ((one, other), (other, one)):
+        assert find([f"Zeile mit {written} darin."], typed)[:1] == [f"Zeile mit {written} darin."]
+
+
+BEYOND = pairs(
+    "größeBerechnen größe_berechnen, получитьДанные получить_данные, ΜέγεθοςΣελίδας μέγεθος_σελίδας, "
+    "prüfeÜberweisung prüfe_überweisung, zahlungsÜbersicht zahlungs_übersicht, öffneDatei öffne_datei, "
+    "числоСтрок число_строк, éléveNote éléve_note, añadirFila añadir_fila, çokSatır çok_satır, "
+    "žlutýKůň žlutý_kůň, łączDane łącz_dane, читатьФайл читать_файл, kaçÖğe kaç_öğe, ånedeÅr ånede_år, "
+    "lähdeKoodi lähde_koodi, створитиКлюч створити_ключ, tälleÄäni tälle_ääni, őszÁllomás ősz_állomás, "
+    "ścieżkaPliku ścieżka_pliku, ΝέοΑρχείο νέο_αρχείο"
+)
+
+
+@pytest.mark.parametrize("kind", [ContentType.CODE, ContentType.TEXT])
+@pytest.mark.parametrize(("one", "other"), BEYOND)
+def test_names_beyond_ascii(find: Find, one: str, other: str, kind: ContentType) -> None:
+    """They keep their letters, and are found in the other spelling and by each of their words."""
+    for written in (one, other):
+        texts = [f"def {pair[written == other]}(x):\n    return x" for pair in BEYOND]
+        for typed in (one, other, *other.split("_")):
+            assert find(texts, typed, kind=kind)[0] == f"def {written}(x):\n    return x"
+
+
+CHINESE = {
+    "数据库": "请每天备份数据库的全部内容。",
+    "密码": "用户忘记密码以后可以重新设置。",
+    "服务器": "服务器在夜里自动重启。",
+    "网络": "检查网络连接是否正常。",
+    "文件": "把文件保存在本地磁盘上。",
+    "内存": "程序占用的内存太多。",
+    "缓存": "清除缓存之后再试一次。",
+    "日志": "错误写入日志里。",
+    "线程": "每个线程有自己的栈。",
+    "搜索": "搜索引擎返回十条结果。",
+}
+JAPANESE = {
+    "検索": "全文を検索する機能があります。",
+    "ログイン": "ログインできない場合はこちら。",
+    "食べる": "昨日は寿司を食べました。",
+    "バックアップ": "毎晩バックアップを取ります。",
+    "設定": "設定ファイルを編集してください。",
+    "会議": "会議は三時から始まる。",
+    "削除": "不要な行を削除した。",
+    "走る": "犬が公園を走っていた。",
+    "天気": "東京都の天気は晴れです。",
+    "電車": "電車が遅れている。",
+}
+KOREAN = {
+    "게임": "아이들이 게임을 시작한다.",
+    "규칙": "규칙이 바뀌었다고 한다.",
+    "비밀번호": "비밀번호를 잊어버렸을 때.",
+    "서버": "서버가 밤에 멈췄다.",
+    "데이터베이스": "데이터베이스에서 읽는다.",
+    "학교": "학교까지 걸어서 간다.",
+    "파일": "파일은 여기에 있다.",
+    "검색": "검색으로 찾는다.",
+    "날씨": "날씨도 좋다.",
+    "기차": "기차와 버스가 온다.",
+    "물": "물을 마신다.",
+}
+THAI = {
+    "ฐานข้อมูล": "การสำรองฐานข้อมูลทุกวัน",
+    "รหัสผ่าน": "ลืมรหัสผ่านของคุณหรือไม่",
+    "เซิร์ฟเวอร์": "รีสตาร์ทเซิร์ฟเวอร์ตอนกลางคืน",
+    "ค้นหา": "วิธีค้นหาเอกสาร",
+    "ไฟล์": "บันทึกไฟล์ลงในเครื่อง",
+    "อากาศ": "วันนี้อากาศดีมาก",
+    "รถไฟ": "ขึ้นรถไฟไปเชียงใหม่",
+    "โรงเรียน": "เด็กไปโรงเรียนแล้ว",
+    "กฎ": "เราเปลี่ยนกฎใหม่",
+    "เกม": "พวกเขาเล่นเกมกัน",
+}
+MIXED = {
+    "API 密钥": "在控制台创建 API 密钥再用。",
+    "Docker コンテナ": "Dockerのコンテナを再起動する。",
+    "Redis 캐시": "Redis의 캐시를 비운다.",
+    "Python 클래스": "Python에서 클래스를 만든다.",
+    "HTTP ヘッダー": "HTTPのヘッダーを読む。",
+    "GPU 显存": "GPU的显存不足。",
+}
+SCRIPTS = {**CHINESE, **JAPANESE, **KOREAN, **THAI, **MIXED}
+
+
+@pytest.mark.parametrize("query", SCRIPTS)
+def test_scripts_without_blanks_and_words_with_particles(find: Find, query: str) -> None:
+    """Chinese, Japanese, Korean, Thai and mixed texts, all in one index."""
+    assert find(list(SCRIPTS.values()), query)[0] == SCRIPTS[query]
+
+
+PLURALS = pairs(
+    "status statuses, alias aliases, virus viruses, campus campuses, bus buses, bonus bonuses, "
+    "index indices, matrix matrices, vertex vertices, analysis analyses, hypothesis hypotheses, "
+    "crisis crises, axis axes, basis bases, lens lenses, gas gases, canvas canvases, leaf leaves, "
+    "half halves, knife knives, child children, criterion criteria, corpus corpuses, atlas atlases, "
+    "quiz quizzes, census censuses, appendix appendices, person people"
+)
+
+
+@pytest.mark.parametrize(("one", "several"), PLURALS)
+def test_plurals_that_the_stemmer_leaves(find: Find, one: str, several: str) -> None:
+    """Found by the singular and the other way round, after the form that was typed."""
+    texts = [f"We look at {word} today." for pair in PLURALS for word in pair]
+    right, other = f"We look at {one} today.", f"We look at {several} today."
+    assert find(texts, one)[:2] == [right, other]
+    assert find(texts, several)[:2] == [other, right]
+
+
+FORMS = pairs(
+    "run running, index indexing, connect connected, cache caches, train trained, general generally, "
+    "organ organs, test testing, parse parsing, match matches, load loaded, commit commits, "
+    "merge merging, sort sorted, filter filters, build building, write writes, publish published, "
+    "store storing, rank ranked"
+)
+
+
+@pytest.mark.parametrize(("one", "other"), FORMS)
+def test_the_exact_form_stands_before_its_stem(find: Find, one: str, other: str) -> None:
+    """Both are found."""
+    for typed, stemmed in ((one, other), (other, one)):
+        texts = [f"They {stemmed} it.", f"After all that was said about it they {typed} it, if at all."]
+        assert find(texts, typed)[:2] == texts[::-1]

@@ -1,0 +1,154 @@
+"""Prints what the craft of lessons does on labelled sets: on the half that it was tuned on, and on the other.
+
+python -m tests.support.lesson_figures
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from pipelines.domain.lesson import Lesson
+from pipelines.embedding.tokens import load_token_counter
+from pipelines.lessons.detection import Detector, Injection, Utterance
+from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
+from pipelines.lessons.prompt import prompt_form
+from pipelines.lessons.reflection import EpisodeStep, RuleReflector
+from pipelines.lessons.relevance import ConditionIndex, ToolUse
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings
+
+
+def relation(one: Lesson, other: Lesson) -> LessonRelation:
+    """What two lessons are to each other."""
+    left, right = (parse_lesson(each, lesson_words()) for each in (one, other))
+    return compare(left, right, lesson_words(), settings().lessons).relation
+
+
+def steps_of(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
+    """The steps of a labelled episode."""
+    for turn in episode["turns"]:
+        if "tool" in turn:
+            failed, output = turn.get("failed", False), turn.get("output", "")
+            yield EpisodeStep(turn["input"], "tool", turn["tool"], failed=failed, output=output)
+        elif "user" in turn:
+            yield EpisodeStep(turn["user"])
+        else:
+            yield EpisodeStep(turn["agent"], "agent")
+
+
+def says(lesson: Lesson, expected: str) -> bool:
+    """Whether a proposal is the expected lesson, perhaps in other words."""
+    return lesson.content == expected or relation(lesson, a_lesson(expected)) in {
+        LessonRelation.SAME,
+        LessonRelation.PROPOSED,
+    }
+
+
+def duplicates(*, held_out: bool) -> str:
+    """Relations by label."""
+    counts = Counter(
+        (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value)
+        for pair in labelled("pairs", held_out=held_out)
+    )
+    return ", ".join(f"{label} → {found}: {count}" for (label, found), count in sorted(counts.items()))
+
+
+def detection(*, held_out: bool) -> str:
+    """Precision and recall; a detection is right with the result and the lesson."""
+    named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
+    detector = Detector(settings().lessons, lesson_words())
+    right = detected = wanted = 0
+    for turn in labelled("turns", held_out=held_out):
+        injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
+        for each in detector.detect([Utterance(turn["text"])], injections):
+            detected += 1
+            right += each.result == turn.get("result") and each.injection.injection_id == str(turn["lesson"])
+        wanted += "result" in turn
+    return f"precision {right}/{detected} = {right / detected:.3f}, recall {right}/{wanted} = {right / wanted:.3f}"
+
+
+def reflection(*, held_out: bool) -> str:
+    """Precision of proposals, and the share of episodes of which something is learned."""
+    reflector = RuleReflector(settings().lessons, lesson_words())
+    right = proposed = learned = taught = 0
+    for episode in labelled("episodes", held_out=held_out):
+        injected = [a_lesson(content) for content in episode.get("injected", ())]
+        proposals = reflector.reflect(list(steps_of(episode)), injected).proposals
+        correct = sum(any(says(each, wanted) for wanted in episode.get("expected", ())) for each in proposals)
+        proposed, right = proposed + len(proposals), right + correct
+        taught, learned = taught + ("expected" in episode), learned + (correct > 0)
+    return f"precision {right}/{proposed} = {right / proposed:.3f}, learned from {learned} of {taught}"
+
+
+def conditions(*, held_out: bool) -> str:
+    """Recall@5 among all labelled lessons."""
+    every = [*labelled("uses", held_out=True), *labelled("uses", held_out=False)]
+    lessons = [
+        believed(
+            a_lesson(
+                each["content"],
+                tools=tuple(each["tools"]),
+                files=tuple(each["files"]),
+                actions=tuple(each["actions"]),
+                words=tuple(each["words"]),
+            )
+        )
+        for each in every
+    ]
+    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
+    asked = labelled("uses", held_out=held_out)
+    hits = 0
+    for each in asked:
+        use = ToolUse(each["use"]["tool"], tuple(each["use"]["files"]), each["use"]["text"])
+        hits += each["content"] in [match.believed.lesson.content for match in index.find(use, limit=5)]
+    return f"recall@5 {hits}/{len(asked)} = {hits / len(asked):.3f} among {len(lessons)}"
+
+
+def prompt(*, held_out: bool) -> str:
+    """Tokens of the prompt form as a share of those of the same in JSON."""
+    every = [believed(a_lesson(pair["left"])) for pair in labelled("pairs", held_out=held_out)]
+    count_tokens = load_token_counter(settings().embedding)
+    form = prompt_form(every, budget=10**6, count_tokens=count_tokens)
+    facts = {"p_good": 0.8, "status": "active", "helpful": 0, "harmful": 0}
+    as_json = count_tokens(json.dumps([each.lesson.as_fields() | facts for each in every]))
+    return f"{form.tokens} tokens of {as_json} in JSON = {form.tokens / as_json:.3f}"
+
+
+def speed() -> str:
+    """Processor time of a look-up among 10,000 lessons, and of a turn against ten injections."""
+    every = labelled("uses", held_out=True)
+    lessons = [
+        believed(a_lesson(f"{each['content']} {at}", tools=tuple(each["tools"]), words=tuple(each["words"])))
+        for at, each in enumerate(every * (10_000 // len(every) + 1))
+    ][:10_000]
+    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
+    took = []
+    for each in every:
+        began = time.process_time()
+        index.find(ToolUse(each["use"]["tool"], tuple(each["use"]["files"]), each["use"]["text"]), limit=20)
+        took.append(time.process_time() - began)
+    named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))["A"]
+    injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named)]
+    turns = [Utterance(turn["text"]) for turn in labelled("turns", held_out=True)]
+    began = time.process_time()
+    Detector(settings().lessons, lesson_words()).detect(turns, injections)
+    detecting = (time.process_time() - began) / len(turns)
+    slowest = sorted(took)[int(0.95 * len(took))]
+    return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}, detection {1e3 * detecting:.2f} ms a turn"
+
+
+def main() -> None:
+    """Prints every figure."""
+    for figure in (duplicates, detection, reflection, conditions, prompt):
+        for held_out in (False, True):
+            half = "other half" if held_out else "tuned half"
+            sys.stdout.write(f"{figure.__name__:>10} {half}: {figure(held_out=held_out)}\n")
+    sys.stdout.write(f"{'speed':>10}: {speed()}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Evidence about lessons, as events leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipelines.domain.events import LessonEvent
+from pipelines.domain.ids import principal_fingerprint
+from pipelines.feedback.fold.lessons import lesson_keys
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
+from pipelines.learning.uses import UsageKey
+from tests.support.feedback_events import NOON, SETTINGS
+
+DAY_MS = 86_400_000
+TODAY = NOON // DAY_MS
+
+
+def evidence_of(events: Iterable[LessonEvent]) -> Evidence:
+    """What events about lessons come to, each at its own time."""
+    usage: dict[UsageKey, int] = {}
+    for event in events:
+        for key in lesson_keys(event, event.ts, principal=principal_fingerprint(event.principal)):
+            usage[key] = usage.get(key, 0) + MICRO
+    return Evidence(usage=usage)
+
+
+def believed(evidence: Evidence | Iterable[LessonEvent], *, today: int = TODAY) -> LessonBeliefs:
+    """What is believed of lessons under the base settings."""
+    whole = evidence if isinstance(evidence, Evidence) else evidence_of(evidence)
+    priors = SETTINGS.priors
+    cap, level = priors.robustness.effective_cap, priors.interval.level
+    return read_lessons(priors.lessons, whole, today, effective_cap=cap, level=level)

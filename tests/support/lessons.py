@@ -1,0 +1,64 @@
+"""Lessons for tests: short ways to make them, and the labelled sets beside the tests."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.lesson import BelievedLesson, Conditions, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.lessons.wording import LessonWords
+from pipelines.settings import Settings, load_settings
+
+LABELLED = Path(__file__).resolve().parents[1] / "unit/lessons/labelled"
+
+
+@cache
+def settings() -> Settings:
+    """As they are delivered."""
+    return load_settings(environment={})
+
+
+@cache
+def lesson_words() -> LessonWords:
+    """The delivered words."""
+    return LessonWords(settings().lessons.words)
+
+
+def a_lesson(
+    content: str,
+    *,
+    section: str = "work",
+    tools: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    actions: tuple[str, ...] = (),
+    words: tuple[str, ...] = (),
+    missed: str | None = None,
+) -> Lesson:
+    """A lesson of which only what matters is stated."""
+    conditions = Conditions(tools=tools, files=files, actions=actions, words=words)
+    return Lesson(section=section, content=content, conditions=conditions, missed=missed)
+
+
+def believed(lesson: Lesson, p_good: float = 0.8, *, counts: dict[LessonResult, int] | None = None) -> BelievedLesson:
+    """What is believed of an active lesson."""
+    return BelievedLesson(
+        lesson=lesson,
+        p_good=p_good,
+        lower=0.0,
+        upper=1.0,
+        status=LessonStatus.ACTIVE,
+        counts=counts or {},
+    )
+
+
+def with_priority(lesson: Lesson, priority: LessonPriority) -> Lesson:
+    """The same lesson, of another priority."""
+    return Lesson.from_fields(lesson.as_fields() | {"priority": priority.value})
+
+
+def labelled(name: str, *, held_out: bool) -> list[dict[str, Any]]:
+    """Every second record of a labelled set: phrases and thresholds were chosen by the others alone."""
+    lines = (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line][int(held_out) :: 2]

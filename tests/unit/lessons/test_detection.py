@@ -1,0 +1,114 @@
+"""LES-5: what a user says of injected lessons."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pipelines.domain.lesson import LessonResult
+from pipelines.lessons.detection import Detection, Detector, Injection, Utterance
+from tests.support.lessons import LABELLED, a_lesson, labelled, lesson_words, settings
+
+LESSONS: dict[str, list[str]] = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
+INJECTIONS = {
+    name: [Injection(f"{name}-{at}", a_lesson(content)) for at, content in enumerate(contents)]
+    for name, contents in LESSONS.items()
+}
+DETECTOR = Detector(settings().lessons, lesson_words())
+MIGRATIONS = "Run the migrations before starting the API"
+
+
+def said(*texts: str) -> list[Detection]:
+    """Of the user, about the lessons of the first set."""
+    return DETECTOR.detect([Utterance(text) for text in texts], INJECTIONS["A"])
+
+
+def test_precision_and_recall_on_turns_that_the_phrases_were_not_chosen_by() -> None:
+    """LES-5: precision .95 and the right lesson .95 at least, recall .6 at least; every detection with its span."""
+    wanted = right = right_lesson = detected = 0
+    for turn in labelled("turns", held_out=True):
+        detections = DETECTOR.detect([Utterance(turn["text"])], INJECTIONS[turn["lessons"]])
+        wanted += "result" in turn
+        detected += len(detections)
+        for each in detections:
+            assert turn["text"][each.start : each.end] == each.span != ""
+            same_lesson = "lesson" in turn and each.injection == INJECTIONS[turn["lessons"]][turn["lesson"]]
+            near = "span" in turn and (turn["span"] in each.span or each.span in turn["span"])
+            right_lesson += same_lesson
+            right += same_lesson and near and each.result == turn["result"]
+    assert wanted >= 60
+    assert right >= 0.95 * detected
+    assert right_lesson >= 0.95 * detected
+    assert right >= 0.6 * wanted
+
+
+def test_the_labelled_set_is_as_large_as_it_is_to_be() -> None:
+    """LES-5: 300 turns, a third of them adversarial."""
+    turns = [*labelled("turns", held_out=True), *labelled("turns", held_out=False)]
+    assert len(turns) >= 300
+    assert sum(turn["adversarial"] for turn in turns) >= 100
+
+
+def test_what_the_agent_says_is_no_outcome() -> None:
+    """LES-5."""
+    text = "You forgot to run the migrations before starting the API."
+    assert DETECTOR.detect([Utterance(text, by_user=False)], INJECTIONS["A"]) == []
+    assert [each.result for each in said(text)] == [LessonResult.FAILURE]
+
+
+def test_between_two_lessons_that_are_as_near_none_is_meant() -> None:
+    """LES-5: the one lesson that the span is about, else none."""
+    lessons = [a_lesson("Set a timeout on database calls"), a_lesson("Set a timeout on broker calls")]
+    injections = [Injection(str(at), lesson) for at, lesson in enumerate(lessons)]
+    assert DETECTOR.detect([Utterance("You forgot the timeout on the calls.")], injections) == []
+    (one,) = DETECTOR.detect([Utterance("You forgot the timeout on the broker calls.")], injections)
+    assert one.injection.lesson == lessons[1]
+
+
+def test_a_reminder_of_what_a_lesson_forbids_is_no_contradiction() -> None:
+    """LES-5: "never" against "never" agrees."""
+    injections = [Injection("i", a_lesson("Never force-push to main"))]
+    assert DETECTOR.detect([Utterance("Don't force-push to main.")], injections) == []
+    (one,) = DETECTOR.detect([Utterance("Force-pushing to main is allowed here.")], injections)
+    assert one.result is LessonResult.CONTRADICTION
+
+
+def test_that_rule_means_what_the_agent_named_last() -> None:
+    """LES-5: and a bare "that's wrong" means nothing of any lesson."""
+    agent = Utterance("I'll run the migrations before starting the API.", by_user=False)
+    (one,) = DETECTOR.detect([agent, Utterance("That rule is outdated.")], INJECTIONS["A"])
+    assert (one.turn, one.injection.lesson.content) == (1, MIGRATIONS)
+    assert DETECTOR.detect([agent, Utterance("That's wrong.")], INJECTIONS["A"]) == []
+
+
+def test_an_id_names_its_lesson() -> None:
+    """LES-5: as it stands in the prompt form."""
+    lesson = INJECTIONS["A"][4].lesson
+    (one,) = said(f"Lesson {lesson.id} is obsolete.")
+    assert one.injection.lesson == lesson
+
+
+def test_one_outcome_an_injection_and_result_and_the_same_id_again() -> None:
+    """LES-7: detection may run twice, and what is said twice of one injection counts once."""
+    text = "You forgot to run the migrations before starting the API."
+    once, twice = said(text), said(text, text)
+    assert [each.outcome_id for each in once] == [each.outcome_id for each in twice]
+    later = [*INJECTIONS["A"], Injection("again", INJECTIONS["A"][0].lesson, turn=1)]
+    both = DETECTOR.detect([Utterance(text), Utterance(text)], later)
+    assert [each.injection.injection_id for each in both] == ["A-0", "again"]
+
+
+QUOTED = [
+    'He wrote "you forgot to run the migrations before starting the API".',
+    "> You forgot to run the migrations before starting the API.",
+    "```\nyou forgot to run the migrations before starting the API\n```",
+    "    you forgot to run the migrations before starting the API",
+    "«You forgot to run the migrations before starting the API.»",
+]
+
+
+@pytest.mark.parametrize("text", QUOTED)
+def test_quotations_and_code_do_not_count(text: str) -> None:
+    """LES-5."""
+    assert said(text) == []

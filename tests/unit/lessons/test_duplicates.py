@@ -1,0 +1,86 @@
+"""LES-13: whether two lessons are one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pipelines.domain.lesson import Lesson
+from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
+from tests.support.lessons import a_lesson, labelled, lesson_words, settings
+
+
+def compared(one: Lesson, other: Lesson) -> Comparison:
+    left, right = (parse_lesson(lesson, lesson_words()) for lesson in (one, other))
+    forth = compare(left, right, lesson_words(), settings().lessons)
+    back = compare(right, left, lesson_words(), settings().lessons)
+    assert forth.relation == back.relation
+    return forth
+
+
+def relation(one: str, other: str) -> LessonRelation:
+    return compared(a_lesson(one), a_lesson(other)).relation
+
+
+def test_no_opposite_is_merged_and_most_paraphrases_are_recognised() -> None:
+    """LES-13: 0 opposites, 0 other lessons merged; 7 in 10 paraphrases merged or proposed, on pairs not chosen by."""
+    counts: Counter[tuple[str, LessonRelation]] = Counter()
+    for pair in labelled("pairs", held_out=True):
+        counts[pair["label"], relation(pair["left"], pair["right"])] += 1
+    assert sum(count for (label, _), count in counts.items() if label == "opposite") >= 25
+    assert counts["opposite", LessonRelation.SAME] == counts["different", LessonRelation.SAME] == 0
+    paraphrases = sum(count for (label, _), count in counts.items() if label == "same")
+    assert counts["same", LessonRelation.SAME] + counts["same", LessonRelation.PROPOSED] >= 0.7 * paraphrases
+
+
+def test_no_pair_of_either_half_is_merged_wrongly() -> None:
+    """LES-13: safety is asked of every pair."""
+    pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False)]
+    assert len(pairs) >= 200
+    merged = [pair for pair in pairs if relation(pair["left"], pair["right"]) is LessonRelation.SAME]
+    assert {pair["label"] for pair in merged} == {"same"}
+
+
+CONFLICTS = [
+    ("Always squash commits", "Never squash commits"),
+    ("Run the migrations before starting the API", "Start the API before running the migrations"),
+    ("After a restart, warm the cache", "Before a restart, warm the cache"),
+    ("Retry at most 3 times", "Retry at most 30 times"),
+    ("Use UUIDs rather than integers as keys", "Use integers rather than UUIDs as keys"),
+    ("Install the hooks", "Uninstall the hooks"),
+    ("Copy data from staging to production", "Copy data from production to staging"),
+    ("Do check the signature", "Don't check the signature"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), CONFLICTS)
+def test_opposites_are_conflicts(one: str, other: str) -> None:
+    """LES-13: always and never, before and after, 3 and 30."""
+    assert relation(one, other) is LessonRelation.CONFLICT
+
+
+def test_conditions_that_exclude_each_other_keep_lessons_apart_until_a_person_says_so() -> None:
+    """LES-13: one text for two tools may be meant twice."""
+    one, other = (a_lesson("Quote every path", tools=(tool,)) for tool in ("Bash", "Edit"))
+    assert compared(one, other).relation is LessonRelation.PROPOSED
+    assert compared(one, a_lesson("Every path is to be quoted", section="other")).relation is LessonRelation.SAME
+
+
+ASKED = [
+    ("Run all tests before pushing", "Run some tests before pushing"),
+    ("Use caching in production", "Use caching only in production"),
+    ("You must use the VPN", "You may use the VPN"),
+    ("Log in before running the script", "Log out before running the script"),
+    ("Copy from A to B", "Copy from B to A"),
+    ("Commit often, push rarely", "Push often, commit rarely"),
+    ("Set the timeout to 5 seconds", "Set the timeout to 5 minutes"),
+    ("Use one worker", "Use two workers"),
+    ("Close the ticket when the fix is merged", "Close the ticket unless the fix is merged"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ASKED)
+def test_a_small_word_that_changes_what_is_said_keeps_lessons_apart(one: str, other: str) -> None:
+    """LES-13: merged without asking is only what cannot mean another thing."""
+    assert relation(one, other) is not LessonRelation.SAME

@@ -1,0 +1,69 @@
+"""LES-10: a page of lessons, out and in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonPriority, LessonSource, one_line
+from pipelines.lessons.markdown import from_markdown, to_markdown
+from tests.support.lessons import a_lesson
+
+any_text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).filter(lambda text: bool(one_line(text)))
+signs = st.text("[]\"'`,:-#*+> \t\nab", min_size=1, max_size=20).filter(lambda text: bool(one_line(text)))
+texts = any_text | signs | st.sampled_from(["- x", "# y", "id: 3", '"quoted"', "a, b", "[1]", "null", "kind: pattern"])
+names = st.lists(texts, max_size=3).map(tuple)
+lessons = st.builds(
+    Lesson,
+    section=st.sampled_from(["general", "git", "api-design", "a.b_c"]),
+    content=texts,
+    kind=st.sampled_from(LessonKind),
+    priority=st.sampled_from(LessonPriority),
+    source=st.sampled_from(LessonSource),
+    conditions=st.builds(Conditions, tools=names, files=names, actions=names, words=names),
+    missed=st.none() | texts,
+    reasoning=st.none() | texts,
+    span=st.none() | texts,
+)
+
+
+@given(book=st.lists(lessons, max_size=6))
+def test_what_is_exported_is_imported_again(book: list[Lesson]) -> None:
+    """LES-10: whatever signs the texts hold; a second export is the same page."""
+    page = from_markdown(to_markdown(book))
+    assert page.problems == ()
+    assert page.revised == {}
+    by_section = sorted(book, key=lambda each: [other.section for other in book].index(each.section))
+    assert list(page.lessons) == by_section
+    assert to_markdown(page.lessons) == to_markdown(book)
+
+
+def test_a_page_that_a_person_wrote_is_read() -> None:
+    """LES-10: plain lists, other bullets, wrapped lines, any heading."""
+    page = from_markdown(
+        "# Our rules\n\nSome words.\n\n### Error handling\n* Never swallow an\n  exception\n+ Log the request id\n"
+        "    - tools: Bash, Edit\n    - priority: high\n"
+    )
+    assert page.problems == ()
+    assert [(each.section, each.content) for each in page.lessons] == [
+        ("error-handling", "Never swallow an exception"),
+        ("error-handling", "Log the request id"),
+    ]
+    assert page.lessons[1].conditions.tools == ("Bash", "Edit")
+    assert page.lessons[1].priority is LessonPriority.HIGH
+
+
+def test_an_edited_text_is_a_revision_of_what_it_was() -> None:
+    """LES-10, LES-7: its id still stands below it."""
+    old = a_lesson("Sign commits")
+    page = from_markdown(to_markdown([old]).replace("Sign commits", "Sign every commit"))
+    (new,) = page.lessons
+    assert page.revised == {new.id: old.id}
+
+
+def test_a_bad_line_is_named_and_costs_nothing_else() -> None:
+    """LES-10: the line, what was expected and what was found."""
+    page = from_markdown("## git\n- Sign\n  - priority: urgent\n- Squash\n  - mood: good\n- Tag\n  - tools: [broken\n")
+    assert [each.content for each in page.lessons] == ["Squash", "Tag"]
+    assert [line for line, _ in page.problems] == [2, 5, 7]
+    assert "priority: expected one of" in page.problems[0][1]

@@ -1,0 +1,94 @@
+"""LES-6: what an episode teaches, and what it must not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.domain.lesson import Conditions, LessonKind, LessonSource
+from pipelines.lessons.reflection import EpisodeStep, Reflection, RuleReflector
+from tests.support.lesson_figures import says, steps_of
+from tests.support.lessons import a_lesson, labelled, lesson_words, settings
+
+REFLECTOR = RuleReflector(settings().lessons, lesson_words())
+
+
+def reflected(episode: dict[str, Any]) -> Reflection:
+    injected = [a_lesson(content) for content in episode.get("injected", ())]
+    return REFLECTOR.reflect(list(steps_of(episode)), injected)
+
+
+def test_precision_on_episodes_that_the_rules_were_not_chosen_by() -> None:
+    """LES-6: .9 at least, with something found in most of those that teach something."""
+    proposed = right = taught = learned = 0
+    for episode in labelled("episodes", held_out=True):
+        proposals = reflected(episode).proposals
+        expected = episode.get("expected", [])
+        correct = sum(any(says(each, wanted) for wanted in expected) for each in proposals)
+        proposed += len(proposals)
+        right += correct
+        taught += bool(expected)
+        learned += correct > 0
+    assert taught >= 50
+    assert right >= 0.9 * proposed
+    assert learned >= 0.7 * taught
+
+
+def test_nothing_injected_is_extracted_again_and_no_planted_secret_is_stored() -> None:
+    """LES-6: in any of 200 episodes, half of them without a lesson."""
+    episodes = [*labelled("episodes", held_out=True), *labelled("episodes", held_out=False)]
+    assert len(episodes) >= 200
+    assert sum("expected" not in episode for episode in episodes) >= 100
+    secrets = 0
+    for episode in episodes:
+        found = reflected(episode)
+        stored = "".join(lesson.to_json() for lesson in found.proposals) + repr(found.refusals)
+        if "secret" in episode:
+            secrets += 1
+            assert episode["secret"] not in stored
+            assert found.proposals == ()
+        if "injected" in episode:
+            assert found.proposals == ()
+    assert secrets >= 15
+
+
+def test_a_proposal_says_where_it_comes_from() -> None:
+    """LES-6: with reasoning, span and conditions of the step before; twice the same."""
+    episode = [
+        EpisodeStep("edit", "tool", "Edit", files=("db/0001.sql",)),
+        EpisodeStep("Hm. You forgot to add an index on the foreign key column. Look."),
+    ]
+    (lesson,) = REFLECTOR.reflect(episode, []).proposals
+    assert lesson.content == lesson.missed == "Add an index on the foreign key column"
+    assert lesson.span == "You forgot to add an index on the foreign key column."
+    assert lesson.conditions == Conditions(tools=("Edit",), files=("*.sql",))
+    assert (lesson.source, lesson.kind) == (LessonSource.USER_CORRECTION, LessonKind.CHECKLIST)
+    assert lesson.section == "database"
+    assert lesson.reasoning
+    assert REFLECTOR.reflect(episode, []) == REFLECTOR.reflect(episode, [])
+
+
+def test_the_opposite_of_an_injected_lesson_is_a_lesson_of_its_own() -> None:
+    """LES-6: what was injected is not proposed, and what contradicts it is news."""
+    episode = [EpisodeStep("Never squash commits before merging.")]
+    injected = [a_lesson("Always squash commits before merging")]
+    assert [lesson.content for lesson in REFLECTOR.reflect(episode, injected).proposals] == [
+        "Never squash commits before merging"
+    ]
+
+
+def test_a_mistake_that_comes_back_is_said_to_be_repeated() -> None:
+    """LES-6, LES-2: the second time it counts for more."""
+    failed = EpisodeStep("python app.py", "tool", "Bash", failed=True, output="python: command not found")
+    mended = EpisodeStep("python3 app.py", "tool", "Bash")
+    once = REFLECTOR.reflect([failed, mended], []).proposals
+    assert [lesson.source for lesson in once] == [LessonSource.AGENT_INFERENCE]
+    again = REFLECTOR.reflect([failed, failed, mended], []).proposals
+    assert [lesson.source for lesson in again] == [LessonSource.REPEATED_MISTAKE]
+    assert once[0].reasoning == "It failed: python: command not found"
+
+
+def test_a_vague_directive_is_refused_with_its_reason() -> None:
+    """LES-6: nobody can follow or break it."""
+    found = REFLECTOR.reflect([EpisodeStep("Remember to be more careful next time.")], [])
+    assert found.proposals == ()
+    assert [each.reason for each in found.refusals] == ["not_atomic"]

@@ -1,0 +1,96 @@
+"""LES-6: keys, tokens, passwords and personal data are recognised; talk about them is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.lessons.sensitive import sensitive_parts
+from tests.support.lessons import labelled
+
+SECRETS = [
+    "AKIAIOSFODNN7EXAMPLE",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "glpat-AbCdEf1234567890abcd",
+    "sk-proj-abcdefGHIJ1234567890",
+    "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+    "xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcHrzqqgy",
+    "AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "Authorization: Bearer abc123def456ghi789",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "password: hunter2!",
+    "PASSWORD=correct-horse-9",
+    "the password is Winter2024",
+    'db_password = "swordfishes"',
+    "My passphrase was tr0ub4dor&3",
+    "mysql -u root -pS3cretPw1 shop",
+    "curl -u bob:letmein1 example.org",
+    "postgres://app:s3cr3t@db.internal/shop",
+    "api_key: 9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "hf_AbCdEfGhIjKlMnOpQrStUvWx",
+    "npm_AbCdEf1234567890AbCdEf1234567890AbCd",
+    "write to ada@example.org",
+    "ada.lovelace (at) example dot org",
+    "grace [at] navy [dot] mil",
+    "call +49 170 1234567",
+    "call (415) 555-2671",
+    "call 415-555-2671",
+    "ring 0170 1234567",
+    "+1 415 555 2671",
+    "dckr_pat_AbCdEf123456789",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "use pw hunter2abc for the database",
+    "DB_PASS=letmein",
+    "the password for staging is letmein",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5",
+]
+HARMLESS = [
+    "Never commit secrets to the repository",
+    "Read the password from $DB_PASSWORD",
+    "Rotate API keys every 90 days",
+    "Hash passwords with bcrypt before storing them",
+    "The token is refreshed every hour",
+    "Ask for the password twice when a user registers",
+    "Set the timeout to 30000 milliseconds",
+    "Use --password-file rather than --password",
+    "Keep secrets in the vault, tokens in the session",
+    "Use UUIDs such as 123e4567-e89b-12d3-a456-426614174000 as keys",
+    "Use ISO dates: 2026-11-25T18:40:48",
+    "Bump numpy from 1.26.4 to 2.0.1",
+    "Decorate it with @pytest.fixture",
+    "Install @types/node in packages/web",
+    "Clone git@host and run make",
+    "Listen on 127.0.0.1:8080",
+    "Run PYTHONPATH=. pytest tests/unit/lessons/test_a_very_long_name_of_a_module.py",
+    "Limit the batch to 1,000,000 rows and 10,000 tokens",
+    "Use `src/components/CheckoutButtonWithPrice2.tsx` as a model",
+    "The authorization is checked by the gateway",
+    "Error 1064 at line 2011 of 40000",
+    "Keep lines under 120 characters, names under 40",
+    "mkdir -p build2/out",
+    "The password is hashed with argon2id",
+    "The password is wrong.",
+    "TOKEN=$GITHUB_TOKEN is read by the client",
+    "Use a token bucket for rate limiting",
+    "Run pytest -p no:cacheprovider",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_what_must_not_be_stored_is_recognised_and_not_repeated(text: str) -> None:
+    """LES-6: whatever stands around it; what is reported names the kind alone."""
+    assert sensitive_parts(f"From now on use this, always: {text} (as agreed).")
+    assert all(kind.islower() or kind == "e-mail address" for kind in sensitive_parts(text))
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_talk_about_secrets_is_none(text: str) -> None:
+    """LES-6: lessons about passwords are lessons."""
+    assert sensitive_parts(text) == ()
+
+
+def test_no_labelled_lesson_is_taken_for_a_secret() -> None:
+    """LES-6."""
+    pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False)]
+    assert [pair for pair in pairs if sensitive_parts(f"{pair['left']}. {pair['right']}.")] == []

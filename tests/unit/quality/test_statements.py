@@ -1,0 +1,74 @@
+"""CON-2: whether two texts that lie near each other say the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pipelines.quality.statements import says_the_same
+from pipelines.serving.night import word_lists
+from pipelines.settings import load_settings
+from tests.support.near_duplicates import denied, noticed, renumbered, reordered
+
+_SETTINGS = load_settings(environment={})
+_RULES = _SETTINGS.consolidation.duplicates
+LISTS = word_lists(_SETTINGS)
+TEXT = (
+    "The scheduler retries a failed task 3 times before it gives up. Set --max-retries to change that. Paris servers "
+    "always keep the queue in memory. The cache is enabled by default. Workers that were started by hand are listed in "
+    "the console, with the machine that they run on and the time since their last sign of life."
+)
+
+
+def same(other: str) -> bool:
+    one_way, back = (
+        says_the_same(one, another, LISTS, least=_RULES.least_overlap)
+        for one, another in ((TEXT, other), (other, TEXT))
+    )
+    assert one_way == back
+    return one_way
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("3 times", "5 times"),
+        ("always keep", "never keep"),
+        ("gives up", "does not give up"),
+        ("is enabled", "isn't enabled"),
+        ("enabled", "disabled"),
+        ("Paris", "London"),
+        ("--max-retries", "--max-jobs"),
+        ("before it", "after it"),
+        ("failed task 3 times before it gives up", "task gives up before it failed 3 times"),
+        ("by default.", "by default. Do not use it."),
+        ("3 times", "three times"),
+    ],
+)
+def test_one_word_makes_another_statement(ours: str, theirs: str) -> None:
+    """CON-2: numbers, negations, absolutes, opposites, names, flags and order words must agree."""
+    assert ours in TEXT
+    assert not same(TEXT.replace(ours, theirs))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("by default", "normally"), ("a failed", "some failed"), ("that they run on", "they run on"), ("  ", "\n")],
+)
+def test_other_small_words_say_the_same(ours: str, theirs: str) -> None:
+    """CON-2: what is no number, name, flag, negation or word of order may differ."""
+    assert same(TEXT.replace(ours, theirs))
+
+
+def test_sentences_may_stand_in_another_order_and_a_notice_before_them() -> None:
+    """CON-2: order within a sentence is part of what it says, order of sentences is not; nor is what one has alone."""
+    rng = random.Random(0)
+    assert all(same(str(reordered(TEXT, rng))) for _ in range(5))
+    assert same(noticed(TEXT))
+
+
+def test_planted_opposites_are_told_apart() -> None:
+    """CON-2: wherever a verb is denied or a number is another one."""
+    rng = random.Random(0)
+    assert not any(same(str(change(TEXT, rng))) for _ in range(10) for change in (denied, renumbered))

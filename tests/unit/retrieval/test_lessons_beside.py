@@ -1,0 +1,48 @@
+"""LES-8: lessons stand beside the results of a search, and move none of them."""
+
+from __future__ import annotations
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonSource
+from pipelines.lessons.wording import LessonWords
+from pipelines.retrieval.answer.lessons import LessonsBeside
+from pipelines.retrieval.answer.trace import answer_as_json
+from tests.support.feedback_events import SETTINGS, lesson_added
+from tests.support.lesson_words import believed
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+
+SURE = Lesson(
+    section="api",
+    content="Run the migrations before starting the API",
+    source=LessonSource.USER_CORRECTION,
+    conditions=Conditions(words=("api", "migrations", "start")),
+)
+TRIAL = Lesson(section="api", content="Start the API with migrations on", source=LessonSource.OTHER)
+
+
+def beside() -> LessonsBeside:
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    return LessonsBeside(words, weights, most=5)
+
+
+def test_what_fits_the_question_is_shown_with_why() -> None:
+    """LES-8, LES-3: nothing where nothing fits; what is on trial is drawn by the query's id, with its propensity."""
+    beliefs, finds = believed([lesson_added(SURE), lesson_added(TRIAL)]), beside()
+    shown = [finds.of(a_query("how do I start the api", query_id=str(n)), beliefs) for n in range(300)]
+    assert {each[0].match.believed.lesson.id for each in shown} == {SURE.id}
+    assert shown[0][0].why.startswith("relevance 0.07 (words 0.07) · P(good) 0.95")
+    on_trial = [each[1] for each in shown if len(each) > 1]
+    assert {each.match.believed.lesson.id for each in on_trial} == {TRIAL.id}
+    assert {each.propensity for each in on_trial} == {beliefs.propensity(TRIAL.id)}
+    expected = beliefs.propensity(TRIAL.id) * len(shown)
+    assert abs(len(on_trial) - expected) < 4.0 * expected**0.5
+    assert finds.of(a_query("how do I bake bread"), beliefs) == ()
+    again = a_query("how do I start the api", query_id="17")
+    assert finds.of(again, beliefs) == shown[17]
+
+
+def test_results_are_the_same_with_lessons_and_without() -> None:
+    """LES-8: rankings do not change, and an answer without lessons says nothing of them."""
+    generation = MemoryGeneration({"a.md": ["start the api with make"], "b.md": ["red apple"]})
+    plain = a_searcher(generation).search(a_query("start the api"))
+    assert plain.lessons == ()
+    assert "lessons" not in answer_as_json(plain)

@@ -1,0 +1,142 @@
+"""LES-10: the hook of agents answers as everything else does, and never stops an agent."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
+from pipelines.lessons.finding import finder_of
+from pipelines.lessons.relevance import ToolUse
+from pipelines.lessons.wording import LessonWords
+from pipelines.serving.lessons import hook
+from pipelines.serving.lessons.board import BoardKeeper, write_board
+from pipelines.serving.lessons.view import live_lessons
+from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_outcome
+from tests.support.session_store import Partition
+
+THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release")
+TOOLS = ("Bash", "Edit", "Write", "mcp__*")
+
+
+class Always:
+    """Draws whatever can be drawn."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def a_lesson(rng: random.Random, number: int) -> Lesson:
+    one, other = rng.sample(THINGS, 2)
+    conditions = Conditions(
+        tools=(rng.choice(TOOLS),) if rng.random() < 0.8 else (),
+        files=("*.sql",) if rng.random() < 0.2 else (),
+        words=(one, other) if rng.random() < 0.5 else (),
+    )
+    return Lesson(
+        section=one,
+        content=f"Check the {one} before touching the {other} of part {number}",
+        source=rng.choice(list(LessonSource)),
+        priority=rng.choice(list(LessonPriority)),
+        conditions=conditions,
+    )
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    rng, partition = random.Random(3), Partition(tmp_path)
+    partition.feed([lesson_added(a_lesson(rng, number)) for number in range(250)], cuts=False)
+    partition.publish()
+    return partition
+
+
+def root_of(partition: Partition) -> Path:
+    return partition.state.folder.parents[1]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, given: bytes, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    return hook.answer(arguments)
+
+
+def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> None:
+    """LES-8, LES-10: the same lessons in the same order, though it reads a part of them."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    beliefs = live_lessons(partition.catalog, SETTINGS)
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    finder, board, rng = (
+        finder_of(beliefs, weights, words),
+        hook.Board(root / "lessons" / "board.sqlite"),
+        random.Random(4),
+    )
+    for _ in range(40):
+        files = ("db/1.sql",) if rng.random() < 0.3 else ()
+        use = ToolUse(rng.choice(("Bash", "Edit", "mcp__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
+        expected = finder.find(use, limit=SETTINGS.lessons.prompt.lessons, rng=Always())
+        shown = board.find(use, rng=Always())
+        assert [each.match.rank for each in shown] == pytest.approx([each.match.rank for each in expected])
+        assert {each.match.believed.lesson.id for each in shown[:5]} == {
+            each.match.believed.lesson.id for each in expected[:5]
+        }
+
+
+def test_what_is_printed_is_noted_for_the_end_of_the_session(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-3, LES-7: with propensity and P(good), by a hook that says its session; others get the text."""
+    store = ("--store", str(root_of(partition)))
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}}
+    given = json.dumps({"hook_event_name": "PreToolUse", "session_id": "../s 1", **use}).encode()
+    assert asked(monkeypatch, given, *store) == 0
+    told = json.loads(capsys.readouterr().out)["hookSpecificOutput"]
+    assert told["hookEventName"] == "PreToolUse"
+    (file,) = (root_of(partition) / "lessons" / "sessions").iterdir()
+    noted = json.loads(file.read_text())
+    assert {each["lesson_id"] for each in noted["lessons"]} == {
+        line.split("[")[1][:16] for line in told["additionalContext"].splitlines() if "[" in line
+    }
+    assert all(0.0 < each["propensity"] <= 1.0 and 0.0 < each["p_good"] < 1.0 for each in noted["lessons"])
+    assert asked(monkeypatch, b'{"tool": "Bash", "context": "drop the index"}', *store, "--budget", "60") == 0
+    assert capsys.readouterr().out.startswith("## ")
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [(b"no json", ()), (b"[]", ("--colour", "blue")), (b'{"tool": "Bash"}', ("--store", "/nowhere/at/all"))],
+    ids=["no JSON", "an unknown option", "no store"],
+)
+def test_an_agent_goes_on_whatever_is_wrong(
+    given: bytes, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: it is said on stderr, and the exit code is 0."""
+    assert asked(monkeypatch, given, *arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("weft lessons hook: ")
+
+
+def test_the_table_follows_the_evidence(partition: Partition) -> None:
+    """LES-3, LES-7: what was retired is gone from it, and it is made no more often than evidence comes."""
+    root = root_of(partition)
+    lesson = Lesson(section="api", content="Pin the base image", source=LessonSource.USER_CORRECTION)
+    use = ToolUse(text="pin the base image")
+
+    def shown() -> set[str]:
+        chosen = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        return {each.match.believed.lesson.id for each in chosen}
+
+    with BoardKeeper(root, SETTINGS) as keeper:
+        partition.feed([lesson_added(lesson, ts=NOON + 1)])
+        partition.publish()
+    assert lesson.id in shown()
+    assert keeper.made <= 2
+    with BoardKeeper(root, SETTINGS):
+        partition.feed([lesson_outcome(lesson.id, "contradiction", origin="person", ts=NOON + 2)])
+        partition.publish()
+    assert lesson.id not in shown()
