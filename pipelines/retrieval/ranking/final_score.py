@@ -172,8 +172,14 @@ def _one_of_each(best: _Best, documents: Documents, factor: float) -> tuple[_Bes
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         document_ids[number] = tuple(best.document[same].tolist())
         retained[same[1:]] = False
-    number, document, place = best.number[retained], best.document[retained], best.place[retained]
-    return _Best(number, document, place, best.support[retained], best.behind[retained]), document_ids
+    some = _Best(
+        best.number[retained],
+        best.document[retained],
+        best.place[retained],
+        best.support[retained],
+        best.behind[retained],
+    )
+    return some, document_ids
 
 
 REPEATED = "repeated"
