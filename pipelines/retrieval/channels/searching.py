@@ -53,9 +53,8 @@ class SparseChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` contents of each text with the highest dot product."""
-        return [
-            Ranked(Hits(*hits)) for hits in self._index.search_many(self._encoder.weigh_queries(texts), depth, among)
-        ]
+        queries = self._encoder.weigh_queries(texts)
+        return [Ranked(Hits(*hits)) for hits in self._index.search_many(queries, depth, among)]
 
 
 class DenseChannel:
