@@ -165,7 +165,7 @@ def test_one_that_fails_or_hangs_is_left_out_and_named() -> None:
 
 
 def of_store(store: Path, *changes: str, model: str | None = None) -> Settings:
-    own = [f"storage.root={store}", f"embedding.sparse.model={splade_tiny() if model is None else model}"]
+    own = [f"storage.root={store}", f"embedding.sparse.model='{splade_tiny() if model is None else model}'"]
     channels = "retrieval.channels=[dense, lexical, sparse]"
     return measuring(load_settings([], [*own, channels, *changes], environment={}))
 
@@ -217,7 +217,7 @@ def test_a_tree_is_found_by_its_weights(searcher: Searcher, encoder: SparseEncod
     expected = {name: query.dot(weights) for name, weights in zip(generation.contents, stored, strict=True)}
     assert dict(answer.heads[Channel.SPARSE]) == {name: score for name, score in expected.items() if score}
     best = answer.results[0]
-    assert best.uri.endswith("offsets.md")
+    assert best.uris[0].endswith("offsets.md")
     assert best.signals[Signal.SPARSE] == 1.0
     assert Channel.SPARSE in best.channels
     assert "by learned words" in reason(best)

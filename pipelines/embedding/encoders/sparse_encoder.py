@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SparseEncoder
+from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.terms import TermWeights
@@ -82,6 +83,7 @@ def _read(row: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _load(folder: Path, settings: SparseSettings) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     device = None if settings.device == "auto" else settings.device
     try:
         model = SparseEncoder(str(folder), device=device, local_files_only=True).eval()
