@@ -81,8 +81,8 @@ class Generation:
         """The term weights of one sparse encoder; StoreError where the generation was built without them."""
         own = self.manifest.sparse_encoder
         if self._impacts is None or own != encoder:
-            found = own or "none"
-            raise StoreError(f"{self.manifest.id}: expected term weights of {encoder}, found {found}; reindex")
+            name = own or "none"
+            raise StoreError(f"{self.manifest.id}: expected term weights of {encoder}, found {name}; reindex")
         return self._impacts
 
     @property

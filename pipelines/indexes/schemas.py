@@ -22,7 +22,7 @@ from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import Link, LinkKind
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import TermWeights
 from pipelines.indexes.cells import cell_reader
 
 

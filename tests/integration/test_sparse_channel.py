@@ -20,8 +20,8 @@ from jobs import reindex
 from jobs.evaluate import measuring
 from pipelines.domain.errors import ModelUnavailableError, StoreError
 from pipelines.domain.ids import QueryId
+from pipelines.domain.matching import TermWeights
 from pipelines.domain.ranking import Channel, Query, Signal
-from pipelines.domain.terms import TermWeights
 from pipelines.embedding.encoders.encoder import SparseEncoder, load_sparse_encoder
 from pipelines.embedding.settings import SparseSettings
 from pipelines.evaluation.replay.masking import MaskedImpacts, Masks
@@ -30,7 +30,6 @@ from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import WEIGHTS_FILE
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.impact import ImpactIndex, write_impacts
-from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.channels.run import ChannelRequest, Channels, run_channels
 from pipelines.retrieval.channels.searching import SparseChannel
 from pipelines.retrieval.searcher import Searcher
@@ -220,7 +219,9 @@ def test_a_tree_is_found_by_its_weights(searcher: Searcher, encoder: SparseEncod
     assert best.uris[0].endswith("offsets.md")
     assert best.signals[Signal.SPARSE] == 1.0
     assert Channel.SPARSE in best.channels
-    assert "by learned words" in reason(best)
+    (part,) = (part for part in best.contributions if part.name == "sparse")
+    assert part.amount == pytest.approx(part.weight * part.value)
+    assert part.amount > 0.0
     assert generation.manifest.models["sparse"].startswith("model@")
 
 

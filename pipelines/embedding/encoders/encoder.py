@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
 from pipelines.embedding.encoders.int8_models import Int8CrossEncoder, Int8Encoder
 from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow

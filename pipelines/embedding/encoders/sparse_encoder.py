@@ -13,7 +13,7 @@ from sentence_transformers import SparseEncoder
 from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.compute import computing_with
 from pipelines.embedding.models import Model
 from pipelines.embedding.settings import SparseSettings

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.matching import Coverage
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import Coverage, TermWeights
 from pipelines.embedding.late_interaction import compressed
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet

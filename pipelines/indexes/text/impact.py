@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import TermWeights
 from pipelines.indexes import schemas
 from pipelines.indexes.manifest import CHUNKS_FOLDER, IMPACTS_FOLDER, WEIGHTS_FILE
 from pipelines.indexes.rows import RowSet

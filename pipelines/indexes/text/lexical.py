@@ -173,9 +173,9 @@ class LexicalIndex:
                 others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
                 query = _any_of([query, *(each for each in others if each is not None)])
             rows = int(self._reader.maxDoc())
-            found, _ = self._opened.find(query, max(1, rows))
+            holders, _ = self._opened.find(query, max(1, rows))
         mask = np.zeros(rows, dtype=bool)
-        mask[found] = True
+        mask[holders] = True
         return mask
 
     def close(self) -> None:

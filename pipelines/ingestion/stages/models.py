@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.terms import TermWeights
+from pipelines.domain.matching import TermWeights
 from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_key
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
