@@ -72,8 +72,8 @@ def whole_weights(weights: tuple[np.ndarray, np.ndarray], *, scale: float, most:
     whole = np.rint(np.asarray(values, dtype=np.float64) * scale).astype(np.int32)
     heaviest = np.lexsort((terms, -whole))[:most]
     heaviest = heaviest[whole[heaviest] > 0]
-    kept = heaviest[np.argsort(terms[heaviest])]
-    return TermWeights(terms[kept].astype(np.int32), whole[kept])
+    ordered = heaviest[np.argsort(terms[heaviest])]
+    return TermWeights(terms[ordered].astype(np.int32), whole[ordered])
 
 
 def _read(row: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
