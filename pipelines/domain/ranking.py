@@ -39,6 +39,7 @@ class Channel(StrEnum):
     DENSE_2 = "dense_2"  # the first further encoder, in the order of `embedding.further`
     DENSE_3 = "dense_3"
     LEXICAL = "lexical"
+    SPARSE = "sparse"  # by learned weights of terms
     GRAPH = "graph"
     DEGREE = "degree"
     TRIGGERS = "triggers"
@@ -55,6 +56,7 @@ class Signal(StrEnum):
     VECTOR_2 = "vector_2"
     VECTOR_3 = "vector_3"
     LEXICAL = "lexical"
+    SPARSE = "sparse"
     GRAPH = "graph"
     DEGREE = "degree"
     TRIGGER = "trigger"

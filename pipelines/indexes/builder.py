@@ -22,6 +22,7 @@ from pipelines.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_gra
 from pipelines.indexes.manifest import (
     CHUNKS_FOLDER,
     LUCENE_FOLDER,
+    SPARSE,
     VECTORS_FOLDER,
     DenseFacts,
     Manifest,
@@ -33,6 +34,7 @@ from pipelines.indexes.manifest import (
 from pipelines.indexes.merge import Merge, MergedTables, merge_tables
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
+from pipelines.indexes.text.impact import ImpactTask, build_impacts
 
 MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
@@ -89,12 +91,14 @@ class GenerationBuilder:
 
         Args:
             facts: "parent", "created_at" (seconds), "settings" (fingerprint), "models" (id by role) and "parameters"
-                (whatever else decides the content) have their place in the manifest; the rest is kept as it is.
+                (whatever else decides the content) have their place in the manifest; the rest is kept as it is;
+                "sparse", where terms are weighed, says with what.
             base: The generation that unchanged vectors and trained quantisers are taken from.
         """
         shards = self._shard_tasks(merged)
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)
+        impacts = self._map(build_impacts, self._impact_tasks(merged, parts, facts, base))
         dense = self._dense_tasks(merged, parts, base)
         built = list(self._map(build_vectors, dense))
         dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
@@ -102,6 +106,7 @@ class GenerationBuilder:
             build_graph_of, GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge)
         )
         _await(text)
+        _await(impacts)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
@@ -141,6 +146,26 @@ class GenerationBuilder:
                 settings=self._settings.vectors,
             )
             for encoder, encoding in merged.encoders.items()
+        ]
+
+    def _impact_tasks(
+        self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], base: Path | None
+    ) -> list[ImpactTask]:
+        """The one writer of the impact index, where terms are weighed."""
+        weighed_with = facts.get(SPARSE)
+        if not weighed_with:
+            return []
+        is_same = base is not None and read_generation_manifest(base).weighed_with == weighed_with
+        return [
+            ImpactTask(
+                parts=tuple(parts),
+                base=base if is_same else None,
+                out=self._staging,
+                work=self._work,
+                rows=merged.counts["contents"],
+                merge=self._settings.merge,
+                buffer_mb=self._settings.lexical.writer_buffer_mb,
+            )
         ]
 
     def _shard_tasks(self, merged: MergedTables) -> list[ShardTask | MergeShards]:

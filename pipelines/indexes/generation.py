@@ -14,12 +14,14 @@ from pipelines.indexes.graph.graph import GRAPH_FOLDER, Graph
 from pipelines.indexes.manifest import (
     CHUNKS_FOLDER,
     FORMAT,
+    IMPACTS_FOLDER,
     LUCENE_FOLDER,
     VECTORS_FOLDER,
     Manifest,
     encoder_folder,
     read_generation_manifest,
 )
+from pipelines.indexes.text.impact import ImpactIndex
 from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.runtime.storage.files import verify_files
 
@@ -36,6 +38,7 @@ class Generation:
         dense: Mapping[str, DenseIndex],
         *,
         graph: Graph | None = None,
+        impacts: ImpactIndex | None = None,
     ) -> None:
         self.folder = folder
         self.manifest = manifest
@@ -43,6 +46,7 @@ class Generation:
         self.lexical = lexical
         self._dense = dict(dense)
         self._graph = graph
+        self._impacts = impacts
         folders = {name: folder / VECTORS_FOLDER / encoder_folder(name) for name in dense}
         self._tokens = {name: TokenStore(one) for name, one in folders.items() if has_tokens(one)}
 
@@ -73,6 +77,14 @@ class Generation:
         """The token embeddings of one encoder; None where none were kept."""
         return self._tokens.get(encoder)
 
+    def impacts(self, encoder: str) -> ImpactIndex:
+        """The term weights of one sparse encoder; StoreError where the generation was built without them."""
+        own = self.manifest.sparse_encoder
+        if self._impacts is None or own != encoder:
+            name = own or "none"
+            raise StoreError(f"{self.manifest.id}: expected term weights of {encoder}, found {name}; reindex")
+        return self._impacts
+
     @property
     def graph(self) -> Graph:
         """Entities, mentions and cross-references; StoreError where the generation was built without them."""
@@ -84,6 +96,8 @@ class Generation:
         """Release files and memory; searches still running must have ended."""
         if self._graph is not None:
             self._graph.close()
+        if self._impacts is not None:
+            self._impacts.close()
         self.lexical.close()
         self.chunks.close()
 
@@ -106,13 +120,15 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
             name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
             for name, facts in manifest.dense.items()
         }
+        weighed = bool(manifest.weighed_with)
+        impacts = ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks)) if weighed else None
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
     for name, index in dense.items():
         if len(index) != len(chunks):
             raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
-    return Generation(folder, manifest, chunks, lexical, dense, graph=graph)
+    return Generation(folder, manifest, chunks, lexical, dense, graph=graph, impacts=impacts)
 
 
 def verify_generation(folder: Path) -> Manifest:

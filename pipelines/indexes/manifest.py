@@ -22,6 +22,7 @@ from pipelines.indexes.settings import LexicalSettings
 from pipelines.runtime.storage.files import canonical, file_hashes, read_manifest, write_manifest
 
 CHUNKS_FOLDER, VECTORS_FOLDER, LUCENE_FOLDER = "chunks", "vectors", "text/lucene"
+WEIGHTS_FILE, IMPACTS_FOLDER = "text/weights.parquet", "text/impacts"
 """Where the parts of a generation lie in its folder."""
 
 FORMAT = 2
@@ -35,6 +36,9 @@ PRECISIONS = "precisions"
 
 SOURCES = "sources"
 """The fact that names where the documents came from."""
+
+SPARSE = "sparse"
+"""The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
 
 INSTRUCTIONS = "instructions"
 """The fact that names the vector instructions of every processor that vectors were computed on."""
@@ -137,6 +141,16 @@ class Manifest(BaseModel):
         """Where its documents came from; empty in what older versions made anew from stored texts."""
         sources: Sequence[str] = self.facts.get(SOURCES, ())
         return sources
+
+    @property
+    def weighed_with(self) -> str:
+        """What decided its term weights besides their texts; empty where it keeps none."""
+        return str(self.facts.get(SPARSE, ""))
+
+    @property
+    def sparse_encoder(self) -> str:
+        """The name of the encoder that weighed its terms; empty where it keeps no weights."""
+        return self.models.get(SPARSE, "").partition("@")[0]
 
     @property
     def instructions(self) -> frozenset[str]:

@@ -22,6 +22,7 @@ from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import Link, LinkKind
+from pipelines.domain.matching import TermWeights
 from pipelines.indexes.cells import cell_reader
 
 
@@ -166,6 +167,13 @@ TOKENS = pa.schema(
 )
 """Schema of `tokens.parquet`: the stored token embeddings of one content, int8, `count` rows one after another."""
 
+_NUMBERS = pa.list_(_required("item", pa.int32()))
+
+WEIGHTS = pa.schema(
+    [_required("content_hash", pa.string()), _required("terms", _NUMBERS), _required("weights", _NUMBERS)]
+)
+"""Schema of `weights.parquet`: the learned weights of one content's terms, by id of the encoder's vocabulary."""
+
 MADE_WITH = b"made_with"
 """Metadata of `vectors.parquet`: what decided its vectors besides their texts."""
 
@@ -304,6 +312,24 @@ def tokens_to_table(
         pa.array([one.tobytes() for one in tokens], pa.large_binary()),
     ]
     return pa.Table.from_arrays(columns, schema=TOKENS.with_metadata({PROJECTION: projection}))
+
+
+def weights_to_table(hashes: Sequence[ContentHash], weights: Sequence[TermWeights]) -> pa.Table:
+    """Term weights as rows of `WEIGHTS`."""
+    columns: list[pa.Array[Any]] = [
+        pa.array(hashes, pa.string()),
+        pa.array([one.terms for one in weights], _NUMBERS),
+        pa.array([one.weights for one in weights], _NUMBERS),
+    ]
+    return pa.Table.from_arrays(columns, schema=WEIGHTS)
+
+
+def table_to_weights(table: pa.Table) -> list[TermWeights]:
+    """The weights of each row of `WEIGHTS`."""
+    return [
+        TermWeights(*(np.asarray(row[name], dtype=np.int32) for name in TermWeights._fields))
+        for row in table.select(TermWeights._fields).to_pylist()
+    ]
 
 
 def _document(row: Mapping[str, Any]) -> Document:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.embedding.models import find_sparse_model
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.graph.graph import unmet_relations
 from pipelines.indexes.manifest import seal_with
@@ -58,7 +59,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         StaleVersionError: Another run published meanwhile.
     """
     reporter = ProgressReporter(watch, clock)
-    listing, models = items_of(plan), models_of(plan)
+    listing, models, sparse = items_of(plan), models_of(plan), find_sparse_model(plan.embedding.sparse)
 
     # Nothing is changed before every host is known to see the sources and the store.
     require_sources(listing.items, executor)
@@ -70,7 +71,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
     if plan.full:
         forget(plan)
-    reading = reading_of(plan, models, sizes, base.documents(plan.equivalent_keys))
+    reading = reading_of(plan, models, sparse, sizes, base.documents(plan.equivalent_keys))
 
     with ExitStack() as stack:
         parts = stack.enter_context(staged_folder(catalog))
@@ -80,7 +81,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
         changes = changed_units(units, reading, parts, executor, reporter)
-        stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if changes.units else []
+        stages = stages_of(plan, models, sparse, reading, parts, cpus=executor.cpus()) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
         require_documents(plan, reporter.progress)
 
@@ -89,7 +90,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         instructions = base.instructions_with(reporter.progress.encoded_with)
-        facts = facts_of(plan, models, sizes, base=base, instructions=instructions)
+        facts = facts_of(plan, models, sparse, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or content_hash != base.content_hash

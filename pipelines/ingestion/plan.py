@@ -20,7 +20,7 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
-from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES
+from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT, IndexProgress
 from pipelines.ingestion.settings import IngestSettings, PoolSettings, SourceSettings
@@ -30,7 +30,7 @@ from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, wit
 from pipelines.ingestion.sources.sources import SourceListing, list_source
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
 from pipelines.ingestion.sources.tree import LeftOut
-from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities
+from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from pipelines.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
 from pipelines.ingestion.units import Chained, Step, Unit, WritePart, grouped
@@ -231,21 +231,27 @@ def models_of(plan: IndexPlan) -> list[Model]:
     return models
 
 
-def reading_of(plan: IndexPlan, models: Sequence[Model], sizes: SizesInForce, live: DocumentKeys) -> ReadRules:
+def reading_of(
+    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: SizesInForce, live: DocumentKeys
+) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
+        *([] if sparse is None else [weighed_with(plan, sparse)]),
         json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
     return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
 
 
-def stages_of(plan: IndexPlan, models: Sequence[Model], reading: ReadRules, parts: Path, *, cpus: int) -> list[Stage]:
+def stages_of(
+    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, reading: ReadRules, parts: Path, *, cpus: int
+) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=len(models))
+    encoders = len(models) + (sparse is not None)
+    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
     if plan.extraction.enabled:
@@ -255,6 +261,9 @@ def stages_of(plan: IndexPlan, models: Sequence[Model], reading: ReadRules, part
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
         steps.append(((Embed, embedding), pools.encoders))
+    if sparse is not None:
+        weighing = (plan.embedding.sparse.model_copy(update=threads), weighed_with(plan, sparse), plan.vectors)
+        steps.append(((WeighTerms, weighing), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
 
@@ -309,6 +318,7 @@ def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
 def facts_of(
     plan: IndexPlan,
     models: Sequence[Model],
+    sparse: Model | None,
     sizes: SizesInForce,
     *,
     base: Base,
@@ -317,13 +327,16 @@ def facts_of(
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
+    used = dict(zip(roles, models, strict=True)) | ({} if sparse is None else {SPARSE: sparse})
+    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, sparse)}
     return {
         "parent": base.generation,
         "settings": plan.fingerprint,
-        "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
+        "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: precisions_of(plan.embedding),
         INSTRUCTIONS: sorted(instructions),
-        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan)},
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighing},
+        **weighing,
         SOURCES: sources,
         SIZING: snapshots(sizes),
     }
@@ -352,6 +365,12 @@ def forget(plan: IndexPlan) -> None:
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     """For each encoder, what decides the bits it makes of a text."""
     return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
+
+
+def weighed_with(plan: IndexPlan, sparse: Model) -> str:
+    """What decides the weights that a sparse encoder gives the terms of a text."""
+    facts = plan.embedding.sparse.model_dump(mode="json", include={"max_tokens", "most_terms", "scale"})
+    return blob_key(sparse.identity, json.dumps(facts, sort_keys=True))
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:

@@ -64,6 +64,11 @@ vector_3 = vector
 """Further encoders' similarity is measured like the first one's."""
 
 
+def sparse(products: ArrayLike, queries: Groups | None = None) -> Floats:
+    """Share of the best dot product of term weights, whose floor is 0 as BM25's is."""
+    return lexical(products, queries)
+
+
 def graph(energies: ArrayLike, queries: Groups | None = None) -> Floats:
     """Share of the most energy that reached any candidate; what no energy reached has 0.
 

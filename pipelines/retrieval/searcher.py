@@ -24,7 +24,7 @@ from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
 from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
@@ -65,6 +65,7 @@ class Searcher:
         *,
         clock: Clock,
         further: Sequence[QueryEncoder] = (),
+        terms: TermEncoder | None = None,
         pairs: PairScorer | None = None,
         openings: Openings | None = None,
         memories: SessionMemories | None = None,
@@ -77,6 +78,7 @@ class Searcher:
             lessons: What finds lessons beside results; None where answers have none (LES-8).
             key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
+            terms: The sparse encoder; None where none is configured.
             pairs: A cross-encoder for the best candidates.
             openings: What others opened of the same generation, for whoever opens searchers one after the other.
             memories: What sessions remember; None where that is the caller's to carry.
@@ -88,6 +90,7 @@ class Searcher:
         self._source = source
         self._encoders = (encoder, *further)
         self._questions = QuestionIndex(encoder.encode)
+        self._terms = terms
         self._pairs = pairs
         self._settings = settings
         self._clock = clock
@@ -224,7 +227,9 @@ class Searcher:
         relations = self._openings.of(
             generation, "relations", snapshot.relations, lambda: place_relations(generation, snapshot.relations)
         )
-        channels = open_channels(generation, self._encoders, self._settings, self._openings, relations)
+        channels = open_channels(
+            generation, self._encoders, self._settings, self._openings, relations, terms=self._terms
+        )
         encoder = self._encoders[0].name
         facts = self._openings.of(
             generation,

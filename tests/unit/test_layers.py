@@ -54,7 +54,9 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "confluent_kafka": {"runtime/kafka/reader.py"},
         "duckdb": {"runtime/storage/tables.py"},
         "mlflow": {"runtime/mlflow/tracking.py"},
-        "sentence_transformers": {"embedding/encoders/sentence_encoder.py", "embedding/encoders/cross_encoder.py"},
+        "sentence_transformers": {
+            f"embedding/encoders/{name}.py" for name in ("sentence_encoder", "cross_encoder", "sparse_encoder")
+        },
         "sqlite3": {
             "runtime/storage/sqlite.py",
             "runtime/storage/errors.py",

@@ -11,14 +11,16 @@ import numpy as np
 import torch
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
 from pipelines.embedding.encoders.int8_models import Int8CrossEncoder, Int8Encoder
 from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow
-from pipelines.embedding.models import locate
-from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
+from pipelines.embedding.models import find_sparse_model, locate
+from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings, SparseSettings
 
 Item = TypeVar("Item")
 _PAIRS = "pipelines.embedding.encoders.cross_encoder:CrossEncoderModel"
+_SPARSE = "pipelines.embedding.encoders.sparse_encoder:SparseEncoderModel"
 _GENERAL = "pipelines.embedding.encoders.sentence_encoder:SentenceEncoder"
 
 
@@ -61,6 +63,24 @@ class PairEncoder(Protocol):
         ...
 
 
+class SparseEncoder(Protocol):
+    """Turns texts into weights of terms, whose dot product is how well they match.
+
+    Attributes:
+        name: The model's name, fit for a folder.
+    """
+
+    name: str
+
+    def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
+        """The weights of texts, in their order; the same for a text always."""
+        ...
+
+    def weigh_queries(self, texts: Sequence[str]) -> list[TermWeights]:
+        """The weights of queries, in their order; the same for a text always."""
+        ...
+
+
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
     """The configured encoder, ready to encode.
 
@@ -100,6 +120,19 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
         return Int8CrossEncoder(folder, packed, settings)
     pair_encoder: PairEncoder = pkgutil.resolve_name(_PAIRS)(settings)
     return pair_encoder
+
+
+def load_sparse_encoder(settings: SparseSettings) -> SparseEncoder | None:
+    """The configured sparse encoder; None where none is named.
+
+    Raises:
+        ModelUnavailableError: It cannot be found or loaded.
+    """
+    model = find_sparse_model(settings)
+    if model is None:
+        return None
+    sparse_encoder: SparseEncoder = pkgutil.resolve_name(_SPARSE)(model, settings)
+    return sparse_encoder
 
 
 def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:

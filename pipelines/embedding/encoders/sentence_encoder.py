@@ -1,4 +1,4 @@
-"""Any sentence-transformers model as an encoder; the one importer of sentence_transformers and transformers."""
+"""Any sentence-transformers model as an encoder."""
 
 from __future__ import annotations
 

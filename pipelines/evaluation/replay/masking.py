@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.matching import Coverage
+from pipelines.domain.matching import Coverage, TermWeights
 from pipelines.embedding.late_interaction import compressed
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.build import lexical_document
 from pipelines.indexes.text.coverage import coverage_of
 from pipelines.indexes.text.outside import OutsideTexts
-from pipelines.retrieval.snapshot.ports import QueryEncoder, TokenEmbeddings, VectorIndex
+from pipelines.retrieval.snapshot.ports import QueryEncoder, TermEncoder, TermIndex, TokenEmbeddings, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 
 _Hits = tuple[np.ndarray, np.ndarray]
@@ -56,11 +56,20 @@ class Masks:
 class MaskedGeneration:
     """A generation seen through masks."""
 
-    def __init__(self, generation: Any, masks: Masks, encoders: Sequence[QueryEncoder], *, pooling: int) -> None:
+    def __init__(
+        self,
+        generation: Any,
+        masks: Masks,
+        encoders: Sequence[QueryEncoder],
+        *,
+        pooling: int,
+        terms: TermEncoder | None = None,
+    ) -> None:
         """Encode and analyse what the masked contents say.
 
         Args:
             generation: An opened one.
+            terms: The sparse encoder; None where none searches.
             pooling: Tokens that one stored token embedding stands for.
         """
         self._generation = generation
@@ -72,6 +81,8 @@ class MaskedGeneration:
             self._dense[encoder.name] = MaskedVectors(generation.dense(encoder.name), masks, vectors)
             if stored is not None:
                 self._tokens[encoder.name] = MaskedTokens(stored, masks, tokens)
+        self._terms = terms
+        self._masks = masks
         self.chunks = MaskedChunks(generation.chunks, masks)
         self.lexical = MaskedTexts(generation, masks)
 
@@ -83,6 +94,11 @@ class MaskedGeneration:
     def tokens(self, encoder: str) -> TokenEmbeddings | None:
         """The token embeddings of one encoder; None where none are stored."""
         return self._tokens.get(encoder)
+
+    def impacts(self, encoder: str) -> TermIndex:
+        """The term weights of one encoder; StoreError where the generation has none."""
+        index: TermIndex = self._generation.impacts(encoder)
+        return index if self._terms is None else MaskedImpacts(index, self._masks, self._terms.weigh(self._masks.texts))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generation, name)
@@ -145,6 +161,23 @@ class MaskedVectors:
         vectors, places = np.array(self._index.vectors(rows)), self._masks.place(rows)
         vectors[places >= 0] = self._vectors[places[places >= 0]]
         return vectors
+
+
+class MaskedImpacts:
+    """An index of term weights in which masked contents have weights of their own."""
+
+    def __init__(self, index: TermIndex, masks: Masks, weights: Sequence[TermWeights]) -> None:
+        self._index = index
+        self._masks = masks
+        self._weights = weights
+
+    def search_many(self, queries: Sequence[TermWeights], k: int, among: Sequence[RowSet | None]) -> Sequence[_Hits]:
+        """Rows and products per query, best first, ties by row."""
+        hits = self._index.search_many(queries, k + len(self._masks.rows), among)
+        return [
+            _merged(self._masks, own, np.array([query.dot(each) for each in self._weights]), k, rows, least=0.0)
+            for query, own, rows in zip(queries, hits, among, strict=True)
+        ]
 
 
 class MaskedTokens:
@@ -214,9 +247,16 @@ class MaskedTexts:
         ]
 
 
-def masked(snapshot: Snapshot, masks: Masks, encoders: Sequence[QueryEncoder], *, pooling: int) -> Snapshot:
+def masked(
+    snapshot: Snapshot,
+    masks: Masks,
+    encoders: Sequence[QueryEncoder],
+    *,
+    pooling: int,
+    terms: TermEncoder | None = None,
+) -> Snapshot:
     """The snapshot over a masked generation."""
-    generation: Any = MaskedGeneration(snapshot.generation, masks, encoders, pooling=pooling)
+    generation: Any = MaskedGeneration(snapshot.generation, masks, encoders, pooling=pooling, terms=terms)
     return replace(snapshot, generation=generation)
 
 

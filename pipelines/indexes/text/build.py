@@ -24,7 +24,8 @@ from pipelines.domain.documents import ContentType
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.text.analysis import EXACT, FIELDS, by_field, texts_by_field
 from pipelines.indexes.text.jvm import JAVA, java_class, java_error
-from pipelines.indexes.text.lexical import ROW, check_order, directory, similarity
+from pipelines.indexes.text.lexical import similarity
+from pipelines.indexes.text.opened import ROW, check_order, directory
 from pipelines.indexes.text.words import normalised, split_identifier
 from pipelines.runtime.storage.errors import cause_in
 
@@ -146,7 +147,7 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
     with JAVA:
         document, fields, row = _blank_document(settings)
     written = 0
-    with _disk_errors(folder), _writer(folder, settings) as writer:
+    with _writer(folder, settings) as writer:
         for number, content in documents:
             texts = texts_by_field(content, settings)
             with JAVA:
@@ -162,7 +163,7 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
 
 def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
     """Merge shards, in their order, into one index of one segment."""
-    with JAVA, _disk_errors(out), _writer(out, settings) as writer:
+    with JAVA, _writer(out, settings) as writer:
         if folders:
             writer.addIndexes(*(directory(folder) for folder in folders))
         writer.forceMerge(1)
@@ -181,25 +182,39 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
-    folder.mkdir(parents=True, exist_ok=True)
     with JAVA:
-        lucene = directory(folder)
-        writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(settings))
-    try:
+        analyzer, scoring = by_field(settings.stemmer), similarity(settings)
+    with index_writer(folder, analyzer, scoring, buffer_mb=settings.writer_buffer_mb) as writer:
         yield writer
+
+
+@contextlib.contextmanager
+def index_writer(folder: Path, analyzer: Any, scoring: Any, *, buffer_mb: float) -> Iterator[Any]:
+    """Lucene's writer of an index that is sorted by row; what was added is committed at the end.
+
+    Args:
+        scoring: The similarity that will be searched by.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _disk_errors(folder):
         with JAVA:
-            writer.commit()
-    finally:
-        with JAVA:
-            writer.close()
-            lucene.close()
+            lucene = directory(folder)
+            writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(analyzer, scoring, buffer_mb))
+        try:
+            yield writer
+            with JAVA:
+                writer.commit()
+        finally:
+            with JAVA:
+                writer.close()
+                lucene.close()
     (folder / "write.lock").unlink(missing_ok=True)
 
 
-def _writing(settings: LexicalSettings) -> Any:
-    config = java_class(_INDEX + "IndexWriterConfig")(by_field(settings.stemmer))
-    config.setSimilarity(similarity(settings))
-    config.setRAMBufferSizeMB(settings.writer_buffer_mb)
+def _writing(analyzer: Any, scoring: Any, buffer_mb: float) -> Any:
+    config = java_class(_INDEX + "IndexWriterConfig")(analyzer)
+    config.setSimilarity(scoring)
+    config.setRAMBufferSizeMB(buffer_mb)
     config.setUseCompoundFile(False)
     # Segments are merged where they are, next to next: other policies order them by size.
     config.setMergePolicy(java_class(_INDEX + "LogDocMergePolicy")())

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from pipelines.domain.errors import CorruptionError
 from pipelines.domain.matching import Coverage
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
-from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, json_mapper, terms_by, terms_of_script
+from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, terms_by, terms_of_script
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
-from pipelines.indexes.text.jvm import JAVA, java_cast, java_class, java_error
+from pipelines.indexes.text.jvm import JAVA, java_cast, java_class
+from pipelines.indexes.text.opened import NO_HITS, Hits, OpenedIndex
 from pipelines.indexes.text.words import Wanted, marked_names, normalised, side_by_side, wanted
-
-ROW = "row"
-"""Doc value that carries the contents row; the index is sorted by it."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
@@ -35,12 +30,6 @@ def similarity(settings: LexicalSettings) -> Any:
     return java_class(_SEARCH + "similarities.BM25Similarity")(settings.k1, settings.b)
 
 
-def directory(folder: Path) -> Any:
-    """A folder as Lucene sees it."""
-    path = java_class("java.nio.file.Paths").get(str(folder))
-    return java_class("org.apache.lucene.store.FSDirectory").open(path)
-
-
 def cleaned(text: str, max_bytes: int) -> str:
     r"""A query without control characters and lone surrogates, cut to whole characters within a length (RET-21).
 
@@ -50,28 +39,6 @@ def cleaned(text: str, max_bytes: int) -> str:
     """
     encoded = _CONTROL.sub(" ", text).encode("utf-8", "replace")[:max_bytes]
     return encoded.decode("utf-8", "ignore")
-
-
-class _Hit(msgspec.Struct):
-    doc: int
-    score: float
-
-
-class _TopDocs(msgspec.Struct):
-    scoreDocs: list[_Hit]  # noqa: N815  as Lucene names it
-
-
-_TOP_DOCS = msgspec.json.Decoder(_TopDocs)
-
-
-Hits = tuple[np.ndarray, np.ndarray]
-"""Rows, int64 (n,), and scores, float64 (n,), best first, ties by row."""
-
-
-def _hits(hits: Sequence[_Hit]) -> Hits:
-    """What Java writes of its hits: scores are of single precision, and so are they read."""
-    scores = np.array([hit.score for hit in hits], dtype=np.float32).astype(np.float64)
-    return np.array([hit.doc for hit in hits], dtype=np.int64), scores
 
 
 class LexicalIndex:
@@ -87,17 +54,10 @@ class LexicalIndex:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
         self._settings = settings
-        # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
-        self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
         with JAVA:
-            try:
-                self._reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
-            except java_error() as error:
-                raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
-            check_order(self._reader, folder, rows)
-            self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
-            self._searcher.setSimilarity(similarity(settings))
+            self._opened = OpenedIndex(folder, similarity(settings), rows=rows)
+            self._reader = self._opened.reader
             self._analyzer = english(settings.stemmer)
             limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
                 java_cast(_ANALYZER, self._analyzer), settings.max_query_terms
@@ -105,7 +65,6 @@ class LexicalIndex:
             builder = java_class("org.apache.lucene.util.QueryBuilder")
             self._parser = builder(java_cast(_ANALYZER, limited))
             self._exact_parser = builder(java_cast(_ANALYZER, by_blanks()))
-            self._mapper = json_mapper()
         self._searched_once()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
@@ -214,30 +173,24 @@ class LexicalIndex:
                 others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
                 query = _any_of([query, *(each for each in others if each is not None)])
             rows = int(self._reader.maxDoc())
-            answer = str(self._mapper.writeValueAsString(self._searcher.search(query, max(1, rows))))
+            holders, _ = self._opened.find(query, max(1, rows))
         mask = np.zeros(rows, dtype=bool)
-        mask[[hit.doc for hit in _TOP_DOCS.decode(answer).scoreDocs]] = True
+        mask[holders] = True
         return mask
 
     def close(self) -> None:
         """Release the files; closing twice is allowed."""
-        with JAVA:
-            self._reader.close()
+        self._opened.close()
 
     def _searched_once(self) -> None:
         """Search once: Java loads its classes then, which may take a second that a user's search has not."""
-        words = first_terms(self._reader, FIELDS[0], count=8)
+        words = self._opened.first_terms(FIELDS[0], count=8)
         self.search(" ".join(words), len(words))
 
     def _search_one(self, text: str, k: int, among: RowSet | None) -> Hits:
         with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
             query = self._query(text)
-            if query is None or k < 1:
-                return _hits([])
-            if among is not None:
-                query = self._restricted(query, among)
-            answer = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
-        return _hits(_TOP_DOCS.decode(answer).scoreDocs)
+            return NO_HITS if query is None or k < 1 else self._opened.find(query, k, among)
 
     def _cleaned(self, text: str) -> str:
         return self._cleaned_text(cleaned(text, self._settings.max_query_bytes))
@@ -277,18 +230,6 @@ class LexicalIndex:
             builder.add(each, java_class(_SEARCH + "BooleanClause$Occur").MUST)
         return builder.build()
 
-    def _restricted(self, query: Any, among: RowSet) -> Any:
-        """A query that finds some rows only; a clause that filters adds nothing to the score."""
-        clause = self._clauses.get(among)
-        if clause is None:
-            field = java_class("org.apache.lucene.document.NumericDocValuesField")
-            clause = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
-        occur = java_class(_SEARCH + "BooleanClause$Occur")
-        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-        builder.add(query, occur.MUST)
-        builder.add(clause, occur.FILTER)
-        return builder.build()
-
 
 def _boosted(query: Any, boost: float) -> Any:
     return java_class(_SEARCH + "BoostQuery")(query, boost)
@@ -301,34 +242,3 @@ def _any_of(queries: Sequence[Any]) -> Any:
     for part in queries:
         builder.add(part, should)
     return builder.build()
-
-
-def first_terms(reader: Any, field: str, *, count: int) -> list[str]:
-    """The first terms of a field in their order; fewer where it has fewer."""
-    terms = java_class(_INDEX + "MultiTerms").getTerms(java_cast(_INDEX + "IndexReader", reader), field)
-    if terms is None:
-        return []
-    listed = terms.iterator()
-    first: list[str] = []
-    while len(first) < count and (term := listed.next()) is not None:
-        first.append(str(term.utf8ToString()))
-    return first
-
-
-def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
-    """Check that document i of an index is contents row i, at the ends and at `probes` places between.
-
-    Raises:
-        CorruptionError: Another number of documents, several segments, or another order.
-    """
-    leaves = reader.leaves()
-    if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
-        counted = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
-        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {counted}; rebuild")
-    if not rows:
-        return
-    values = leaves.get(0).reader().getNumericDocValues(ROW)
-    step = max(1, (rows - 1) // probes)
-    for document in sorted({*range(0, rows, step), rows - 1}):
-        if not values.advanceExact(document) or values.longValue() != document:
-            raise CorruptionError(f"{folder}: expected document {document} to be row {document}, it is not; rebuild")

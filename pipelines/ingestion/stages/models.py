@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.matching import TermWeights
 from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_key
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
 from pipelines.embedding.projection import stored_projection
-from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
@@ -32,6 +33,7 @@ from pipelines.ingestion.units import Unit, UnitWorker
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 ENCODER = "pipelines.embedding.encoders.encoder:load_encoder"
+SPARSE_ENCODER = "pipelines.embedding.encoders.encoder:load_sparse_encoder"
 EXTRACTOR = "pipelines.extraction.entities:EntityExtractor"
 
 Value = TypeVar("Value")
@@ -71,6 +73,14 @@ class Encodes(Protocol):
         ...
 
 
+class Weighs(Protocol):
+    """What weighing terms needs of a sparse encoder."""
+
+    def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
+        """The weights of each text."""
+        ...
+
+
 class FindEntities(UnitWorker):
     """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20).
 
@@ -102,6 +112,51 @@ class FindEntities(UnitWorker):
     def _extractor(self) -> Extracts:
         extractor: Extracts = pkgutil.resolve_name(self._maker)(self._settings)
         return extractor
+
+
+class WeighTerms(UnitWorker):
+    """Learned weights of the terms of each distinct text; texts seen before come from the cache (RET-7, ING-20).
+
+    Args:
+        made_with: What decides the weights of a text besides itself, part of every cache key.
+        maker: What makes the encoder from its settings, as "module:name".
+    """
+
+    def __init__(self, settings: SparseSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
+        self._settings = settings
+        self._made_with = made_with
+        self._maker = maker
+        self._cache = _WeightsCache(cache)
+
+    def work(self, unit: Unit) -> Unit:
+        """Add the table `weights`."""
+        texts = _texts_of(unit)
+        keys = {content: blob_key(self._made_with, "weights", text) for content, text in texts.items()}
+        weights, computed = _completed(self._cache, keys, texts, self._weigh)
+        rows = [weights[keys[content]] for content in texts]
+        return unit.extended({"weights": schemas.weights_to_table(list(texts), rows)}, {"weighed": computed})
+
+    def _weigh(self, texts: Sequence[str]) -> list[TermWeights]:
+        return self._encoder.weigh(texts)
+
+    @cached_property
+    def _encoder(self) -> Weighs:
+        encoder: Weighs = pkgutil.resolve_name(self._maker)(self._settings)
+        return encoder
+
+
+class _WeightsCache:
+    """Term weights on disk, shared by every worker on the machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._blobs = BlobCache(path)
+
+    def get(self, keys: Sequence[str]) -> dict[str, TermWeights]:
+        blobs = self._blobs.get(keys).items()
+        return {key: TermWeights(*np.frombuffer(blob, dtype=np.dtype("<i4")).reshape(2, -1)) for key, blob in blobs}
+
+    def put(self, weights: Mapping[str, TermWeights]) -> None:
+        self._blobs.put({key: np.stack(one).astype(np.dtype("<i4")).tobytes() for key, one in weights.items()})
 
 
 class _MentionCache:

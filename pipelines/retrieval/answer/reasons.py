@@ -25,6 +25,7 @@ _FINDS = {
     Channel.DENSE_2: "by the second encoder",
     Channel.DENSE_3: "by the third encoder",
     Channel.LEXICAL: "by words",
+    Channel.SPARSE: "by learned words",
     Channel.GRAPH: "by what it is linked to",
     Channel.TRIGGERS: "by a declared phrase",
 }
@@ -33,6 +34,7 @@ _SIGNALS = {
     "vector_2": "its meaning is near the question by the second encoder",
     "vector_3": "its meaning is near the question by the third encoder",
     "lexical": "it holds the question's words",
+    "sparse": "it holds words that a model learned to expect for the question",
     "late_interaction": "it matches the question word for word",
     "cross_encoder": "a model that reads both together thinks it answers the question",
     "cross_validation": "meaning and words both find it",

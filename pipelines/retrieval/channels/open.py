@@ -12,9 +12,9 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
 from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
-from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, TriggerChannel
+from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, SparseChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder
+from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TermEncoder
 from pipelines.retrieval.snapshot.relations import PlacedRelations
 
 log = logging.getLogger(__name__)
@@ -65,9 +65,15 @@ def open_channels(
     settings: RetrievalSettings,
     openings: Openings,
     relations: PlacedRelations,
+    *,
+    terms: TermEncoder | None = None,
 ) -> Channels:
-    """The configured channels over one generation; a dense one only where there is an encoder for it."""
-    searching_ways = _searching(generation, encoders, settings)
+    """The configured channels over one generation; a dense one only where there is an encoder for it.
+
+    Args:
+        terms: The sparse encoder; without one the channel `sparse` is among those that are wanted and missing.
+    """
+    searching_ways = _searching(generation, encoders, terms, settings)
     following_ways = _following(generation, settings, relations)
     searching: dict[Channel, SearchChannel] = {}
     following: dict[Channel, FollowingChannel] = {}
@@ -86,7 +92,10 @@ def open_channels(
 
 # For each channel what of the settings it depends on, and what opens it under that alone.
 def _searching(
-    generation: OpenGeneration, encoders: Sequence[QueryEncoder], settings: RetrievalSettings
+    generation: OpenGeneration,
+    encoders: Sequence[QueryEncoder],
+    terms: TermEncoder | None,
+    settings: RetrievalSettings,
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
     batch, threads, words = settings.encode_batch, settings.lexical_threads, settings.query_max_terms
 
@@ -98,12 +107,18 @@ def _searching(
             tokens=generation.tokens(encoder.name) if compared else None,
         )
 
+    def sparse() -> SearchChannel:
+        if terms is None:
+            raise StoreError("expected a sparse encoder, found none: name one in embedding.sparse.model and reindex")
+        return SparseChannel(terms, generation.impacts(terms.name))
+
     # Only the default encoder's tokens are stored.
     tokens_of = [settings.rerank.late_interaction, *[False] * (len(encoders) - 1)]
     by_vector = zip(ENCODERS, encoders, tokens_of, strict=False)
     return {
         **{channel: ((encoder, batch, compared), dense(encoder, compared)) for channel, encoder, compared in by_vector},
         Channel.LEXICAL: (threads, lambda: LexicalChannel(generation.lexical, threads)),
+        Channel.SPARSE: (terms, sparse),
         Channel.TRIGGERS: (words, lambda: TriggerChannel(generation.chunks.trigger_phrases(), most_words=words)),
     }
 

@@ -18,7 +18,14 @@ from pipelines.indexes.rows import RowSet
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
 from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorsOf
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.snapshot.ports import QueryEncoder, TextIndex, TokenEmbeddings, VectorIndex
+from pipelines.retrieval.snapshot.ports import (
+    QueryEncoder,
+    TermEncoder,
+    TermIndex,
+    TextIndex,
+    TokenEmbeddings,
+    VectorIndex,
+)
 
 _WORD = re.compile(r"\w+")
 
@@ -35,6 +42,19 @@ class LexicalChannel:
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
         return [Ranked(Hits(*hits)) for hits in self._index.search_many(texts, depth, self._threads, among)]
+
+
+class SparseChannel:
+    """Searches the term weights of one sparse encoder."""
+
+    def __init__(self, encoder: TermEncoder, index: TermIndex) -> None:
+        self._encoder = encoder
+        self._index = index
+
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """The `depth` contents of each text with the highest dot product."""
+        queries = self._encoder.weigh_queries(texts)
+        return [Ranked(Hits(*hits)) for hits in self._index.search_many(queries, depth, among)]
 
 
 class DenseChannel:

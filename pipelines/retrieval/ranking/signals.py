@@ -32,6 +32,7 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
         Channel.DENSE_2: Signal.VECTOR_2,
         Channel.DENSE_3: Signal.VECTOR_3,
         Channel.LEXICAL: Signal.LEXICAL,
+        Channel.SPARSE: Signal.SPARSE,
         Channel.GRAPH: Signal.GRAPH,
         Channel.DEGREE: Signal.DEGREE,
         Channel.TRIGGERS: Signal.TRIGGER,

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from pipelines.domain.ids import ContentHash, SessionId
-from pipelines.domain.matching import Coverage
+from pipelines.domain.matching import Coverage, TermWeights
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import Graph
@@ -29,6 +29,20 @@ class QueryEncoder(Protocol):
         self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
+
+
+class TermEncoder(Protocol):
+    """Turns queries into weights of terms; called once per batch of queries."""
+
+    @property
+    def name(self) -> str:
+        """The encoder's id: a generation names whose weights it keeps."""
+
+    def weigh(self, texts: Sequence[str]) -> Sequence[TermWeights]:
+        """The weights of texts, as contents have them."""
+
+    def weigh_queries(self, texts: Sequence[str]) -> Sequence[TermWeights]:
+        """The weights of queries."""
 
 
 class PairScorer(Protocol):
@@ -72,6 +86,15 @@ class TokenEmbeddings(Protocol):
         """The tokens of contents, one content's after the other's, int8 (tokens, width stored), directions of any
         length; and how many each has, int64 (n_rows,).
         """
+
+
+class TermIndex(Protocol):
+    """Best contents by dot product of term weights."""
+
+    def search_many(
+        self, queries: Sequence[TermWeights], k: int, among: Sequence[RowSet | None]
+    ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+        """Rows, int64, and products, float64, per query, best first, ties by row. `among`: all that each may match."""
 
 
 class TextIndex(Protocol):
@@ -119,6 +142,9 @@ class OpenGeneration(Protocol):
 
     def dense(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder; StoreError where the generation has none."""
+
+    def impacts(self, encoder: str) -> TermIndex:
+        """The term weights of one encoder; StoreError where the generation has none."""
 
     def tokens(self, encoder: str) -> TokenEmbeddings | None:
         """The token embeddings of one encoder; None where none are kept."""

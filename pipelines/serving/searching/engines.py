@@ -17,7 +17,7 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads
@@ -30,12 +30,14 @@ class Engines:
 
     Attributes:
         encoders: The default one first, each of which is a dense channel.
+        terms: The sparse encoder; None where none is configured.
         pairs: A cross-encoder for the best candidates; None where none is configured.
         over: What is searched instead of a snapshot; of one that it made itself, that one.
         arithmetic: How queries are encoded here.
     """
 
     encoders: Sequence[QueryEncoder]
+    terms: TermEncoder | None = None
     pairs: PairScorer | None = None
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
     arithmetic: Arithmetic = UNKNOWN
@@ -53,13 +55,18 @@ def load_engines(settings: Settings) -> Engines:
         ConfigurationError: Another precision is asked for than that of the vectors.
     """
     # Only who encodes waits for PyTorch.
-    from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
+    from pipelines.embedding.encoders.encoder import (  # noqa: PLC0415
+        load_encoder,
+        load_pair_encoder,
+        load_sparse_encoder,
+    )
 
     threads = {"threads": settings.retrieval.encode_threads}
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
-    return Engines(encoders, pairs, arithmetic=arithmetic_of(embedding))
+    terms = load_sparse_encoder(settings.embedding.sparse.model_copy(update=threads))
+    return Engines(encoders, terms, pairs, arithmetic=arithmetic_of(embedding))
 
 
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
@@ -99,6 +106,7 @@ def searching(
             rules,
             clock=clock,
             further=further,
+            terms=engines.terms,
             pairs=engines.pairs,
             openings=openings,
             memories=memories,

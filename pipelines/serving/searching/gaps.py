@@ -64,7 +64,7 @@ def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion
         snapshot = _as_asked(generation, questions, engines, settings)
         encoder, *further = engines.encoders
         with Searcher(
-            OneSnapshot(snapshot), encoder, settings.retrieval, clock=system_clock, further=further
+            OneSnapshot(snapshot), encoder, settings.retrieval, clock=system_clock, further=further, terms=engines.terms
         ) as searcher:
             own = _answers(searcher, [question.text for question in questions], settings)
             others = _answers(searcher, probes(rules.probes), settings)
@@ -102,7 +102,8 @@ def _as_asked(
     plain = Snapshot(generation.manifest.id, generation, RowFilter(generation.chunks), PRIORS_ALONE, beliefs)
     rests = {question.content_hash: question.rest for question in questions}
     masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
-    return masked(plain, masks, engines.encoders, pooling=settings.embedding.tokens.pooling)
+    pooling = settings.embedding.tokens.pooling
+    return masked(plain, masks, engines.encoders, pooling=pooling, terms=engines.terms)
 
 
 def _answers(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[Answer]:

@@ -25,7 +25,7 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
             if isinstance(snapshot.generation, RememberingGeneration):
                 return snapshot
             masks = Masks.of(snapshot.generation.chunks, rests, phrases)
-            return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling))
+            return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms))
 
         return replace(engines, encoders=[RememberingEncoder(each) for each in engines.encoders], over=over)
 

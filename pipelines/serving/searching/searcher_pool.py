@@ -227,7 +227,11 @@ def _alone(settings: Settings) -> Settings:
     return settings.model_copy(
         update={
             "embedding": embedding.model_copy(
-                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
+                update={
+                    **one,
+                    "further": tuple({**each, **one} for each in embedding.further),
+                    "sparse": embedding.sparse.model_copy(update=one),
+                }
             ),
             "retrieval": settings.retrieval.model_copy(
                 update={**threads, "rerank": rerank.model_copy(update={"cross_encoder": pairs})}

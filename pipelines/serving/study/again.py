@@ -142,7 +142,9 @@ def _class(stored: Settings, dataset: Dataset, *, crowd: int) -> Iterator[_Class
         source = source_of(settings, arithmetic=engines.arithmetic)
         with (
             BackgroundUpdaters(settings, local=True) as updaters,
-            Searcher(source, first, settings.retrieval, clock=system_clock, further=further) as searcher,
+            Searcher(
+                source, first, settings.retrieval, clock=system_clock, further=further, terms=engines.terms
+            ) as searcher,
             closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
         ):
             yield _Class(settings, dataset, searcher, producer, updaters, crowd)

@@ -62,6 +62,7 @@ class Bench:
         self.dataset = dataset
         engines = remembering_engines(settings)
         self.encoders = engines.encoders
+        self.terms = engines.terms
         self.document_id = document_id(dataset)
         self._now = system_clock()
         self._replay = StoreReplay(settings, times=0, load=lambda _: engines)

@@ -148,7 +148,7 @@ def _taught(
     source = RememberingSource(source_of(settings))
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
-        Searcher(source, first, settings.retrieval, clock=system_clock, further=further) as searcher,
+        Searcher(source, first, settings.retrieval, clock=system_clock, further=further, terms=bench.terms) as searcher,
         closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
     ):
         for upto in track(refreshes(marks), "teaching", console=stderr, transient=True):
