@@ -55,7 +55,7 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
 
 
 def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
-    """The candidate with the aliases and edges of tonight's contents: others expire, whose contents are gone or differ."""
+    """The candidate with the aliases and edges of tonight's contents; those of contents that are gone expire."""
     if night.duplicates is None:
         return candidate, Tended()
     with night.step(Rehearsal(), "duplicates"):
