@@ -41,7 +41,7 @@ def said(settings: Settings) -> dict[str, list[str]]:
     """What a search warns of, by the file of the result."""
     with opened(settings) as searcher:
         answer = searcher.search(Query(text=ASKED, k=10))
-    return {Path(result.uri).stem: warnings(result) for result in answer.results}
+    return {Path(result.uris[0]).stem: warnings(result) for result in answer.results}
 
 
 @pytest.mark.integration
