@@ -18,7 +18,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
-from pipelines.learning.edges import NO_EDGES, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.runtime.storage.errors import named, refused
@@ -67,7 +67,7 @@ class LearnedState:
     calibration: ScoreCalibration | None = None
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
-    edges: FoundEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -221,13 +221,13 @@ def read_aliases(path: Path) -> ContentAliases:
     return _read_table(path, ContentAliases.from_table, NO_ALIASES)
 
 
-def read_edges(path: Path) -> FoundEdges:
+def read_edges(path: Path) -> LearnedEdges:
     """The edges in a Parquet file; none where a version was written without.
 
     Raises:
         CorruptionError: The file is not what was written.
     """
-    return _read_table(path, FoundEdges.from_table, NO_EDGES)
+    return _read_table(path, LearnedEdges.from_table, NO_EDGES)
 
 
 def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) -> Part:

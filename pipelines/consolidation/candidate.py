@@ -17,7 +17,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
-from pipelines.learning.edges import NO_EDGES, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.pooling.fitted import FittedWeights, Learned
@@ -131,9 +131,9 @@ class Proposal:
     former_aliases: ContentAliases = NO_ALIASES
     proposed_aliases: ContentAliases = NO_ALIASES
     aliases: ContentAliases = NO_ALIASES
-    former_edges: FoundEdges = NO_EDGES
-    proposed_edges: FoundEdges = NO_EDGES
-    edges: FoundEdges = NO_EDGES
+    former_edges: LearnedEdges = NO_EDGES
+    proposed_edges: LearnedEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES
 
     @property
     def brings_nothing(self) -> bool:

@@ -202,7 +202,7 @@ def _tended_lines(findings: Findings) -> list[str]:
     against = findings.tended.contradictions
     if against is not None and against.clusters:
         lines.append(
-            f"- contradictions: {against.found:,} found, of which {len(against.edges):,} are named in answers, and "
+            f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
             f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
         )
     return lines

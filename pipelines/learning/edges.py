@@ -1,4 +1,4 @@
-"""Edges between contents that nights found: part of a learned version, beside those of a generation (CON-3, CON-4)."""
+"""Edges between contents that nights found: part of a learned version, beside those of a generation (CON-4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 )
 
 
-class FoundEdge(NamedTuple):
+class LearnedEdge(NamedTuple):
     """One edge, which holds in both directions.
 
     Attributes:
@@ -42,31 +42,31 @@ class FoundEdge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEdges:
+class LearnedEdges:
     """Edges in ascending order, of each pair and kind one.
 
     Raises:
         StoreError: They are in another order, an edge is declared, or too strong, or its ends are in another order.
     """
 
-    edges: tuple[FoundEdge, ...] = ()
+    edges: tuple[LearnedEdge, ...] = ()
 
     def __post_init__(self) -> None:
         keys = [(each.content, each.kind, each.target) for each in self.edges]
         if any(one >= other for one, other in pairwise(keys)):
-            raise StoreError("found edges: expected them in ascending order, each once, found others")
+            raise StoreError("learned edges: expected them in ascending order, each once, found others")
         for each in self.edges:
             is_sound = each.content < each.target and 0 < each.micro <= MICRO
             if not is_sound or each.source is RelationSource.DECLARED:
-                raise StoreError(f"found edges: expected one between two contents that nobody declared, found {each}")
+                raise StoreError(f"learned edges: expected one between two contents that nobody declared, found {each}")
 
     def __len__(self) -> int:
         return len(self.edges)
 
     @classmethod
-    def of(cls, edges: Iterable[FoundEdge]) -> FoundEdges:
+    def of(cls, edges: Iterable[LearnedEdge]) -> LearnedEdges:
         """Edges in any order; of those of one pair and kind the strongest."""
-        best: dict[tuple[str, str, str], FoundEdge] = {}
+        best: dict[tuple[str, str, str], LearnedEdge] = {}
         for each in edges:
             key = (each.content, each.kind.value, each.target)
             if key not in best or (each.micro, each.source) > (best[key].micro, best[key].source):
@@ -79,25 +79,25 @@ class FoundEdges:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
     @classmethod
-    def from_table(cls, table: pa.Table) -> FoundEdges:
+    def from_table(cls, table: pa.Table) -> LearnedEdges:
         """The edges in a table of `to_table`.
 
         Raises:
             StoreError: The table is another one.
         """
         if not table.schema.remove_metadata().equals(SCHEMA):
-            raise StoreError(f"found edges: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
+            raise StoreError(f"learned edges: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
         try:
             return cls(
                 tuple(
-                    FoundEdge(content, LinkKind(kind), target, RelationSource(source), micro)
+                    LearnedEdge(content, LinkKind(kind), target, RelationSource(source), micro)
                     for content, kind, target, source, micro in zip(
                         *(table[name].to_pylist() for name in SCHEMA.names), strict=True
                     )
                 )
             )
         except (TypeError, ValueError) as error:
-            raise StoreError(f"found edges: expected a kind, source and strength of each, found {error}") from error
+            raise StoreError(f"learned edges: expected a kind, source and strength of each, found {error}") from error
 
 
-NO_EDGES = FoundEdges()
+NO_EDGES = LearnedEdges()

@@ -57,8 +57,8 @@ def opposition(one: Statements, other: Statements, lists: WordLists, *, least: f
         ...     "Close the file before the lock is released. The cache is not disabled.",
         ...     "Close the file before the lock is released. The queue is disabled.",
         ... ]
-        >>> found = [opposition(text, Statements(each, lists), lists, least=0.6) for each in others]
-        >>> [each and each.polarity.value for each in found]
+        >>> detected = [opposition(text, Statements(each, lists), lists, least=0.6) for each in others]
+        >>> [each and each.polarity.value for each in detected]
         ['opposite', 'denial', None, None]
     """
     if one.overlap(other) < least:
@@ -67,9 +67,9 @@ def opposition(one: Statements, other: Statements, lists: WordLists, *, least: f
     opposed: list[Opposition] = []
     exact = not (ours and theirs)
     for here, there in pairs:
-        found = _opposed(here, there, lists)
-        if found is not None:
-            opposed.append(found)
+        opposite = _opposed(here, there, lists)
+        if opposite is not None:
+            opposed.append(opposite)
         elif not here.agrees(there):
             return None
     if not opposed:

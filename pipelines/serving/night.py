@@ -20,7 +20,7 @@ from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.tending.contradictions import (
     Contradictions,
-    Declared,
+    DeclaredContradictions,
     FindContradictions,
     find_contradictions,
 )
@@ -195,13 +195,13 @@ def contradictions_of(settings: Settings) -> FindContradictions | None:
     return find
 
 
-def declared_in(generation: Generation, relations: Sequence[Relation]) -> Declared:
+def declared_in(generation: Generation, relations: Sequence[Relation]) -> DeclaredContradictions:
     """What people declared of what a generation holds, in documents and in the store."""
-    said = dict.fromkeys(RelationSource, 1.0)
+    strengths = dict.fromkeys(RelationSource, 1.0)
     try:
-        edges = place_relations(generation, relations).added_to(generation.graph.arrays(), said)
+        edges = place_relations(generation, relations).added_to(generation.graph.arrays(), strengths)
     except StoreError:  # built without a graph
-        return Declared()
+        return DeclaredContradictions()
     numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]
     ends = np.stack([edges.source, edges.target], axis=1)
     pairs = [sorted(pair) for pair in np.unique(ends[edges.kind == numbers[0]], axis=0).tolist()]
@@ -219,7 +219,7 @@ def declared_in(generation: Generation, relations: Sequence[Relation]) -> Declar
         here, there = (_documents(generation, row) for row in generation.chunks.rows_of([content, other]).tolist())
         return any(frozenset(pair) in settled for pair in product(here, there))
 
-    return Declared(named, is_settled) if settled else Declared()
+    return DeclaredContradictions(named, is_settled) if settled else DeclaredContradictions()
 
 
 def _documents(generation: Generation, row: int) -> list[int]:

@@ -103,9 +103,9 @@ def test_declared_and_found_contradictions_form_clusters(settings: Settings) -> 
     find_duplicates, find_contradictions = duplicates_of(settings), contradictions_of(settings)
     assert find_duplicates is not None
     assert find_contradictions is not None
-    found = find_contradictions(find_duplicates(Evidence()), Evidence())
-    assert (found.declared, found.clusters) == (1, len(TEXTS) - 1)
-    first = next(each for each in found.examples if each.source == "declared")
+    detected = find_contradictions(find_duplicates(Evidence()), Evidence())
+    assert (detected.declared, detected.clusters) == (1, len(TEXTS) - 1)
+    first = next(each for each in detected.examples if each.source == "declared")
     assert first.text
     assert first.other_text
     assert first.cluster == 1

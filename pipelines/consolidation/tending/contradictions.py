@@ -17,7 +17,7 @@ from pipelines.consolidation.settings import ContradictionSettings
 from pipelines.consolidation.tending.duplicates import Duplicates, NearPair, support_of
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.learning.edges import NO_EDGES, FoundEdge, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.quality.opposites import Opposition, opposition
 from pipelines.quality.statements import Statements, WordLists
@@ -26,7 +26,7 @@ _EXAMPLES = 10  # that a report shows
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredContradictions:
     """What people declared, between contents of what is live.
 
     Attributes:
@@ -74,14 +74,14 @@ class Contradictions:
 
     Attributes:
         edges: What acts by itself.
-        found: Pairs that the texts oppose, whether they act or are only proposed.
+        detected: Pairs that the texts oppose, whether they act or are only proposed.
         declared: Pairs that people declared.
         clusters: Groups that hang together by any of these.
         examples: Of what matters most: contents that served most, then what acts, then the nearest.
     """
 
-    edges: FoundEdges = NO_EDGES
-    found: int = 0
+    edges: LearnedEdges = NO_EDGES
+    detected: int = 0
     declared: int = 0
     clusters: int = 0
     examples: Sequence[ContradictionExample] = ()
@@ -89,9 +89,9 @@ class Contradictions:
     def counts(self) -> dict[str, float]:
         """What a report counts; `waiting` are those that only a person can decide."""
         return {
-            "found": self.found,
+            "detected": self.detected,
             "acting": len(self.edges),
-            "waiting": self.found - len(self.edges),
+            "waiting": self.detected - len(self.edges),
             "declared": self.declared,
             "clusters": self.clusters,
         }
@@ -99,7 +99,7 @@ class Contradictions:
 
 def find_contradictions(
     duplicates: Duplicates,
-    declared: Declared,
+    declared: DeclaredContradictions,
     evidence: Evidence,
     lists: WordLists,
     settings: ContradictionSettings,
@@ -114,31 +114,31 @@ def find_contradictions(
     """
     stands_for = duplicates.aliases.of
     opposed: list[tuple[NearPair, Opposition | None]] = [
-        (pair, found)
+        (pair, detected)
         for pair in sorted(duplicates.refused)
         if stands_for(pair.content) != stands_for(pair.other)
         and not declared.settled(pair.content, pair.other)
-        and (found := _opposition(pair, lists, least)) is not None
+        and (detected := _opposition(pair, lists, least)) is not None
     ]
-    acting = [pair for pair, found in opposed if found is not None and _acts(found, settings)]
-    edges = [FoundEdge(pair.content, LinkKind.CONTRADICTS, pair.other, RelationSource.AUTO) for pair in acting]
+    acting = [pair for pair, detected in opposed if detected is not None and _acts(detected, settings)]
+    edges = [LearnedEdge(pair.content, LinkKind.CONTRADICTS, pair.other, RelationSource.AUTO) for pair in acting]
     every = [*((pair, None) for pair in declared.contradictions), *opposed]
     numbers = _clusters((stands_for(pair.content), stands_for(pair.other)) for pair, _ in every)
     support = support_of(evidence)
 
     def importance(each: tuple[NearPair, Opposition | None]) -> tuple[object, ...]:
-        pair, found = each
+        pair, detected = each
         served = support.get(pair.content, 0) + support.get(pair.other, 0)
-        return (-served, found is not None and not _acts(found, settings), -pair.cosine, pair.content, pair.other)
+        return (-served, detected is not None and not _acts(detected, settings), -pair.cosine, pair.content, pair.other)
 
     examples: dict[frozenset[ContentHash], ContradictionExample] = {}
-    for pair, found in sorted(every, key=importance):
+    for pair, detected in sorted(every, key=importance):
         both = frozenset((stands_for(pair.content), stands_for(pair.other)))
         if len(examples) < _EXAMPLES and both not in examples:
-            examples[both] = _example(pair, found, numbers[stands_for(pair.content)], settings)
+            examples[both] = _example(pair, detected, numbers[stands_for(pair.content)], settings)
     return Contradictions(
-        edges=FoundEdges.of(edges),
-        found=len(opposed),
+        edges=LearnedEdges.of(edges),
+        detected=len(opposed),
         declared=len(declared.contradictions),
         clusters=len(set(numbers.values())),
         examples=tuple(examples.values()),
@@ -149,23 +149,23 @@ def _opposition(pair: NearPair, lists: WordLists, least: float) -> Opposition | 
     return opposition(Statements(pair.text, lists), Statements(pair.other_text, lists), lists, least=least)
 
 
-def _acts(found: Opposition, settings: ContradictionSettings) -> bool:
-    return found.exact and found.polarity in settings.acting
+def _acts(detected: Opposition, settings: ContradictionSettings) -> bool:
+    return detected.exact and detected.polarity in settings.acting
 
 
 def _example(
-    pair: NearPair, found: Opposition | None, cluster: int, settings: ContradictionSettings
+    pair: NearPair, detected: Opposition | None, cluster: int, settings: ContradictionSettings
 ) -> ContradictionExample:
     return ContradictionExample(
         cluster=cluster,
-        source=(RelationSource.DECLARED if found is None else RelationSource.AUTO).value,
-        acts=found is None or _acts(found, settings),
-        polarity="" if found is None else found.polarity.value,
+        source=(RelationSource.DECLARED if detected is None else RelationSource.AUTO).value,
+        acts=detected is None or _acts(detected, settings),
+        polarity="" if detected is None else detected.polarity.value,
         content=pair.content,
         other=pair.other,
         cosine=pair.cosine,
-        statement="" if found is None else found.one,
-        other_statement="" if found is None else found.other,
+        statement="" if detected is None else detected.one,
+        other_statement="" if detected is None else detected.other,
         text=pair.text,
         other_text=pair.other_text,
     )

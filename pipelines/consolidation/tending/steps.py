@@ -22,8 +22,8 @@ class Tended:
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
         """Rows of examples, both texts side by side, by what they are examples of."""
-        found = {"duplicates": self.duplicates, "contradictions": self.contradictions}
-        return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in found.items()}
+        lists = {"duplicates": self.duplicates, "contradictions": self.contradictions}
+        return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
 def changed_aliases(candidate: Proposal) -> tuple[int, int]:

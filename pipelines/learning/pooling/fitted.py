@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
-from pipelines.learning.edges import NO_EDGES, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -139,4 +139,4 @@ class Learned(NamedTuple):
     evidence: Evidence
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
-    edges: FoundEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES

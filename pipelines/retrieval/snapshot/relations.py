@@ -15,7 +15,7 @@ from pipelines.domain.links import CAUSAL, LinkKind, Relation, RelationSource
 from pipelines.domain.ranking import RelatedDocument
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
-from pipelines.learning.edges import NO_EDGES, FoundEdge, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import MICRO
 from pipelines.retrieval.snapshot.places import Places, place_of, stands_at
 from pipelines.retrieval.snapshot.ports import OpenGeneration
@@ -99,13 +99,13 @@ def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: f
 
 
 def place_relations(
-    generation: OpenGeneration, declared: Sequence[Relation], found: FoundEdges = NO_EDGES
+    generation: OpenGeneration, declared: Sequence[Relation], learned: LearnedEdges = NO_EDGES
 ) -> PlacedRelations:
     """Find where relations lead in a generation; those to documents that it does not hold are named, and left out.
 
     Args:
         declared: Beside those that its documents declare.
-        found: By nights; those of contents that are gone are left out.
+        learned: Found by nights; those of contents that are gone are left out.
     """
     by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
     for end, related in _stored(generation):
@@ -125,7 +125,7 @@ def place_relations(
     if unmet:
         named = ", ".join(unmet[:_NAMED])
         log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
-    for edge, one, other in _present(generation, found):
+    for edge, one, other in _present(generation, learned):
         edges.append(_Edge(one.row, EdgeKind(edge.kind.value), other.row, edge.source, edge.micro / MICRO))
         for end, related in _ends_of(edge, one, other):
             by_end[end].append(related)
@@ -141,7 +141,7 @@ class _Stands:
     chunk_ids: tuple[str, ...]
 
 
-def _ends_of(edge: FoundEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
+def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
     """Each chunk that an edge leads from or to, and the document at its other end, where the edge is a relation."""
     if edge.kind in CAUSAL:
         for own, other, inward in ((here, there, False), (there, here, True)):
@@ -149,10 +149,10 @@ def _ends_of(edge: FoundEdge, here: _Stands, there: _Stands) -> Iterator[tuple[s
             yield from ((end, related) for end in own.chunk_ids)
 
 
-def _present(generation: OpenGeneration, found: FoundEdges) -> Iterator[tuple[FoundEdge, _Stands, _Stands]]:
+def _present(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, _Stands, _Stands]]:
     """Found edges whose contents the generation holds both."""
     chunks = generation.chunks
-    names = sorted({name for each in found.edges for name in (each.content, each.target)})
+    names = sorted({name for each in learned.edges for name in (each.content, each.target)})
     rows = {name: row for name in names if (row := chunks.row_of(name)) is not None}
     places = {
         content.content_hash: _Stands(
@@ -162,7 +162,7 @@ def _present(generation: OpenGeneration, found: FoundEdges) -> Iterator[tuple[Fo
         )
         for content in chunks.contents(list(rows.values()))
     }
-    for each in found.edges:
+    for each in learned.edges:
         if each.content in places and each.target in places:
             yield each, places[each.content], places[each.target]
 

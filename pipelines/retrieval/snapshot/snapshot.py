@@ -23,7 +23,7 @@ from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
-from pipelines.learning.edges import NO_EDGES, FoundEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
@@ -63,7 +63,7 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, FoundEdges]
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges]
 """The name that a learned version goes by, its calibration, its fitted weights, its aliases, and its edges."""
 
 Describe = Callable[[LearnedVersion | None], Described]
@@ -149,7 +149,7 @@ class Snapshot:
     sessions: ListedSessions | None = None
     built: Answering | None = None
     relations: tuple[Relation, ...] = ()
-    edges: FoundEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -219,7 +219,7 @@ class Pin:
     fitted: FittedWeights | None = None
     relations: tuple[Relation, ...] = ()
     aliases: ContentAliases = NO_ALIASES
-    edges: FoundEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES
 
 
 class CatalogSource:

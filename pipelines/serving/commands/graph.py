@@ -132,9 +132,9 @@ class _Opened:
     def of(cls, settings: Settings) -> _Opened:
         catalog = Catalog(require_store(settings))
         generation = catalog.open_live()
-        learned = catalog.pointer().learned
-        found = NO_EDGES if learned is None else catalog.read_learned(learned).edges
-        return cls(generation, place_relations(generation, catalog.relations(), found), settings)
+        version = catalog.pointer().learned
+        learned = NO_EDGES if version is None else catalog.read_learned(version).edges
+        return cls(generation, place_relations(generation, catalog.relations(), learned), settings)
 
     def close(self) -> None:
         self.generation.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from pipelines.consolidation.tending.contradictions import Contradictions, Declared, find_contradictions
+from pipelines.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates, NearPair
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.learning.aliases import ContentAliases
@@ -28,12 +28,12 @@ def found(
     refused: Sequence[NearPair],
     *,
     aliases: ContentAliases | None = None,
-    declared: Declared | None = None,
+    declared: DeclaredContradictions | None = None,
     evidence: Evidence | None = None,
 ) -> Contradictions:
     duplicates = Duplicates(aliases or ContentAliases(), len(refused), refused, ())
     return find_contradictions(
-        duplicates, declared or Declared(), evidence or Evidence(), LISTS, RULES.contradictions, least=0.8
+        duplicates, declared or DeclaredContradictions(), evidence or Evidence(), LISTS, RULES.contradictions, least=0.8
     )
 
 
@@ -41,7 +41,7 @@ def test_what_is_sure_acts_and_the_rest_is_proposed() -> None:
     """CON-4: a denial acts, another number waits for a person, another subject is nothing."""
     told = found([pair(A, B), pair(A, C, verb="are", number=5), pair(A, D, verb="are")])
     assert [(each.content, each.target, each.source.value) for each in told.edges.edges] == [(A, B, "auto")]
-    assert told.counts() == {"found": 2, "acting": 1, "waiting": 1, "declared": 0, "clusters": 1}
+    assert told.counts() == {"detected": 2, "acting": 1, "waiting": 1, "declared": 0, "clusters": 1}
     assert [(each.other, each.acts, each.polarity) for each in told.examples] == [
         (B, True, "denial"),
         (C, False, "number"),
@@ -52,9 +52,11 @@ def test_what_is_sure_acts_and_the_rest_is_proposed() -> None:
 def test_what_people_settled_is_left_to_them() -> None:
     """CON-4: where one supersedes or contradicts the other already nothing is found anew, and clusters hold both."""
     by_hand = NearPair(C, D, 0.0, "one", "another")
-    told = found([pair(A, B), pair(C, D)], declared=Declared([by_hand], lambda one, other: (one, other) == (C, D)))
+    told = found(
+        [pair(A, B), pair(C, D)], declared=DeclaredContradictions([by_hand], lambda one, other: (one, other) == (C, D))
+    )
     assert (len(told.edges), told.declared, told.clusters) == (1, 1, 2)
-    joined = found([pair(A, C)], declared=Declared([by_hand]))
+    joined = found([pair(A, C)], declared=DeclaredContradictions([by_hand]))
     assert (joined.declared, joined.clusters) == (1, 1)
 
 
