@@ -38,8 +38,10 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def said(settings: Settings) -> dict[str, list[str]]:
-    """What a search warns of, by the file of the result."""
-    with opened(settings) as searcher:
+    """What a search warns of, by the file of the result; texts that lie very near each other are shown side by side."""
+    diversity = settings.retrieval.diversity.model_copy(update={"duplicate_cosine": 1.1})
+    retrieval = settings.retrieval.model_copy(update={"diversity": diversity})
+    with opened(settings.model_copy(update={"retrieval": retrieval})) as searcher:
         answer = searcher.search(Query(text=ASKED, k=10))
     return {Path(result.uris[0]).stem: warnings(result) for result in answer.results}
 
