@@ -14,15 +14,14 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.learning.evidence import MICRO
 
-SCHEMA = pa.schema(
-    [
-        pa.field("content", pa.string()),
-        pa.field("kind", pa.string()),
-        pa.field("target", pa.string()),
-        pa.field("source", pa.string()),
-        pa.field("micro", pa.int64()),
-    ]
-)
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("content", pa.string()),
+    ("kind", pa.string()),
+    ("target", pa.string()),
+    ("source", pa.string()),
+    ("micro", pa.int64()),
+]
+SCHEMA = pa.schema(_COLUMNS)
 
 
 class LearnedEdge(NamedTuple):

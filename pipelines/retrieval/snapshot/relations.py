@@ -125,9 +125,9 @@ def place_relations(
     if unmet:
         named = ", ".join(unmet[:_NAMED])
         log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
-    for edge, one, other in _present(generation, learned):
-        edges.append(_Edge(one.row, EdgeKind(edge.kind.value), other.row, edge.source, edge.micro / MICRO))
-        for end, related in _ends_of(edge, one, other):
+    for edge, one, another in _present(generation, learned):
+        edges.append(_Edge(one.row, EdgeKind(edge.kind.value), another.row, edge.source, edge.micro / MICRO))
+        for end, related in _ends_of(edge, one, another):
             by_end[end].append(related)
     return PlacedRelations(dict(by_end), edges)
 
