@@ -18,6 +18,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.runtime.storage.errors import named, refused
@@ -35,6 +36,7 @@ CUT_FILE = "cut.parquet"
 CALIBRATION_FILE = "calibration.json"
 FITTED_FILE = "fitted.json"
 ALIASES_FILE = "aliases.parquet"
+EDGES_FILE = "edges.parquet"
 FORMAT = 1
 
 Part = TypeVar("Part")
@@ -51,6 +53,7 @@ class LearnedState:
         calibration: From score to P(good), None while outcomes are too few.
         fitted: Weights fitted to logged outcomes, of the domains in which they go live; None where there are none.
         aliases: Contents that stand for one another (CON-2).
+        edges: Between contents, found by nights (CON-3, CON-4).
         priors: Hash of the priors it was judged under.
         policy: Further decisions that searches follow, such as the fusion mode.
         provenance: Where it comes from, for people: counts, gate, run.
@@ -64,6 +67,7 @@ class LearnedState:
     calibration: ScoreCalibration | None = None
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
+    edges: LearnedEdges = NO_EDGES
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -137,6 +141,7 @@ class LearnedStore:
             calibration=_read(folder / CALIBRATION_FILE, ScoreCalibration.from_json),
             fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
             aliases=read_aliases(folder / ALIASES_FILE),
+            edges=read_edges(folder / EDGES_FILE),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -213,12 +218,25 @@ def read_aliases(path: Path) -> ContentAliases:
     Raises:
         CorruptionError: The file is not what was written.
     """
+    return _read_table(path, ContentAliases.from_table, NO_ALIASES)
+
+
+def read_edges(path: Path) -> LearnedEdges:
+    """The edges in a Parquet file; none where a version was written without.
+
+    Raises:
+        CorruptionError: The file is not what was written.
+    """
+    return _read_table(path, LearnedEdges.from_table, NO_EDGES)
+
+
+def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) -> Part:
     if not path.exists():
-        return NO_ALIASES
+        return absent
     try:
-        return ContentAliases.from_table(pq.read_table(path, page_checksum_verification=True))
+        return reader(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
-        raise CorruptionError(f"{path}: expected aliases of contents, found: {error}; roll back") from error
+        raise CorruptionError(f"{path}: expected what was written, found: {error}; roll back") from error
 
 
 def _write_tables(folder: Path, state: LearnedState) -> None:
@@ -226,6 +244,8 @@ def _write_tables(folder: Path, state: LearnedState) -> None:
         pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
     if len(state.aliases):
         pq.write_table(state.aliases.to_table(), folder / ALIASES_FILE, write_page_checksum=True)
+    if len(state.edges):
+        pq.write_table(state.edges.to_table(), folder / EDGES_FILE, write_page_checksum=True)
     if state.calibration is not None:
         (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
     if state.fitted is not None:

@@ -17,6 +17,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.pooling.fitted import FittedWeights, Learned
@@ -112,6 +113,7 @@ class Proposal:
         former_aliases: Contents that stand for one another in the live version.
         proposed_aliases: Those of the version published last, live or not.
         aliases: Those that go live with it.
+        former_edges, proposed_edges, edges: Likewise what nights found between contents.
     """
 
     published: LearnedVersion | None
@@ -129,21 +131,25 @@ class Proposal:
     former_aliases: ContentAliases = NO_ALIASES
     proposed_aliases: ContentAliases = NO_ALIASES
     aliases: ContentAliases = NO_ALIASES
+    former_edges: LearnedEdges = NO_EDGES
+    proposed_edges: LearnedEdges = NO_EDGES
+    edges: LearnedEdges = NO_EDGES
 
     @property
     def brings_nothing(self) -> bool:
-        """Whether neither evidence nor aliases are other than the version published last has them."""
-        return self.fresh.is_empty and self.aliases.representatives == self.proposed_aliases.representatives
+        """Whether neither evidence nor aliases nor edges are other than the version published last has them."""
+        is_tended = self.aliases.representatives != self.proposed_aliases.representatives
+        return self.fresh.is_empty and not is_tended and self.edges == self.proposed_edges
 
     @property
     def live(self) -> Learned:
         """What beliefs are read from under the live version."""
-        return Learned(self.former, self.former_fitted, self.former_aliases)
+        return Learned(self.former, self.former_fitted, self.former_aliases, self.former_edges)
 
     @property
     def learned(self) -> Learned:
         """What they are read from under the candidate."""
-        return Learned(self.base, self.fitted, self.aliases)
+        return Learned(self.base, self.fitted, self.aliases, self.edges)
 
     @property
     def observations(self) -> dict[str, float]:
@@ -185,6 +191,9 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
         former_aliases=live.aliases,
         proposed_aliases=last.aliases,
         aliases=(last if waits else live).aliases,
+        former_edges=live.edges,
+        proposed_edges=last.edges,
+        edges=(last if waits else live).edges,
     )
 
 
@@ -208,6 +217,9 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
         former_aliases=parent.aliases,
         proposed_aliases=learned.aliases,
         aliases=learned.aliases,
+        former_edges=parent.edges,
+        proposed_edges=learned.edges,
+        edges=learned.edges,
     )
 
 

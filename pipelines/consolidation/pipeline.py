@@ -1,4 +1,4 @@
-"""The night, step by step: merge → duplicates → expiry → recalibrate → gate → publish → report."""
+"""The night, step by step: merge → duplicates → contradictions → expiry → recalibrate → gate → publish → report."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
-from pipelines.consolidation.duplicates import Duplicates
 from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import GateVerdict, judge
 from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
 from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
-from pipelines.consolidation.report import Findings, report, steps_of
+from pipelines.consolidation.report import Findings, report
+from pipelines.consolidation.tending.steps import Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
 
@@ -40,35 +40,40 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         follow_if_possible(night.catalog, night.tracking)
     if (unfinished := unsettled(night.catalog, night.tracking)) is not None:
         candidate = resume(night.catalog, unfinished)
-        finished = _recorded(night.as_of(unfinished), candidate, None, dry_run=dry_run)
+        finished = _recorded(night.as_of(unfinished), candidate, Tended(), dry_run=dry_run)
         if adopted is None or dry_run or candidate.adopted == adopted.as_json():
             return finished
     if adopted is not None:
         require_new(night.catalog, night.tracking, adopted)
     with night.step(Rehearsal(), "merge"):
         candidate = merge(night.catalog, night.tracking, adopted)
-    candidate, duplicates = _tended(night, candidate)
+    candidate, tended = _tended(night, candidate)
     if candidate.brings_nothing:
-        steps = steps_of(candidate, duplicates, night.seconds, judged=False, applied=False)
+        steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
         return {"learned": candidate.parent, "decision": "nothing new", **as_summary(()), "steps": steps, "run": None}
-    return _recorded(night, candidate, duplicates, dry_run=dry_run)
+    return _recorded(night, candidate, tended, dry_run=dry_run)
 
 
-def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Duplicates | None]:
-    """The candidate with the aliases of tonight's contents: those whose contents are gone or differ now expire."""
+def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
+    """The candidate with the aliases and edges of tonight's contents; those of contents that are gone expire."""
     if night.duplicates is None:
-        return candidate, None
+        return candidate, Tended()
     with night.step(Rehearsal(), "duplicates"):
         duplicates = night.duplicates(candidate.base)
+    tended, edges = Tended(duplicates), candidate.edges
+    if night.contradictions is not None:
+        with night.step(Rehearsal(), "contradictions"):
+            contradictions = night.contradictions(duplicates, candidate.base)
+        tended, edges = Tended(duplicates, contradictions), contradictions.edges
     with night.step(Rehearsal(), "expiry"):
-        return replace(candidate, aliases=duplicates.aliases), duplicates
+        return replace(candidate, aliases=duplicates.aliases, edges=edges), tended
 
 
-def _recorded(night: Night, candidate: Proposal, duplicates: Duplicates | None, *, dry_run: bool) -> Mapping[str, Any]:
+def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
         page.parameters({**night.facts, **candidate.facts})
         before = _merged(night, candidate, page)
-        _note_aliases(night, candidate, duplicates, page)
+        _note_tended(night, candidate, tended, page)
         calibration, fitting = _recalibrated(night, candidate, page)
         if candidate.published is None:
             candidate = replace(candidate, fitted=fitting.fitted)
@@ -83,7 +88,7 @@ def _recorded(night: Night, candidate: Proposal, duplicates: Duplicates | None, 
             verdict=verdict,
             improvements=improvements,
             counters=night.counters,
-            duplicates=duplicates,
+            tended=tended,
         )
         version = candidate.published if dry_run else _published(night, page, findings)
         with night.step(page, "report"):
@@ -92,7 +97,7 @@ def _recorded(night: Night, candidate: Proposal, duplicates: Duplicates | None, 
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
         applied = verdict.decision.goes_live and not dry_run
-        steps = steps_of(candidate, duplicates, night.seconds, judged=True, applied=applied)
+        steps = steps_of(candidate, tended, night.seconds, judged=True, applied=applied)
         return {**summary, "steps": steps, "run": page.run_id or None}
 
 
@@ -102,9 +107,9 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
         return night.beliefs(candidate.live)
 
 
-def _note_aliases(night: Night, candidate: Proposal, duplicates: Duplicates | None, page: RunRecord) -> None:
-    steps = steps_of(candidate, duplicates, night.seconds, judged=False, applied=False)
-    for name in ("duplicates", "expiry"):
+def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
+    steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
+    for name in ("duplicates", "contradictions", "expiry"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 

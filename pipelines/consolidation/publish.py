@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
+from pipelines.catalog.learned import ALIASES_FILE, EDGES_FILE, LearnedState
 from pipelines.consolidation.candidate import ADOPTED, REACH, Proposal
 from pipelines.consolidation.champion import (
     CHALLENGER,
@@ -70,6 +70,7 @@ def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Re
         calibration=recalibration.calibration,
         fitted=candidate.fitted,
         aliases=candidate.aliases,
+        edges=candidate.edges,
         priors=night.priors.fingerprint,
         provenance={
             REACH: dict(candidate.reach),
@@ -111,10 +112,11 @@ def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) ->
             path = Path(scratch) / f"{name}.parquet"
             pq.write_table(evidence.to_table(), path)
             page.file(path, FOLDER)
-        if len(candidate.aliases):
-            path = Path(scratch) / "aliases.parquet"
-            pq.write_table(candidate.aliases.to_table(), path)
-            page.file(path, FOLDER)
+        for name, tended in ((ALIASES_FILE, candidate.aliases), (EDGES_FILE, candidate.edges)):
+            if len(tended):
+                path = Path(scratch) / name
+                pq.write_table(tended.to_table(), path)
+                page.file(path, FOLDER)
         path = Path(scratch) / "calibration.json"
         path.write_text("null" if calibration is None else calibration.to_json(), encoding="utf-8")
         page.file(path, FOLDER)

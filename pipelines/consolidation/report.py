@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 from pipelines.consolidation import figures
 from pipelines.consolidation.candidate import Proposal
-from pipelines.consolidation.duplicates import Duplicates
 from pipelines.consolidation.figures import Curve
 from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import Decision, GateVerdict, WeightMove, Weights, moves, weights_of
@@ -20,6 +19,7 @@ from pipelines.consolidation.improvement import Improvement, as_metrics, as_summ
 from pipelines.consolidation.night import RunRecord
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.settings import ConsolidationSettings
+from pipelines.consolidation.tending.steps import Tended, changed_aliases
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.ranking import Signal
@@ -48,7 +48,7 @@ class Findings:
         fitting: Fitted weights against counted ones.
         improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
-        duplicates: What was found of near-duplicates; None of a night that was taken up again, or looked for none.
+        tended: What was found of near-duplicates and contradictions.
     """
 
     candidate: Proposal
@@ -59,7 +59,7 @@ class Findings:
     fitting: Fitting = field(default_factory=Fitting)
     improvements: Sequence[Improvement] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    duplicates: Duplicates | None = None
+    tended: Tended = field(default_factory=Tended)
 
     @property
     def weights_before(self) -> Weights:
@@ -174,7 +174,7 @@ def _note(findings: Findings, version: LearnedVersion | None, settings: Consolid
         f"- observations: {observed['observations']:,.1f}, {observed['observations_new']:,.1f} of them new",
         f"- calibration: {findings.recalibration.reason}",
         f"- weights: {findings.fitting.reason}",
-        *_alias_lines(findings.candidate),
+        *_tended_lines(findings),
         *_alarms(findings, settings),
         "",
         "| calibration error | before | after |",
@@ -194,46 +194,18 @@ def _note(findings: Findings, version: LearnedVersion | None, settings: Consolid
     return "\n".join(lines)
 
 
-def _alias_lines(candidate: Proposal) -> list[str]:
-    added, dropped = changed_aliases(candidate)
-    if not added and not dropped:
-        return []
-    return [f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`"]
-
-
-def changed_aliases(candidate: Proposal) -> tuple[int, int]:
-    """How many contents stand for another one that did not, and how many did that no longer do."""
-    before, after = (set(each.representatives.items()) for each in (candidate.former_aliases, candidate.aliases))
-    return len(after - before), len(before - after)
-
-
-def steps_of(
-    candidate: Proposal, duplicates: Duplicates | None, seconds: Mapping[str, float], *, judged: bool, applied: bool
-) -> dict[str, dict[str, float]]:
-    """What each step of a night came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own.
-
-    Args:
-        duplicates: None where none were looked for.
-        judged: Whether there was anything to judge.
-        applied: Whether it goes live.
-    """
-    added, dropped = changed_aliases(candidate)
-    masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
-    proposed: dict[str, dict[str, float]] = {
-        "merge": {"proposed": masses, **candidate.observations},
-        "duplicates": {
-            "proposed": added,
-            "aliases": len(candidate.aliases),
-            "representatives": len(candidate.aliases.classes()),
-            **({} if duplicates is None else {"candidates": duplicates.candidates, "refused": duplicates.refused}),
-        },
-        "expiry": {"proposed": dropped},
-        **{name: {"proposed": int(judged)} for name in ("recalibrate", "gate", "publish", "report")},
-    }
-    return {
-        name: {"applied": int(applied) * counts["proposed"], "seconds": round(seconds.get(name, 0.0), 3), **counts}
-        for name, counts in proposed.items()
-    }
+def _tended_lines(findings: Findings) -> list[str]:
+    added, dropped = changed_aliases(findings.candidate)
+    lines = []
+    if added or dropped:
+        lines.append(f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`")
+    against = findings.tended.contradictions
+    if against is not None and against.clusters:
+        lines.append(
+            f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
+            f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
+        )
+    return lines
 
 
 def _alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:
@@ -296,7 +268,7 @@ def tables_of(findings: Findings) -> dict[str, pa.Table]:
         "calibration_bins": [row for when, one in measured for row in _bands(when, one.diagram)],
         "retrieval": _retrieval(findings),
         "fit": _fitted(findings),
-        "duplicates": [] if findings.duplicates is None else [asdict(each) for each in findings.duplicates.examples],
+        **findings.tended.examples(),
         "updaters": [{"partition": name, **counts} for name, counts in sorted(findings.counters.items())],
     }
     return {name: pa.Table.from_pylist([dict(row) for row in rows]) for name, rows in rows_by_table.items() if rows}

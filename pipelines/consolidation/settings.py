@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.quality.opposites import Polarity
+
 FOLDS = 5
 """Parts of the observations, each predicted by a calibration that was fitted on the others."""
 
@@ -94,6 +96,19 @@ class NearDuplicateSettings(BaseModel):
     order: tuple[str, ...]
 
 
+class ContradictionSettings(BaseModel):
+    """When contents that lie near each other and say the opposite are named beside each other (CON-4).
+
+    Attributes:
+        acting: In what they must be opposed for that; what is opposed otherwise, or differs in more, is proposed to
+            whoever reads the report.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    acting: tuple[Polarity, ...]
+
+
 class ConsolidationSettings(BaseModel):
     """The section `consolidation` of the configuration."""
 
@@ -103,3 +118,4 @@ class ConsolidationSettings(BaseModel):
     movement: MovementSettings
     calibration: CalibrationSettings
     duplicates: NearDuplicateSettings
+    contradictions: ContradictionSettings

@@ -148,13 +148,13 @@ class Statement:
 
     def agrees(self, other: Statement) -> bool:
         """Whether nothing in which they differ makes another statement of it."""
-        if not self._keeps_order(other):
+        if not self.keeps_order(other):
             return False
         ours, theirs = self.counted - other.counted, other.counted - self.counted
         special = [self._is_special(word) for word in ours] + [other._is_special(word) for word in theirs]
         if not any(special) and not self._opposes(ours, theirs):
             return True
-        return all(self._exchanges_nothing(other, *block) for block in self._differences(other))
+        return all(self._exchanges_nothing(other, *block) for block in self.differences(other))
 
     def _is_special(self, word: str) -> bool:
         return word in self.kinds or self._lists.denies(word)
@@ -178,7 +178,7 @@ class Statement:
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
-    def _keeps_order(self, other: Statement) -> bool:
+    def keeps_order(self, other: Statement) -> bool:
         """Whether names that both have stand in one order; where a word of order stands, all words that both have."""
         if self.words == other.words:
             return True
@@ -190,7 +190,7 @@ class Statement:
         }
         return [word for word in self.words if word in both] == [word for word in other.words if word in both]
 
-    def _differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    def differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Words of both that stand in each other's place."""
         matcher = SequenceMatcher(None, self.words, other.words, autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
@@ -226,10 +226,14 @@ class Statements:
             return True
         if self.overlap(other) < least:
             return False
-        pairs, ours, theirs = _paired(self._besides(other), other._besides(self))
+        pairs, ours, theirs = self.paired(other)
         if not all(one.agrees(another) for one, another in pairs):
             return False
         return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
+
+    def paired(self, other: Statements) -> tuple[list[tuple[Statement, Statement]], list[Statement], list[Statement]]:
+        """Sentences of both that differ and share most of their words; then those that only one or the other has."""
+        return _paired(self._besides(other), other._besides(self))
 
     def _besides(self, other: Statements) -> list[Statement]:
         """Sentences that the other has not, or not so often."""

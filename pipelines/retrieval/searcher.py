@@ -209,11 +209,12 @@ class Searcher:
         now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
         # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
-        # that were declared in it.
+        # that were declared or found in it.
         if (
             held is not None
             and snapshot.generation is held.snapshot.generation
             and snapshot.relations == held.snapshot.relations
+            and snapshot.edges == held.snapshot.edges
         ):
             self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
@@ -224,9 +225,8 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, tuned = snapshot.generation, self._settings
         most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
-        relations = self._openings.of(
-            generation, "relations", snapshot.relations, lambda: place_relations(generation, snapshot.relations)
-        )
+        stated = snapshot.relations, snapshot.edges
+        relations = self._openings.of(generation, "relations", stated, lambda: place_relations(generation, *stated))
         channels = open_channels(
             generation, self._encoders, self._settings, self._openings, relations, terms=self._terms
         )

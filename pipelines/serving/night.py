@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
-from pipelines.consolidation.duplicates import Duplicates, FindDuplicates, GenerationMemory, find_duplicates
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
+from pipelines.consolidation.tending.contradictions import (
+    Contradictions,
+    DeclaredContradictions,
+    FindContradictions,
+    find_contradictions,
+)
+from pipelines.consolidation.tending.duplicates import (
+    Duplicates,
+    FindDuplicates,
+    GenerationMemory,
+    NearPair,
+    find_duplicates,
+)
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.links import Relation, RelationSource
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.embedding.static_vectors import static_vectors
@@ -24,11 +42,14 @@ from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
 from pipelines.evaluation.log.signals import logged_signals
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.run.partitions import states_in
+from pipelines.indexes.generation import Generation
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
+from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
@@ -42,7 +63,8 @@ from pipelines.settings import Settings
 _DOING = {
     "merge": "folding what was streamed into the base",
     "duplicates": "looking for near-duplicates across documents",
-    "expiry": "letting go of aliases whose contents are gone",
+    "contradictions": "looking for contents that say opposite things",
+    "expiry": "letting go of aliases and edges whose contents are gone",
     "recalibrate": "checking what confidences are worth",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
@@ -65,6 +87,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             look=look_of(settings, replay),
             logged=logged_of(settings),
             duplicates=duplicates_of(settings),
+            contradictions=contradictions_of(settings),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 
@@ -155,6 +178,54 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
             return find_duplicates(memory, vectors, evidence, lists, rules)
 
     return find
+
+
+def contradictions_of(settings: Settings) -> FindContradictions | None:
+    """Finds contradictions in the live generation, beside those that are declared; None where nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation
+    if catalog.pointer().generation is None:
+        return None
+
+    def find(duplicates: Duplicates, evidence: Evidence) -> Contradictions:
+        with closing(catalog.open_live()) as generation:
+            declared, least = declared_in(generation, catalog.relations()), rules.duplicates.least_overlap
+            lists = word_lists(settings)
+            return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
+
+    return find
+
+
+def declared_in(generation: Generation, relations: Sequence[Relation]) -> DeclaredContradictions:
+    """What people declared of what a generation holds, in documents and in the store."""
+    strengths = dict.fromkeys(RelationSource, 1.0)
+    try:
+        edges = place_relations(generation, relations).added_to(generation.graph.arrays(), strengths)
+    except StoreError:  # built without a graph
+        return DeclaredContradictions()
+    numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]
+    ends = np.stack([edges.source, edges.target], axis=1)
+    pairs = [sorted(pair) for pair in np.unique(ends[edges.kind == numbers[0]], axis=0).tolist()]
+    rows = sorted({row for pair in pairs for row in pair})
+    content_at = dict(zip(rows, generation.chunks.contents(rows), strict=True))
+    both = [[content_at[row] for row in pair] for pair in sorted(set(map(tuple, pairs)))]
+    named = [NearPair(one.content_hash, other.content_hash, 0.0, one.text, other.text) for one, other in both]
+    settled = {
+        frozenset((one, other))
+        for pair in ends[np.isin(edges.kind, numbers)].tolist()
+        for one, other in product(*(_documents(generation, row) for row in pair))
+    }
+
+    def is_settled(content: ContentHash, other: ContentHash) -> bool:
+        here, there = (_documents(generation, row) for row in generation.chunks.rows_of([content, other]).tolist())
+        return any(frozenset(pair) in settled for pair in product(here, there))
+
+    return DeclaredContradictions(named, is_settled) if settled else DeclaredContradictions()
+
+
+def _documents(generation: Generation, row: int) -> list[int]:
+    """The numbers of the documents that a content stands in."""
+    numbers: list[int] = generation.chunks.standings([row])[2].tolist()
+    return numbers
 
 
 def word_lists(settings: Settings) -> WordLists:

@@ -12,9 +12,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import ALIASES_FILE
 from pipelines.consolidation import pipeline, publish
 from pipelines.consolidation.champion import CHAMPION, follow_champion
-from pipelines.consolidation.duplicates import Duplicates
 from pipelines.consolidation.night import Night
 from pipelines.consolidation.pipeline import consolidate
+from pipelines.consolidation.tending.duplicates import Duplicates
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.evidence import Evidence
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 SETTINGS = load_settings(environment={})
 DAY = 20_000
 A, B, C = (content_hash(f"content {number}") for number in range(3))
-FOUND = Duplicates(ContentAliases({B: A, C: A}), 3, 0, ())
+FOUND = Duplicates(ContentAliases({B: A, C: A}), 3, (), ())
 
 
 class Killed(BaseException):
@@ -126,7 +126,7 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
 def test_who_is_unsupported_gives_way(night: Night) -> None:
     """CON-6: an alias that is not found again expires, and evidence is what it was."""
     consolidate(night)
-    fewer = replace(night, duplicates=lambda _: Duplicates(ContentAliases({B: A}), 1, 0, ()))
+    fewer = replace(night, duplicates=lambda _: Duplicates(ContentAliases({B: A}), 1, (), ()))
     summary = dict(consolidate(fewer))
     assert (summary["steps"]["expiry"]["applied"], live_aliases(night)) == (1, {B: A})
     assert night.catalog.live_evidence() == a_day(DAY) + Evidence()

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.consolidation.duplicates import find_duplicates
+from pipelines.consolidation.tending.duplicates import find_duplicates
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.embedding.static_vectors import static_vectors
 from pipelines.learning.evidence import Evidence

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -138,3 +139,4 @@ class Learned(NamedTuple):
     evidence: Evidence
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
+    edges: LearnedEdges = NO_EDGES

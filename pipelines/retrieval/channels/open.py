@@ -143,8 +143,8 @@ def _following(
     def by_degree() -> FollowingChannel:
         return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
 
-    declared = relations.declared
+    further = relations.further
     return {
-        Channel.GRAPH: ((graph, words, declared), by_activation),
-        Channel.DEGREE: ((degree, graph.strengths, declared), by_degree),
+        Channel.GRAPH: ((graph, words, further), by_activation),
+        Channel.DEGREE: ((degree, graph.strengths, further), by_degree),
     }

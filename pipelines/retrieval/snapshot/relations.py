@@ -1,4 +1,4 @@
-"""Which documents of a generation supersede or contradict which, by its own table and as declared since (GRA-1)."""
+"""Which documents supersede or contradict which: as a generation holds it, and as declared and found since (GRA-1)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pipelines.domain.links import CAUSAL, LinkKind, Relation, RelationSource
 from pipelines.domain.ranking import RelatedDocument
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
+from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from pipelines.learning.evidence import MICRO
 from pipelines.retrieval.snapshot.places import Places, place_of, stands_at
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
@@ -27,12 +29,17 @@ _KINDS = list(EdgeKind)
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A relation that was declared since, between contents."""
+    """An edge that was declared or found since, between contents.
+
+    Attributes:
+        share: How strong it is of its origin, in (0, 1].
+    """
 
     source: int
     kind: EdgeKind
     target: int
     origin: RelationSource
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,11 @@ class PlacedRelations:
 
     Attributes:
         by_end: What stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk.
-        declared: Edges that the generation's own table does not hold.
+        further: Edges that the generation's own table does not hold.
     """
 
     by_end: Mapping[str, Sequence[RelatedDocument]] = field(default_factory=dict)
-    declared: Sequence[_Edge] = ()
+    further: Sequence[_Edge] = ()
 
     def around(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
         """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
@@ -59,19 +66,19 @@ class PlacedRelations:
         )
 
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
-        """The edges of the generation, and those that were declared since.
+        """The edges of the generation, and those that were declared or found since.
 
         Args:
             strengths: By who says so, in (0, 1].
         """
-        if not self.declared:
+        if not self.further:
             return edges
         return replace(
             edges,
-            kind=np.append(edges.kind, [_KINDS.index(each.kind) for each in self.declared]).astype(edges.kind.dtype),
-            source=np.append(edges.source, [each.source for each in self.declared]),
-            target=np.append(edges.target, [each.target for each in self.declared]),
-            strength=np.append(edges.strength, [strengths[each.origin] for each in self.declared]),
+            kind=np.append(edges.kind, [_KINDS.index(each.kind) for each in self.further]).astype(edges.kind.dtype),
+            source=np.append(edges.source, [each.source for each in self.further]),
+            target=np.append(edges.target, [each.target for each in self.further]),
+            strength=np.append(edges.strength, [strengths[each.origin] * each.share for each in self.further]),
         )
 
 
@@ -91,11 +98,14 @@ def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: f
     return Relation(uri, LinkKind(kind), target, at=at)
 
 
-def place_relations(generation: OpenGeneration, declared: Sequence[Relation]) -> PlacedRelations:
+def place_relations(
+    generation: OpenGeneration, declared: Sequence[Relation], learned: LearnedEdges = NO_EDGES
+) -> PlacedRelations:
     """Find where relations lead in a generation; those to documents that it does not hold are named, and left out.
 
     Args:
         declared: Beside those that its documents declare.
+        learned: Found by nights; those of contents that are gone are left out.
     """
     by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
     for end, related in _stored(generation):
@@ -115,7 +125,46 @@ def place_relations(generation: OpenGeneration, declared: Sequence[Relation]) ->
     if unmet:
         named = ", ".join(unmet[:_NAMED])
         log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
+    for edge, one, another in _present(generation, learned):
+        edges.append(_Edge(one.row, EdgeKind(edge.kind.value), another.row, edge.source, edge.micro / MICRO))
+        for end, related in _ends_of(edge, one, another):
+            by_end[end].append(related)
     return PlacedRelations(dict(by_end), edges)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """Where a content stands."""
+
+    row: int
+    uris: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+
+
+def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
+    """Each chunk that an edge leads from or to, and the document at its other end, where the edge is a relation."""
+    if edge.kind in CAUSAL:
+        for own, other, inward in ((here, there, False), (there, here, True)):
+            related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
+            yield from ((end, related) for end in own.chunk_ids)
+
+
+def _present(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, _Stands, _Stands]]:
+    """Found edges whose contents the generation holds both."""
+    chunks = generation.chunks
+    names = sorted({name for each in learned.edges for name in (each.content, each.target)})
+    rows = {name: row for name in names if (row := chunks.row_of(name)) is not None}
+    places = {
+        content.content_hash: _Stands(
+            rows[content.content_hash],
+            tuple(place.uri for place in content.occurrences),
+            tuple(str(place.chunk.chunk_id) for place in content.occurrences),
+        )
+        for content in chunks.contents(list(rows.values()))
+    }
+    for each in learned.edges:
+        if each.content in places and each.target in places:
+            yield each, places[each.content], places[each.target]
 
 
 def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]:

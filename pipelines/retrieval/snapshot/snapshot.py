@@ -23,6 +23,7 @@ from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
@@ -62,8 +63,8 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases]
-"""The name that a learned version goes by, its calibration, its fitted weights, and its aliases."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges]
+"""The name that a learned version goes by, its calibration, its fitted weights, its aliases, and its edges."""
 
 Describe = Callable[[LearnedVersion | None], Described]
 
@@ -102,7 +103,7 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted, aliases = self._describe(base.learned)
+        learned, calibration, fitted, aliases, _ = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
         beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
@@ -136,6 +137,7 @@ class Snapshot:
         sessions: What open sessions believe instead; None where there are none.
         built: See `BeliefReading.built`.
         relations: Declared in the store, beside those of the generation.
+        edges: Found by the nights that the live version comes from.
     """
 
     generation_id: GenerationId
@@ -147,6 +149,7 @@ class Snapshot:
     sessions: ListedSessions | None = None
     built: Answering | None = None
     relations: tuple[Relation, ...] = ()
+    edges: LearnedEdges = NO_EDGES
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -204,6 +207,7 @@ class Pin:
         fitted: Weights that the live version held; None where it held none.
         relations: Declared in the store.
         aliases: Contents that stand for one another in the live version.
+        edges: Between contents, found by the nights that the live version comes from.
     """
 
     generation: GenerationId
@@ -215,6 +219,7 @@ class Pin:
     fitted: FittedWeights | None = None
     relations: tuple[Relation, ...] = ()
     aliases: ContentAliases = NO_ALIASES
+    edges: LearnedEdges = NO_EDGES
 
 
 class CatalogSource:
@@ -239,7 +244,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES)
+        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -282,7 +287,7 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        _, _, fitted, aliases = self._described(pointer.learned)
+        _, _, fitted, aliases, edges = self._described(pointer.learned)
         return Pin(
             pointer.generation or _NONE,
             pointer.learned,
@@ -293,6 +298,7 @@ class CatalogSource:
             fitted,
             self._relations(),
             aliases,
+            edges,
         )
 
     def _relations(self) -> tuple[Relation, ...]:
@@ -304,7 +310,7 @@ class CatalogSource:
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)
-        learned, calibration, _, _ = self._described(pin.learned)
+        learned, calibration, *_ = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
             beliefs = self._believed(pin, previous.generation)
             return replace(
@@ -314,6 +320,7 @@ class CatalogSource:
                 calibration=calibration,
                 sessions=sessions,
                 relations=pin.relations,
+                edges=pin.edges,
             )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -333,6 +340,7 @@ class CatalogSource:
             sessions,
             built,
             pin.relations,
+            pin.edges,
         )
 
     def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
@@ -360,15 +368,15 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None, NO_ALIASES
+            return PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
                 state = self._catalog.read_learned(version)
-                cached = (version, state.calibration, state.fitted, state.aliases)
+                cached = (version, state.calibration, state.fitted, state.aliases, state.edges)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None, NO_ALIASES)
+                cached = (version, None, None, NO_ALIASES, NO_EDGES)
             self._held = cached
         return cached
 

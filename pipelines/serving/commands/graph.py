@@ -20,6 +20,7 @@ from pipelines.domain.links import CAUSAL
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour, unmet_relations
 from pipelines.indexes.graph.paths import PathStep, shortest_path
+from pipelines.learning.edges import NO_EDGES
 from pipelines.retrieval.answer.reasons import related
 from pipelines.retrieval.snapshot.places import Places, place_of
 from pipelines.retrieval.snapshot.relations import PlacedRelations, named_relation, place_relations
@@ -121,7 +122,7 @@ def parent_of(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The live generation, what was declared in the store since, and how its places are called."""
+    """The live generation, what was declared and found in the store since, and how its places are called."""
 
     generation: Generation
     relations: PlacedRelations
@@ -131,7 +132,9 @@ class _Opened:
     def of(cls, settings: Settings) -> _Opened:
         catalog = Catalog(require_store(settings))
         generation = catalog.open_live()
-        return cls(generation, place_relations(generation, catalog.relations()), settings)
+        version = catalog.pointer().learned
+        learned = NO_EDGES if version is None else catalog.read_learned(version).edges
+        return cls(generation, place_relations(generation, catalog.relations(), learned), settings)
 
     def close(self) -> None:
         self.generation.close()

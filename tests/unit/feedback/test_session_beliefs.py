@@ -14,6 +14,7 @@ from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.edges import NO_EDGES
 from pipelines.learning.priors import WeightMethod
 from pipelines.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
@@ -33,7 +34,7 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def described(version: LearnedVersion | None) -> Described:
-    return version or LearnedVersion("priors"), None, None, NO_ALIASES
+    return version or LearnedVersion("priors"), None, None, NO_ALIASES, NO_EDGES
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:

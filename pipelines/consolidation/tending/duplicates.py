@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +66,21 @@ class Example:
     representative_text: str
 
 
+class NearPair(NamedTuple):
+    """Two contents of different documents that lie near each other.
+
+    Attributes:
+        content, other: In ascending order.
+        cosine: Of their static vectors.
+    """
+
+    content: ContentHash
+    other: ContentHash
+    cosine: float
+    text: str
+    other_text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Duplicates:
     """What a night found.
@@ -78,7 +93,7 @@ class Duplicates:
 
     aliases: ContentAliases
     candidates: int
-    refused: int
+    refused: Sequence[NearPair]
     examples: Sequence[Example]
 
 
@@ -87,7 +102,7 @@ def find_duplicates(
 ) -> Duplicates:
     """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
     if settings.least_cosine > 1.0:
-        return Duplicates(NO_ALIASES, 0, 0, ())
+        return Duplicates(NO_ALIASES, 0, (), ())
     texts = memory.texts()
     pairs, cosines = close_pairs(vectors(texts), least=settings.least_cosine, neighbours=settings.neighbours)
     apart = memory.apart(pairs)
@@ -102,7 +117,13 @@ def find_duplicates(
         Example(contents[row], contents[leader], _cosine(near, (row, leader)), texts[row], texts[leader])
         for row, leader in shown
     ]
-    return Duplicates(ContentAliases(named) if named else NO_ALIASES, len(near), len(near) - len(edges), examples)
+    alike = set(edges)
+    refused = [
+        NearPair(contents[a], contents[b], cosine, texts[a], texts[b])
+        for (a, b), cosine in near.items()
+        if (a, b) not in alike
+    ]
+    return Duplicates(ContentAliases(named) if named else NO_ALIASES, len(near), refused, examples)
 
 
 class GenerationMemory:

@@ -1,0 +1,113 @@
+"""CON-4, CON-7a, CON-10: a night over real texts with planted opposites, and what searches say of them."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import CHAMPION, follow_champion
+from pipelines.domain.links import LinkKind, Relation, RelationSource
+from pipelines.domain.ranking import Query
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.answer.reasons import warnings
+from pipelines.runtime.mlflow.tracking import Tracking
+from pipelines.serving.night import contradictions_of, duplicates_of
+from pipelines.serving.searching.engines import opened
+from pipelines.settings import Settings
+from tests.integration.test_night_duplicates import TEXTS, files_of, hashes, night, stored
+from tests.support.near_duplicates import denied, renumbered
+
+ASKED = "proteins of the membrane isolated from cells of patients"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A store of texts, of each a denied and a renumbered one in files of their own."""
+    rng = random.Random(5)
+    (tmp_path / "files").mkdir()
+    for name, text in TEXTS.items():
+        for kind, changed in {"own": text, "denied": denied(text, rng), "renumbered": renumbered(text, rng)}.items():
+            (tmp_path / "files" / f"{name}-{kind}.txt").write_text(f"{changed}\n", encoding="utf-8")
+    return stored(tmp_path)
+
+
+def said(settings: Settings) -> dict[str, list[str]]:
+    """What a search warns of, by the file of the result; texts that lie very near each other are shown side by side."""
+    diversity = settings.retrieval.diversity.model_copy(update={"duplicate_cosine": 1.1})
+    retrieval = settings.retrieval.model_copy(update={"diversity": diversity})
+    with opened(settings.model_copy(update={"retrieval": retrieval})) as searcher:
+        answer = searcher.search(Query(text=ASKED, k=10))
+    return {Path(result.uris[0]).stem: warnings(result) for result in answer.results}
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """CON-4, CON-7a: what one text denies of another becomes an edge of the learned version, answers and the graph name
+    the other side, another number is only proposed, and a roll-back takes all of it away.
+    """
+    root, of = Path(settings.storage.root), hashes(settings)
+    catalog = Catalog(root)
+    assert night(settings, capsys, "--dry-run")["steps"]["contradictions"]["acting"] == len(TEXTS)
+    assert not catalog.learned_versions()
+    summary = night(settings, capsys)
+    step = summary["steps"]["contradictions"]
+    assert (step["proposed"], step["applied"], step["acting"]) == (len(TEXTS), len(TEXTS), len(TEXTS))
+    assert step["waiting"] >= len(TEXTS)
+    edges = catalog.read_learned(summary["learned"]).edges.edges
+    assert {(each.content, each.target) for each in edges} == {
+        tuple(sorted((of[f"{name}-own"], of[f"{name}-denied"]))) for name in TEXTS
+    }
+    assert {(each.kind, each.source) for each in edges} == {(LinkKind.CONTRADICTS, RelationSource.AUTO)}
+
+    warned = said(settings)
+    assert any("contradicts" in line and "cells-denied" in line for line in warned["cells-own"])
+    assert any("contradicts" in line and "cells-own" in line for line in warned["cells-denied"])
+    assert not warned["cells-renumbered"]
+    command = [sys.executable, "-m", "weft.cli", "graph", "show", "files/cells-own.txt", "--json", "--store", str(root)]
+    shown = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert [(each["kind"], each["source"]) for each in shown["relations"]] == [("contradicts", "auto")]
+
+    before = files_of(root)
+    again = night(settings, capsys)
+    assert (again["decision"], again["steps"]["contradictions"]["proposed"]) == ("nothing new", 0)
+    assert files_of(root) == before
+
+    tracking = Tracking.of(settings.tracking, root)
+    (tables,) = list((root / "mlflow").rglob("contradictions.csv"))
+    assert "denial" in tables.read_text(encoding="utf-8")
+    catalog.declare(Relation(uri_of(catalog, "cells-own"), LinkKind.SUPERSEDES, uri_of(catalog, "cells-denied")))
+    settled = night(settings, capsys)
+    assert settled["steps"]["contradictions"]["acting"] == len(TEXTS) - 1
+    assert settled["steps"]["expiry"]["proposed"] == 1
+    tracking.set_alias(CHAMPION, summary["learned"])
+    follow_champion(catalog, tracking)
+    assert len(catalog.read_learned(catalog.pointer().learned or summary["learned"]).edges) == len(TEXTS)
+
+
+def uri_of(catalog: Catalog, stem: str) -> str:
+    """The URI of a file."""
+    return next(uri for uri in catalog.open_live().chunks.uris() if Path(uri).stem == stem)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_declared_and_found_contradictions_form_clusters(settings: Settings) -> None:
+    """CON-4, CON-10: what people declared stands in the report beside what was found, clusters hold both."""
+    catalog = Catalog(Path(settings.storage.root))
+    catalog.declare(Relation(uri_of(catalog, "cells-own"), LinkKind.CONTRADICTS, uri_of(catalog, "signing-own")))
+    find_duplicates, find_contradictions = duplicates_of(settings), contradictions_of(settings)
+    assert find_duplicates is not None
+    assert find_contradictions is not None
+    detected = find_contradictions(find_duplicates(Evidence()), Evidence())
+    assert (detected.declared, detected.clusters) == (1, len(TEXTS) - 1)
+    first = next(each for each in detected.examples if each.source == "declared")
+    assert first.text
+    assert first.other_text
+    assert first.cluster == 1
