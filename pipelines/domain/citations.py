@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,8 +25,61 @@ MEASURES = tuple(Measure)
 Measures = Mapping[Measure, float]
 """What is known of one document; what is not known is left out."""
 
-NOTHING_FETCHED: Mapping[str, Measures] = MappingProxyType({})
-"""What providers say by URI of documents, where none was asked."""
+
+class Provider(StrEnum):
+    """Who counts (CIT-1)."""
+
+    SEMANTIC_SCHOLAR = "semantic_scholar"
+    PYPI = "pypi"
+    NPM = "npm"
+    GITHUB = "github"
+
+
+class Work(NamedTuple):
+    """What a provider knows something of, under its name for it."""
+
+    provider: Provider
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.provider.value}:{self.name}"
+
+
+class CountedWork(msgspec.Struct, frozen=True):
+    """What a provider said of a work.
+
+    Attributes:
+        at: When it was asked, seconds since the epoch.
+        measures: Empty where it knows no such work.
+    """
+
+    at: float
+    measures: dict[Measure, float] = {}
+
+
+_NAMED_BY = (
+    ("doi", Provider.SEMANTIC_SCHOLAR, "DOI:"),
+    ("arxiv", Provider.SEMANTIC_SCHOLAR, "ARXIV:"),
+    ("arxiv_id", Provider.SEMANTIC_SCHOLAR, "ARXIV:"),
+    ("corpus_id", Provider.SEMANTIC_SCHOLAR, "CorpusId:"),
+    ("pypi", Provider.PYPI, ""),
+    ("npm", Provider.NPM, ""),
+    ("github", Provider.GITHUB, ""),
+)
+
+
+def works_of(declared: Mapping[str, str]) -> tuple[Work, ...]:
+    """The works that a document declares to be, one of each provider at most.
+
+    Examples:
+        >>> [str(work) for work in works_of({"doi": "10.1/ab", "arxiv": "2004.14974", "pypi": "numpy", "id": "7"})]
+        ['semantic_scholar:DOI:10.1/ab', 'pypi:numpy']
+    """
+    works: dict[Provider, Work] = {}
+    for fact, provider, prefix in _NAMED_BY:
+        if name := declared.get(fact, "").strip():
+            works.setdefault(provider, Work(provider, f"{prefix}{name}"))
+    return tuple(works.values())
 
 
 class Quadrant(StrEnum):

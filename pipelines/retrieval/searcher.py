@@ -205,11 +205,12 @@ class Searcher:
         now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
         # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
-        # that were declared in it.
+        # that were declared in it, or counts of providers.
         if (
             held is not None
             and snapshot.generation is held.snapshot.generation
             and snapshot.relations == held.snapshot.relations
+            and snapshot.counted == held.snapshot.counted
         ):
             self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
@@ -225,7 +226,10 @@ class Searcher:
         channels = open_channels(generation, self._encoders, self._settings, self._openings, relations)
         encoder = self._encoders[0].name
         facts = self._openings.of(
-            generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
+            generation,
+            "facts",
+            (most, encoder, snapshot.counted),
+            lambda: read_facts(generation, encoder, most=most, counted=snapshot.counted),
         )
         places = Places(generation.chunks)
         questions = self._questions

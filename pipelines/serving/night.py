@@ -10,12 +10,22 @@ from typing import Any
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
+from pipelines.consolidation.citations.refresh import (
+    RefreshCitations,
+    Refreshed,
+    distinct,
+    due,
+    providers_of,
+    refreshed,
+)
 from pipelines.consolidation.duplicates import Duplicates, FindDuplicates, GenerationMemory, find_duplicates
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
+from pipelines.domain.citations import works_of
+from pipelines.domain.errors import CorruptionError
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.embedding.static_vectors import static_vectors
@@ -40,6 +50,7 @@ from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _DOING = {
+    "citations": "asking providers how much documents are relied on",
     "merge": "folding what was streamed into the base",
     "duplicates": "looking for near-duplicates across documents",
     "expiry": "letting go of aliases whose contents are gone",
@@ -65,6 +76,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             look=look_of(settings, replay),
             logged=logged_of(settings),
             duplicates=duplicates_of(settings),
+            citations=citations_of(settings, now),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 
@@ -155,6 +167,29 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
             return find_duplicates(memory, vectors, evidence, lists, rules)
 
     return find
+
+
+def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
+    """Asks the providers that are on of what live documents declare to be; None where none is on or nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.citations
+    if not rules.providers or catalog.pointer().generation is None:
+        return None
+
+    def refresh(dry_run: bool) -> Refreshed:
+        with closing(catalog.open_live()) as generation:
+            works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
+        try:
+            known = catalog.counted_works()
+        except CorruptionError:
+            known = {}
+        if dry_run:
+            return Refreshed(due=len(due(works, known, rules, now)))
+        counted, outcome = refreshed(works, known, providers_of(rules, now), rules, now)
+        if outcome.due:
+            catalog.keep_counted(counted)
+        return outcome
+
+    return refresh
 
 
 def word_lists(settings: Settings) -> WordLists:

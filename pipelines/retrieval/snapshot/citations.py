@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.domain.citations import MEASURES, Measure, Measures
+from pipelines.catalog.citations import CountedWorks
+from pipelines.domain.citations import MEASURES, Measure, works_of
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.chunk_store import StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
@@ -50,14 +51,16 @@ class Citations:
             return np.zeros(len(documents))
         return np.maximum(self.measures[documents, _CITATIONS], self.citing[documents])
 
-    def updated(self, documents: Sequence[StoredDocument], fetched: Mapping[str, Measures]) -> Citations:
+    def updated(self, documents: Sequence[StoredDocument], counted: CountedWorks) -> Citations:
         """The same with what providers say, in the place of what documents declare."""
-        if not fetched:
+        if not counted:
             return self
         measures = self.measures.copy()
         for number, document in enumerate(documents):
-            for measure, count in fetched.get(document.uri, {}).items():
-                measures[number, MEASURES.index(measure)] = count
+            for work in works_of(document.metadata):
+                if (known := counted.get(str(work))) is not None:
+                    for measure, count in known.measures.items():
+                        measures[number, MEASURES.index(measure)] = count
         return replace(self, measures=measures)
 
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.domain.citations import NOTHING_FETCHED, Measures
+from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
 from pipelines.domain.documents import COMMITTED_AT, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
@@ -299,19 +299,19 @@ class GenerationFacts:
 
 
 def read_facts(
-    generation: OpenGeneration, encoder: str, *, most: int, fetched: Mapping[str, Measures] = NOTHING_FETCHED
+    generation: OpenGeneration, encoder: str, *, most: int, counted: CountedWorks = NOTHING_COUNTED
 ) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
     Args:
         encoder: The one by whose vectors contents stand alone or not.
         most: Values of a name above which it is none that one filters by.
-        fetched: What providers say of documents, by URI.
+        counted: What providers say of works.
     """
     documents = generation.chunks.documents()
     isolation = _isolation(generation, encoder)
     columns = Documents.of(documents, created_at=generation.created_at)
-    citations = Citations(citing_documents(generation), columns.measures).updated(documents, fetched)
+    citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
     if not declares_community(documents) and (communities := communities_of(generation)) is not None:
         values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))

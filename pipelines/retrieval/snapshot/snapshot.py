@@ -7,11 +7,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
 from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreId
@@ -136,6 +137,7 @@ class Snapshot:
         sessions: What open sessions believe instead; None where there are none.
         built: See `BeliefReading.built`.
         relations: Declared in the store, beside those of the generation.
+        counted: What providers say of works.
     """
 
     generation_id: GenerationId
@@ -147,6 +149,7 @@ class Snapshot:
     sessions: ListedSessions | None = None
     built: Answering | None = None
     relations: tuple[Relation, ...] = ()
+    counted: CountedWorks = field(default_factory=dict)
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -204,6 +207,7 @@ class Pin:
         fitted: Weights that the live version held; None where it held none.
         relations: Declared in the store.
         aliases: Contents that stand for one another in the live version.
+        counted: What providers say of works.
     """
 
     generation: GenerationId
@@ -215,6 +219,7 @@ class Pin:
     fitted: FittedWeights | None = None
     relations: tuple[Relation, ...] = ()
     aliases: ContentAliases = NO_ALIASES
+    counted: CountedWorks = field(default_factory=dict)
 
 
 class CatalogSource:
@@ -293,7 +298,15 @@ class CatalogSource:
             fitted,
             self._relations(),
             aliases,
+            self._counted(),
         )
+
+    def _counted(self) -> CountedWorks:
+        try:
+            return self._catalog.counted_works()
+        except CorruptionError as error:
+            log.warning("no counts but those of documents: %s", error)
+            return NOTHING_COUNTED
 
     def _relations(self) -> tuple[Relation, ...]:
         try:
@@ -314,6 +327,7 @@ class CatalogSource:
                 calibration=calibration,
                 sessions=sessions,
                 relations=pin.relations,
+                counted=pin.counted,
             )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -333,6 +347,7 @@ class CatalogSource:
             sessions,
             built,
             pin.relations,
+            pin.counted,
         )
 
     def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
