@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from pipelines.domain.citations import CountedWork
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.links import CountedWork
 from pipelines.runtime.storage.files import write_atomically
 
 CITATIONS_FILE = "cache/citations.json"

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from pipelines.domain.citations import Provider
+from pipelines.domain.links import Provider
 
 FOLDS = 5
 """Parts of the observations, each predicted by a calibration that was fitted on the others."""

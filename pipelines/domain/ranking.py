@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipelines.domain.citations import Authority
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson import ChosenLesson
-from pipelines.domain.links import LinkKind, RelationSource
+from pipelines.domain.links import Authority, LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy

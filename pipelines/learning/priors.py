@@ -11,10 +11,10 @@ from typing import Annotated, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from scipy.special import expit
 
-from pipelines.domain.citations import Measure, Quadrant
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import LessonOrigin
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
+from pipelines.domain.links import Measure, Quadrant
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.domain.citations import MEASURES, Authority, Quadrant
+from pipelines.domain.links import MEASURES, Authority, Quadrant
 from pipelines.learning.priors import AuthorityPrior
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Fused(NamedTuple):
     external: Floats
     internal: Floats
 
-    def told(self, at: int, prior: AuthorityPrior) -> Authority:
+    def of(self, at: int, prior: AuthorityPrior) -> Authority:
         """One of them, as an answer tells it."""
         quadrant = QUADRANTS[int(self.quadrant[at])]
         numbers = (float(column[at]) for column in (self.external, self.internal))
@@ -55,12 +55,12 @@ def external(measures: Floats, prior: AuthorityPrior) -> Floats:
     Args:
         measures: A column per member of `MEASURES`, (n, measures); 0 where nothing is known.
     """
-    said = np.zeros(len(measures))
+    strongest = np.zeros(len(measures))
     for column, measure in enumerate(MEASURES):
         counts, scale = measures[:, column], prior.external[measure]
         if counts.any():
-            said = np.maximum(said, scale.most * logarithmic(counts, scale.full))
-    return said
+            strongest = np.maximum(strongest, scale.most * logarithmic(counts, scale.full))
+    return strongest
 
 
 def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> Fused:

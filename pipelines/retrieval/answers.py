@@ -25,7 +25,7 @@ from pipelines.retrieval.answer.explain import Verdict, explain_candidates, resu
 from pipelines.retrieval.channels.second_pass import query_vector
 from pipelines.retrieval.context import MOST, neighbours_in, with_contexts
 from pipelines.retrieval.query.understanding import remembered
-from pipelines.retrieval.ranking.authority import told_authority
+from pipelines.retrieval.ranking.authority import authorities_of
 from pipelines.retrieval.ranking.table import Candidates, head
 from pipelines.retrieval.rerank.diversity import Choice
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch
@@ -148,8 +148,8 @@ def _with_relations(relations: PlacedRelations, shown: Sequence[RankedResult]) -
 def _with_authority(
     context: RankingContext, shown: Sequence[RankedResult], candidates: Candidates
 ) -> tuple[RankedResult, ...]:
-    told = told_authority(candidates, context.reading.beliefs, context.moment.facts)
-    return tuple(structs.replace(result, authority=one) for result, one in zip(shown, told, strict=True))
+    authorities = authorities_of(candidates, context.reading.beliefs, context.moment.facts)
+    return tuple(structs.replace(result, authority=one) for result, one in zip(shown, authorities, strict=True))
 
 
 def _with_contexts(

@@ -24,8 +24,8 @@ from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
-from pipelines.domain.citations import works_of
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.links import works_of
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.embedding.static_vectors import static_vectors
@@ -179,12 +179,12 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
         with closing(catalog.open_live()) as generation:
             works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
         try:
-            known = catalog.counted_works()
+            stored = catalog.counted_works()
         except CorruptionError:
-            known = {}
+            stored = {}
         if dry_run:
-            return Refreshed(due=len(due(works, known, rules, now)))
-        counted, outcome = refreshed(works, known, providers_of(rules, now), rules, now)
+            return Refreshed(due=len(due(works, stored, rules, now)))
+        counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
         if outcome.due:
             catalog.keep_counted(counted)
         return outcome

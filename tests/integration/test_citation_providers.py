@@ -19,8 +19,8 @@ from pipelines.catalog.citations import CITATIONS_FILE
 from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
 from pipelines.consolidation.citations.refresh import due, providers_of, refreshed
 from pipelines.consolidation.settings import CitationSettings
-from pipelines.domain.citations import CountedWork, Measure, Provider, Quadrant, Work
 from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.links import CountedWork, Measure, Provider, Quadrant, Work
 from pipelines.domain.ranking import Query
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.ray.stages import HERE

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.citations import MEASURES, Measure, Quadrant
+from pipelines.domain.links import MEASURES, Measure, Quadrant
 from pipelines.quality.authority import QUADRANTS, external, fused, logarithmic
 from pipelines.settings import load_settings
 
@@ -35,7 +35,7 @@ def as_written(e: float, i: float) -> tuple[Quadrant, float, float]:
 def test_every_quadrant_has_its_formula_and_its_confidence(e: float, i: float) -> None:
     """CIT-3: at the priors, and within [.2, 1]."""
     quadrant, expected, confidence = as_written(e, i)
-    told = fused(np.array([e]), np.array([i]), PRIOR).told(0, PRIOR)
+    told = fused(np.array([e]), np.array([i]), PRIOR).of(0, PRIOR)
     assert (told.quadrant, told.confidence) == (quadrant, confidence)
     assert told.value == pytest.approx(expected, abs=1e-12)
     assert 0.2 <= told.value <= 1.0

@@ -109,15 +109,15 @@ class JsonClient:
                     raise ValueError(f"more than {_MOST_BYTES:,} bytes")
         return json.loads(received)
 
-    def _retry_after(self, told: str | None) -> float | None:
+    def _retry_after(self, header: str | None) -> float | None:
         """Seconds to wait as a header says, which has seconds or a date; None where it says neither."""
-        if told is None:
+        if header is None:
             return None
         try:
-            seconds = float(told)
+            seconds = float(header)
         except ValueError:
             try:
-                seconds = email.utils.parsedate_to_datetime(told).timestamp() - self.now()
+                seconds = email.utils.parsedate_to_datetime(header).timestamp() - self.now()
             except (ValueError, OverflowError):
                 return None
         return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from pipelines.consolidation.citations.client import JsonClient
-from pipelines.domain.citations import Measure, Measures, Provider
+from pipelines.domain.links import Measure, Measures, Provider
 
 _REVIEWED = frozenset({"JournalArticle", "Conference", "Review"})
 _DAYS_PER_YEAR = 365.25
@@ -86,19 +86,19 @@ PROVIDERS: Mapping[Provider, Callable[[str, JsonClient, float], CitationProvider
 def _of_paper(answer: Any, now: float) -> Measures:
     paper = _object(answer)
     citations = _count(paper, "citationCount")
-    found = {Measure.CITATIONS: citations}
+    measures = {Measure.CITATIONS: citations}
     if (years := _years_since(paper, now)) is not None:
-        found[Measure.CITATIONS_A_YEAR] = citations / max(1.0, years)
+        measures[Measure.CITATIONS_A_YEAR] = citations / max(1.0, years)
     authors = paper.get("authors")
-    known = [each for each in authors if isinstance(each, Mapping)] if isinstance(authors, Sequence) else []
-    indices = [_count(each, "hIndex") for each in known if each.get("hIndex") is not None]
+    people = [each for each in authors if isinstance(each, Mapping)] if isinstance(authors, Sequence) else []
+    indices = [_count(each, "hIndex") for each in people if each.get("hIndex") is not None]
     if indices:
-        found[Measure.H_INDEX] = max(indices)
+        measures[Measure.H_INDEX] = max(indices)
     kinds = paper.get("publicationTypes")
     if isinstance(kinds, list) and kinds:
         reviewed = bool(paper.get("venue")) and not _REVIEWED.isdisjoint(map(str, kinds))
-        found[Measure.PEER_REVIEWED] = float(reviewed)
-    return found
+        measures[Measure.PEER_REVIEWED] = float(reviewed)
+    return measures
 
 
 def _years_since(paper: Mapping[str, Any], now: float) -> float | None:
@@ -117,7 +117,7 @@ def _object(answer: Any) -> Mapping[str, Any]:
 
 
 def _count(answer: Mapping[str, Any], name: str) -> float:
-    told = answer.get(name)
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told < math.inf:
-        raise ValueError(f"expected a count >= 0 as {name}, found {told!r}")
-    return float(told)
+    count = answer.get(name)
+    if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count < math.inf:
+        raise ValueError(f"expected a count >= 0 as {name}, found {count!r}")
+    return float(count)

@@ -10,7 +10,7 @@ from pipelines.catalog.citations import CountedWorks
 from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
 from pipelines.consolidation.citations.providers import PROVIDERS, CitationProvider
 from pipelines.consolidation.settings import CitationSettings
-from pipelines.domain.citations import CountedWork, Provider, Work
+from pipelines.domain.links import CountedWork, Provider, Work
 
 log = logging.getLogger(__name__)
 
@@ -50,23 +50,23 @@ RefreshCitations = Callable[[bool], Refreshed]
 """Refreshes what is due; told whether it is a rehearsal, which asks nobody and changes nothing."""
 
 
-def due(works: Iterable[Work], known: CountedWorks, settings: CitationSettings, now: float) -> list[Work]:
+def due(works: Iterable[Work], stored: CountedWorks, settings: CitationSettings, now: float) -> list[Work]:
     """Works of providers that are on whose counts are missing or old, those asked longest ago first."""
     oldest = now - settings.refresh_hours * _SECONDS_PER_HOUR
-    asked = {work: known[str(work)].at if str(work) in known else -1.0 for work in works}
+    asked = {work: stored[str(work)].at if str(work) in stored else -1.0 for work in works}
     some = (work for work, at in asked.items() if work.provider in settings.providers and at <= oldest)
     return sorted(some, key=lambda work: (asked[work], str(work)))
 
 
 def refreshed(
     works: Iterable[Work],
-    known: CountedWorks,
+    stored: CountedWorks,
     providers: Mapping[Provider, CitationProvider],
     settings: CitationSettings,
     now: float,
 ) -> tuple[dict[str, CountedWork], Refreshed]:
     """What is known after asking, and what came of it; one failure is never another's."""
-    wanted, held = due(works, known, settings, now), dict(known)
+    wanted, held = due(works, stored, settings, now), dict(stored)
     some = wanted[: settings.most_works]
     counted = absent = failed = 0
     in_row: dict[Provider, int] = dict.fromkeys(providers, 0)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.domain.citations import Quadrant
-from pipelines.domain.links import LinkKind
+from pipelines.domain.links import LinkKind, Quadrant
 from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument, Signal
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
@@ -88,11 +87,11 @@ def reasons(result: RankedResult) -> tuple[str, ...]:
     """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
     ordered = sorted(result.contributions, key=_amount, reverse=True)
-    words = [_said(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
+    words = [_in_words(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
     return tuple([*warnings(result), *called, *words][:MOST])
 
 
-def _said(result: RankedResult, name: str) -> str:
+def _in_words(result: RankedResult, name: str) -> str:
     """What an addend says of a result; of authority, the quadrant with its confidence (CIT-3)."""
     if name != Signal.AUTHORITY or result.authority is None:
         return _SIGNALS[name]

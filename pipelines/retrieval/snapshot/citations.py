@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.catalog.citations import CountedWorks
-from pipelines.domain.citations import MEASURES, Measure, works_of
 from pipelines.domain.errors import StoreError
+from pipelines.domain.links import MEASURES, Measure, works_of
 from pipelines.indexes.chunk_store import StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.snapshot.ports import OpenGeneration
@@ -41,7 +41,7 @@ class Citations:
     measures: Floats = field(default_factory=lambda: np.zeros((0, len(MEASURES))))
 
     @property
-    def known(self) -> bool:
+    def available(self) -> bool:
         """Whether any document is cited at all, as far as is known."""
         return bool(self.citing.any() or self.measures.any())
 
@@ -58,8 +58,8 @@ class Citations:
         measures = self.measures.copy()
         for number, document in enumerate(documents):
             for work in works_of(document.metadata):
-                if (known := counted.get(str(work))) is not None:
-                    for measure, count in known.measures.items():
+                if (one := counted.get(str(work))) is not None:
+                    for measure, count in one.measures.items():
                         measures[number, MEASURES.index(measure)] = count
         return replace(self, measures=measures)
 
@@ -70,12 +70,12 @@ def declared_measures(documents: Sequence[StoredDocument]) -> Floats:
     for number, document in enumerate(documents):
         columns[number, _CITATIONS] = document.citations or 0
         for column, measure in enumerate(MEASURES):
-            if (told := document.metadata.get(measure.value)) is not None:
-                columns[number, column] = max(columns[number, column], counted(told))
+            if (stated := document.metadata.get(measure.value)) is not None:
+                columns[number, column] = max(columns[number, column], counted(stated))
     return columns
 
 
-def counted(told: str) -> float:
+def counted(stated: str) -> float:
     """A count as a document declares it; 0 of what is none.
 
     Examples:
@@ -83,7 +83,7 @@ def counted(told: str) -> float:
         (12.0, 1.0, 0.0, 0.0)
     """
     try:
-        count = float({"true": "1", "yes": "1"}.get(told.strip().casefold(), told))
+        count = float({"true": "1", "yes": "1"}.get(stated.strip().casefold(), stated))
     except ValueError:
         return 0.0
     return count if 0.0 <= count < math.inf else 0.0

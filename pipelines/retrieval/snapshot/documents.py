@@ -322,7 +322,7 @@ def read_facts(
         Signal.TIER: any(each.tier is not None for each in documents),
         Signal.VALIDATION: any(each.validation is not None for each in documents),
         Signal.CONGRUENCE: any(each.intent is not None for each in documents),
-        Signal.AUTHORITY: citations.known,
+        Signal.AUTHORITY: citations.available,
         Signal.STRUCTURE: structure.min(initial=1.0) < 1.0,
         Signal.PROPAGATED: parents.max(initial=-1) >= 0,
         Signal.ISOLATION: len(isolation) > 0,

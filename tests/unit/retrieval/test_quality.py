@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pipelines.domain.citations import Authority, CountedWork, Measure, Quadrant
+from pipelines.domain.links import Authority, CountedWork, Measure, Quadrant
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
