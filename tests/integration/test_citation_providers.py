@@ -17,7 +17,7 @@ from jobs.consolidate import consolidate
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.citations import CITATIONS_FILE
 from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
-from pipelines.consolidation.citations.refresh import due, providers_of, refreshed
+from pipelines.consolidation.citations.refresh import Refreshed, due, providers_of, refreshed
 from pipelines.consolidation.settings import CitationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.links import CountedWork, Measure, Provider, Quadrant, Work
@@ -25,6 +25,7 @@ from pipelines.domain.ranking import Query
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.indexing import plan_of
+from pipelines.serving.night import citations_of
 from pipelines.serving.searching.engines import opened
 from pipelines.settings import load_settings
 from tests.support.citation_server import Asked, Reply, a_service
@@ -270,24 +271,41 @@ def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict
     return asked
 
 
-@pytest.mark.slow
-def test_a_night_refreshes_counts_and_searches_see_them(store: Path, night: Callable[..., dict[str, Any]]) -> None:
-    """CIT-1: off it asks nobody, a rehearsal neither; on it asks once, and a search names the quadrant at once."""
-    nothing = {"proposed": 0, "applied": 0, "counted": 0, "absent": 0, "failed": 0, "left": 0}
+def test_counts_are_the_stores_and_searches_see_them(store: Path) -> None:
+    """CIT-1, CIT-3: a rehearsal asks nobody, a refresh asks once, and searches name the quadrant from then on."""
     here = load_settings(assignments=[f"storage.root={store}", "extraction.enabled=false"], environment={})
-    answer = {**PAPER, "citationCount": 5_000}
-    with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body=answer)]}) as service, opened(here) as searcher:
+    assert citations_of(here, NOW) is None
+    with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body={**PAPER, "citationCount": 5_000})]}) as service:
+        rules = here.consolidation.model_copy(update={"citations": settings(service)})
+        refresh = citations_of(here.model_copy(update={"consolidation": rules}), NOW)
+        assert refresh is not None
+        with opened(here) as searcher:
+            before = searcher.search(Query(text="when does a lease end"))
+        assert refresh(True) == Refreshed(due=1)
+        assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
+        assert refresh(False) == Refreshed(due=1, counted=1)
+        assert refresh(False) == Refreshed()
+        assert len(service.paths) == 1
+    with opened(here) as searcher:
+        after = searcher.search(Query(text="when does a lease end"))
+    assert [each.authority for each in before.results] == [None, None]
+    authorities = {Path(each.uris[0]).name: each.authority for each in after.results}
+    paper, note = authorities["paper.md"], authorities["note.md"]
+    assert paper is not None
+    assert note is not None
+    assert (paper.quadrant, paper.external, note.quadrant) == (Quadrant.EXTERNAL, 1.0, Quadrant.NEITHER)
+
+
+@pytest.mark.slow
+def test_a_night_tells_what_its_providers_answered(store: Path, night: Callable[..., dict[str, Any]]) -> None:
+    """CIT-1: off it asks nobody, a rehearsal neither; on it asks once within the refresh."""
+    nothing = {"proposed": 0, "applied": 0, "counted": 0, "absent": 0, "failed": 0, "left": 0}
+    with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body=PAPER)]}) as service:
         on = ["--set", "consolidation.citations.providers=[semantic_scholar]"]
         on += ["--set", f"consolidation.citations.urls.semantic_scholar={service.url}"]
         assert night() == nothing
         assert night("--dry-run", *on) == {**nothing, "proposed": 1}
         assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
-        assert all(each.authority is None for each in searcher.search(Query(text="when does a lease end")).results)
         assert night(*on) == {**nothing, "proposed": 1, "applied": 1, "counted": 1}
         assert night(*on) == nothing
         assert len(service.paths) == 1
-    with opened(here) as searcher:
-        found = {each.uris[0]: each for each in searcher.search(Query(text="when does a lease end")).results}
-    paper = next(each for uri, each in found.items() if uri.endswith("paper.md"))
-    assert paper.authority is not None
-    assert (paper.authority.quadrant, paper.authority.external) == (Quadrant.EXTERNAL, 1.0)
