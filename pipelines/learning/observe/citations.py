@@ -38,9 +38,9 @@ class CitationsByUse:
         return cited[np.fromiter(map(rows.get, hashes, repeat(0)), np.int64, len(hashes))]
 
     @cached_property
-    def _counted(self) -> tuple[dict[ContentHash, int], Floats]:
+    def _counted(self) -> tuple[dict[str, int], Floats]:
         uses, scale = self._uses.columns(), self._scale
-        rows = {ContentHash(name): number + 1 for number, name in enumerate(uses.content.words)}
+        rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
         good = np.array([bool(is_good(name)) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
         count, cap = len(rows), round(scale.per_agent * MICRO)
         cited = np.zeros(count + 1)

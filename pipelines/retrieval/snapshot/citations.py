@@ -49,7 +49,7 @@ class Citations:
         """Citations of documents: those elsewhere, or those by others here if more."""
         if not len(self.citing):
             return np.zeros(len(documents))
-        return np.maximum(self.measures[documents, _CITATIONS], self.citing[documents])
+        return np.asarray(np.maximum(self.measures[documents, _CITATIONS], self.citing[documents]))
 
     def updated(self, documents: Sequence[StoredDocument], counted: CountedWorks) -> Citations:
         """The same with what providers say, in the place of what documents declare."""
