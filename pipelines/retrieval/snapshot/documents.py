@@ -23,6 +23,7 @@ from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.snapshot.citations import Citations, citing_documents, declared_measures
 from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
+from pipelines.retrieval.snapshot.release_notes import is_release_notes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -283,6 +284,7 @@ class GenerationFacts:
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
         isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
+        release_notes: Which documents say what changed from version to version, by number, bool (documents,).
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -292,6 +294,7 @@ class GenerationFacts:
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = field(default_factory=lambda: Documents.of(()))
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def has_value(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -299,13 +302,19 @@ class GenerationFacts:
 
 
 def read_facts(
-    generation: OpenGeneration, encoder: str, *, most: int, counted: CountedWorks = NOTHING_COUNTED
+    generation: OpenGeneration,
+    encoder: str,
+    *,
+    most: int,
+    release_notes: Sequence[str] = (),
+    counted: CountedWorks = NOTHING_COUNTED,
 ) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
     Args:
         encoder: The one by whose vectors contents stand alone or not.
         most: Values of a name above which it is none that one filters by.
+        release_notes: Names of files and folders that say what changed.
         counted: What providers say of works.
     """
     documents = generation.chunks.documents()
@@ -328,7 +337,8 @@ def read_facts(
         Signal.ISOLATION: len(isolation) > 0,
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
-    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation)
+    notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
+    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, notes)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
