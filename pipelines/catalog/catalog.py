@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.catalog.bases import BaseStore, MemoryStore
+from pipelines.catalog.citations import CitationFile, CountedWorks
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.overlays import SessionListing
@@ -42,6 +43,7 @@ class Catalog:
         self.bases = BaseStore(root, self._pointer, self._live)
         self.memories = MemoryStore(root)
         self._relations = RelationFile(root, self._pointer)
+        self._citations = CitationFile(root)
 
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one.
@@ -222,12 +224,20 @@ class Catalog:
         return self._live.evidence()
 
     def live_token(self) -> LiveToken:
-        """A value that changes whenever `live_evidence` or `relations` may have; costs a few file lookups."""
+        """A value that changes whenever evidence, relations or counted works may have; costs a few file lookups."""
         return self._live.token()
 
     def relations(self) -> tuple[Relation, ...]:
         """Relations that were declared in this store; CorruptionError where their file holds none."""
         return self._relations.read()
+
+    def counted_works(self) -> CountedWorks:
+        """What providers said of works (CIT-1); CorruptionError where their file holds something else."""
+        return self._citations.read()
+
+    def keep_counted(self, works: CountedWorks) -> None:
+        """Replace what providers said."""
+        self._citations.write(works)
 
     def declare(self, relation: Relation) -> None:
         """Add a relation to those of this store; one that is declared already stays as it is."""

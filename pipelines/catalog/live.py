@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipelines.catalog.citations import CITATIONS_FILE
 from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
 from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
 from pipelines.catalog.pointer import PointerFile
@@ -88,8 +89,8 @@ class LiveEvidence:
         return read_listing(self.snapshots())
 
     def token(self) -> LiveToken:
-        """A value that changes whenever live evidence or declared relations may have; costs a few file lookups."""
-        watched = [self._pointer.path, self._root / RELATIONS_FILE, *self.snapshots()]
+        """A value that changes whenever live evidence, relations or counts may have; costs a few file lookups."""
+        watched = [self._pointer.path, self._root / RELATIONS_FILE, self._root / CITATIONS_FILE, *self.snapshots()]
         return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
 
     def _base(self, version: LearnedVersion | None) -> Evidence:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.citations.refresh import RefreshCitations
 from pipelines.consolidation.fitting import Fitting, ReadLogged, fitting_of
 from pipelines.consolidation.gate import Shadow
 from pipelines.consolidation.improvement import Improve, Improvement
@@ -58,7 +59,17 @@ CURVES = "retrieval, night by night"
 
 CURVES_TAGS = {"weft.curves": "retrieval"}
 
-STEPS = ("merge", "duplicates", "contradictions", "expiry", "recalibrate", "gate", "publish", "report")
+STEPS = (
+    "citations",
+    "merge",
+    "duplicates",
+    "contradictions",
+    "expiry",
+    "recalibrate",
+    "gate",
+    "publish",
+    "report",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +86,7 @@ class Night:
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        citations: Refreshes what providers count; None where none is on.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
         announce: Told the name of each step before it starts.
@@ -94,6 +106,7 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    citations: RefreshCitations | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     announce: Callable[[str], None] = lambda _: None

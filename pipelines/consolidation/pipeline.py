@@ -1,4 +1,4 @@
-"""The night, step by step: merge → duplicates → contradictions → expiry → recalibrate → gate → publish → report."""
+"""The night: citations → merge → duplicates → contradictions → expiry → recalibrate → gate → publish → report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
+from pipelines.consolidation.citations.refresh import Refreshed
 from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import GateVerdict, judge
 from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
@@ -36,6 +37,21 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
     """
     night.seconds.clear()
+    citations = _cited(night, dry_run=dry_run)
+    summary = _consolidated(night, dry_run=dry_run, adopted=adopted)
+    return {**summary, "steps": {**summary["steps"], "citations": citations}}
+
+
+def _cited(night: Night, *, dry_run: bool) -> Mapping[str, float]:
+    """What came of asking providers for counts that are due; they are the store's, and part of no learned version."""
+    refreshed = Refreshed()
+    if night.citations is not None:
+        with night.step(Rehearsal(), "citations"):
+            refreshed = night.citations(dry_run)
+    return {**refreshed.as_step(), "seconds": round(night.seconds.get("citations", 0.0), 3)}
+
+
+def _consolidated(night: Night, *, dry_run: bool, adopted: Adopted | None) -> Mapping[str, Any]:
     if not dry_run:
         follow_if_possible(night.catalog, night.tracking)
     if (unfinished := unsettled(night.catalog, night.tracking)) is not None:

@@ -15,7 +15,7 @@ from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson import ChosenLesson
-from pipelines.domain.links import LinkKind, RelationSource
+from pipelines.domain.links import Authority, LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
@@ -278,6 +278,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         alike: Documents of near-duplicates that are left out for it, aliases (CON-2) and others (RET-12).
+        authority: How much others rely on its document; None where the generation knows of no citations (CIT-3).
         relations: What its document, or this part of it, has to do with others; what supersedes it first.
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         asked: Probability with which a verdict on it is asked for, where one is; else 0.
@@ -315,6 +316,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     past: PastVerdicts | None = None
     doubtful: bool = False
     alike: tuple[str, ...] = ()
+    authority: Authority | None = None
     relations: tuple[RelatedDocument, ...] = ()
     context: Context | None = None
 

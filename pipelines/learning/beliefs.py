@@ -17,6 +17,7 @@ from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
 from pipelines.learning.observe.allowances import in_force
+from pipelines.learning.observe.citations import CitationsByUse
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.precedents import Precedents, read_precedents
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
@@ -30,7 +31,7 @@ from pipelines.learning.pooling.weights import (
     SEED,
     SharePosterior,
 )
-from pipelines.learning.priors import NearPrior, Priors
+from pipelines.learning.priors import AuthorityPrior, NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
@@ -52,6 +53,7 @@ class Beliefs:
         precedents: What came of contents under questions (LRN-18).
         lessons: How good lessons are, and what may be done with them (LES-3).
         checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
+        citations: How often contents were cited by use (CIT-2).
         aliases: Contents that stand for one another (CON-2).
 
     Examples:
@@ -74,6 +76,7 @@ class Beliefs:
         triggers: LearnedTriggers,
         precedents: Precedents,
         checks: CheckedContents,
+        citations: CitationsByUse,
         lessons: LessonBeliefs,
         fitted: FittedWeights | None = None,
         aliases: ContentAliases = NO_ALIASES,
@@ -89,6 +92,7 @@ class Beliefs:
         self.precedents = precedents
         self._posteriors: dict[tuple[Node, str, frozenset[Signal]], SharePosterior] = {}
         self.checks = checks
+        self.citations = citations
         self.aliases = aliases
         self.lessons = lessons
         self._acting: dict[tuple[Domain, str], float | None] = {}
@@ -104,6 +108,11 @@ class Beliefs:
     def near(self) -> NearPrior:
         """How far outcomes under one question count for another (LRN-19)."""
         return self._priors.near
+
+    @property
+    def authority(self) -> AuthorityPrior:
+        """How far a document is relied on, by what is counted of it (CIT-3)."""
+        return self._priors.authority
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
@@ -281,6 +290,7 @@ def read_beliefs(
             priors.outcomes, evidence, today, half_life_days=priors.recency.project_half_life_days
         ),
         checks=read_checks(evidence, today, priors.recency.project_half_life_days, aliases),
+        citations=CitationsByUse(priors.authority.internal, evidence, aliases),
         lessons=read_lessons(
             priors.lessons,
             evidence,

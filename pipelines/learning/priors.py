@@ -14,10 +14,12 @@ from scipy.special import expit
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import LessonOrigin
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
+from pipelines.domain.links import Measure, Quadrant
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 _ORIGINS = frozenset(get_args(LessonOrigin))
@@ -114,6 +116,65 @@ class UsagePrior(_Section):
     negative: Positive
     half_life_days: Positive
     principal_cap: Positive
+
+
+class CountScale(_Section):
+    """How a count says how much a document is relied on: most · min(1, log(1 + count) / log(1 + full))."""
+
+    full: Positive
+    most: Share
+
+
+class QuadrantRule(_Section):
+    """base + of_both · e · i + of_external · e + of_internal · i, and how far that is to be believed (CIT-3)."""
+
+    base: Share
+    of_both: Share
+    of_external: Share
+    of_internal: Share
+    confidence: Share
+
+
+class InternalScale(_Section):
+    """What counts as a citation within the store, in citations, and how many say all that can be said (CIT-2).
+
+    Attributes:
+        full: Citations that count as 1, on a logarithmic scale.
+        document: Another document that refers to it.
+        reference, request, success: By an agent: an answer rests on it, it is put into a context, it served.
+        agent: Each one by whom answers rest on it.
+        co_citation: Another content that served under the same question.
+        per_agent: Of each kind, what one agent counts at most.
+    """
+
+    full: Positive
+    document: NonNegative
+    reference: NonNegative
+    request: NonNegative
+    success: NonNegative
+    agent: NonNegative
+    co_citation: NonNegative
+    per_agent: Positive
+
+
+class AuthorityPrior(_Section):
+    """How far a document is relied on, by what is counted elsewhere and here (CIT-1 to CIT-3).
+
+    Attributes:
+        bound: From which on either axis is high.
+        external: What each measure says.
+    """
+
+    bound: Share
+    external: Mapping[Measure, CountScale]
+    internal: InternalScale
+    quadrants: Mapping[Quadrant, QuadrantRule]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(Measure, self.external, "authority.external")
+        _require(Quadrant, self.quadrants, "authority.quadrants")
+        return self
 
 
 class OutcomeCurve(_Section):
@@ -439,6 +500,7 @@ class Priors(_Section):
     robustness: RobustnessPrior
     decay: DecayPrior
     usage: UsagePrior
+    authority: AuthorityPrior
     outcomes: OutcomePrior
     near: NearPrior
     triggers: TriggerPrior

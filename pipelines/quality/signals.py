@@ -162,9 +162,9 @@ def trust(levels: ArrayLike, multipliers: ArrayLike) -> Floats:
     return _shares(np.asarray(levels, dtype=np.float64) / 100.0 * np.asarray(multipliers, dtype=np.float64))
 
 
-def authority(shares: ArrayLike) -> Floats:
-    """How much others rely on each: its citations on a logarithmic scale, the most cited of the generation having 1."""
-    return _shares(shares)
+def authority(fused: ArrayLike) -> Floats:
+    """How much others rely on each, here and elsewhere, as `quality.authority` fuses it."""
+    return _shares(fused)
 
 
 def structure(whole: ArrayLike) -> Floats:

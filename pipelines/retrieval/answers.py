@@ -25,6 +25,7 @@ from pipelines.retrieval.answer.explain import Verdict, explain_candidates, resu
 from pipelines.retrieval.channels.second_pass import query_vector
 from pipelines.retrieval.context import MOST, neighbours_in, with_contexts
 from pipelines.retrieval.query.understanding import remembered
+from pipelines.retrieval.ranking.authority import authorities_of
 from pipelines.retrieval.ranking.table import Candidates, head
 from pipelines.retrieval.rerank.diversity import Choice
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch
@@ -117,6 +118,7 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
         verdicts = _verdicts(context, above_next, ranked.shown.take(lines), ranked.choices.get(at))
         shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
         shown = _with_relations(resources.relations, shown)
+        shown = _with_authority(context, shown, ranked.shown.take(lines))
         asked = asking(shown, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
@@ -141,6 +143,13 @@ def _with_relations(relations: PlacedRelations, shown: Sequence[RankedResult]) -
     return tuple(
         structs.replace(result, relations=some) if some else result for result, some in zip(shown, around, strict=True)
     )
+
+
+def _with_authority(
+    context: RankingContext, shown: Sequence[RankedResult], candidates: Candidates
+) -> tuple[RankedResult, ...]:
+    authorities = authorities_of(candidates, context.reading.beliefs, context.moment.facts)
+    return tuple(structs.replace(result, authority=one) for result, one in zip(shown, authorities, strict=True))
 
 
 def _with_contexts(

@@ -209,12 +209,13 @@ class Searcher:
         now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
         # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
-        # that were declared or found in it.
+        # that were declared or found in it, or counts of providers.
         if (
             held is not None
             and snapshot.generation is held.snapshot.generation
             and snapshot.relations == held.snapshot.relations
             and snapshot.edges == held.snapshot.edges
+            and snapshot.counted == held.snapshot.counted
         ):
             self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
@@ -234,8 +235,8 @@ class Searcher:
         facts = self._openings.of(
             generation,
             "facts",
-            (most, encoder, notes),
-            lambda: read_facts(generation, encoder, most=most, release_notes=notes),
+            (most, encoder, notes, snapshot.counted),
+            lambda: read_facts(generation, encoder, most=most, release_notes=notes, counted=snapshot.counted),
         )
         places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
         resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)

@@ -13,6 +13,14 @@ import numpy as np
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
+from pipelines.consolidation.citations.refresh import (
+    RefreshCitations,
+    Refreshed,
+    distinct,
+    due,
+    providers_of,
+    refreshed,
+)
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
 from pipelines.consolidation.night import STEPS, Night
@@ -31,9 +39,9 @@ from pipelines.consolidation.tending.duplicates import (
     NearPair,
     find_duplicates,
 )
-from pipelines.domain.errors import StoreError
+from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.links import Relation, RelationSource
+from pipelines.domain.links import Relation, RelationSource, works_of
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Query
 from pipelines.embedding.static_vectors import static_vectors
@@ -61,6 +69,7 @@ from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _DOING = {
+    "citations": "asking providers how much documents are relied on",
     "merge": "folding what was streamed into the base",
     "duplicates": "looking for near-duplicates across documents",
     "contradictions": "looking for contents that say opposite things",
@@ -88,6 +97,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             logged=logged_of(settings),
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
+            citations=citations_of(settings, now),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 
@@ -226,6 +236,29 @@ def _documents(generation: Generation, row: int) -> list[int]:
     """The numbers of the documents that a content stands in."""
     numbers: list[int] = generation.chunks.standings([row])[2].tolist()
     return numbers
+
+
+def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
+    """Asks the providers that are on of what live documents declare to be; None where none is on or nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.citations
+    if not rules.providers or catalog.pointer().generation is None:
+        return None
+
+    def refresh(dry_run: bool) -> Refreshed:
+        with closing(catalog.open_live()) as generation:
+            works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
+        try:
+            stored = catalog.counted_works()
+        except CorruptionError:
+            stored = {}
+        if dry_run:
+            return Refreshed(due=len(due(works, stored, rules, now)))
+        counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
+        if outcome.due:
+            catalog.keep_counted(counted)
+        return outcome
+
+    return refresh
 
 
 def word_lists(settings: Settings) -> WordLists:

@@ -22,6 +22,7 @@ from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.accuracy import Checks, read_checks
+from pipelines.learning.observe.citations import CitationsByUse
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -371,6 +372,8 @@ class EvenBeliefs:
         return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
     near = PRIORS.near
+    authority = PRIORS.authority
+    citations = CitationsByUse(PRIORS.authority.internal, Evidence())
     interval = PRIORS.interval.level
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.domain.links import LinkKind
-from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument
+from pipelines.domain.links import LinkKind, Quadrant
+from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument, Signal
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
 MOST = 3
@@ -17,6 +17,12 @@ _RELATED = {
     LinkKind.CONTRADICTS: ("contradicts", "contradicts"),
     LinkKind.SUPERSEDES: ("supersedes", "superseded by"),
     LinkKind.SUPPORTS: ("supports", "supported by"),
+}
+_AUTHORITY = {
+    Quadrant.BOTH: "much refers to it here and elsewhere",
+    Quadrant.INTERNAL: "much refers to it here",
+    Quadrant.EXTERNAL: "much refers to it elsewhere",
+    Quadrant.NEITHER: "little is known to refer to it",
 }
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -40,7 +46,7 @@ _SIGNALS = {
     "cross_validation": "meaning and words both find it",
     "freshness": "it is up to date",
     "trust": "its source is trusted",
-    "authority": "much refers to it",
+    "authority": "much refers to it",  # where no quadrant is told
     "graph": "it is linked to what the question names",
     "degree": "much is linked to it",
     "trigger": "the question holds one of its phrases",
@@ -84,8 +90,15 @@ def reasons(result: RankedResult) -> tuple[str, ...]:
     """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
     ordered = sorted(result.contributions, key=_amount, reverse=True)
-    words = [_SIGNALS[each.name] for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
+    words = [_in_words(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
     return tuple([*warnings(result), *called, *words][:MOST])
+
+
+def _in_words(result: RankedResult, name: str) -> str:
+    """What an addend says of a result; of authority, the quadrant with its confidence (CIT-3)."""
+    if name != Signal.AUTHORITY or result.authority is None:
+        return _SIGNALS[name]
+    return f"{_AUTHORITY[result.authority.quadrant]} (confidence {result.authority.confidence:.2f})"
 
 
 def warnings(result: RankedResult) -> list[str]:

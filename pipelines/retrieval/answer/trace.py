@@ -187,6 +187,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
         "alike": list(result.alike),
+        "authority": None if result.authority is None else msgspec.to_builtins(result.authority),
         "relations": [{**msgspec.to_builtins(each), "says": related(each)} for each in result.relations],
         "start_line": result.start_line,
         "end_line": result.end_line,

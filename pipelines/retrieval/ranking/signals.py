@@ -19,6 +19,7 @@ from pipelines.quality import signals
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
 from pipelines.retrieval.query.understanding import asks_for_changes
+from pipelines.retrieval.ranking.authority import authority_of
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
 from pipelines.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
@@ -246,7 +247,7 @@ def _of_documents(
             settings.undeclared,
         ),
         Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
-        Signal.AUTHORITY: lambda: signals.authority(facts.authority(candidates.rows, documents.citations[numbers])),
+        Signal.AUTHORITY: lambda: signals.authority(authority_of(candidates, beliefs, facts).value),
         Signal.ISOLATION: lambda: signals.isolation(facts.isolation[candidates.rows]),
         Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
     }
@@ -278,8 +279,7 @@ def _fresh(candidates: Candidates, beliefs: Beliefs, moment: Moment, settings: Q
     for at in np.unique(domains).tolist():
         own = (domains == at).nonzero()[0]
         fresh[own] = beliefs.freshness_many(DOMAINS[at], ages[own])
-    citations = moment.facts.citations(candidates.rows, documents.citations[numbers])
-    cited = signals.cited_freshness(fresh, citations, settings.citations_half)
+    cited = signals.cited_freshness(fresh, moment.facts.citations.counts(numbers), settings.citations_half)
     lasts = documents.intent.map(numbers, lambda intent: float((intent or "").casefold() in settings.lasting)) > 0.0
     overtaken = documents.committed_at[numbers] > checks.validated_at
     fresh = np.where((domains == _ACADEMIC) & ~np.isnan(since), cited, fresh)

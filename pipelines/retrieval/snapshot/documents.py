@@ -14,12 +14,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
 from pipelines.domain.documents import COMMITTED_AT, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
-from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.snapshot.citations import Citations, citing_documents, declared_measures
 from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.retrieval.snapshot.release_notes import is_release_notes
@@ -70,7 +71,7 @@ class Documents:
             else −inf, (documents,).
         indexed_at: When it was first indexed, seconds since the epoch, (documents,).
         trust_level: 0 to 100, (documents,).
-        citations: As declared, 0 where unknown, (documents,).
+        measures: How often others cite it, as far as it declares that; 0 where unknown, (documents, `MEASURES`).
         source: The type of source that trust is learned by.
     """
 
@@ -80,7 +81,7 @@ class Documents:
     committed_at: Floats
     indexed_at: Floats
     trust_level: Ints
-    citations: Ints
+    measures: Floats
     source: Categorical[str]
     tier: Categorical[str | None]
     validation: Categorical[str | None]
@@ -104,7 +105,7 @@ class Documents:
             committed_at=np.array([_committed_after(each) for each in facts], dtype=np.float64),
             indexed_at=np.array(indexed_at, dtype=np.float64),
             trust_level=np.array([each.trust_level for each in facts], dtype=np.int64),
-            citations=np.array([each.citations or 0 for each in facts], dtype=np.int64),
+            measures=declared_measures(facts),
             source=Categorical.of(each.metadata.get("source_type", each.content_type.value) for each in facts),
             tier=Categorical.of(each.tier for each in facts),
             validation=Categorical.of(each.validation for each in facts),
@@ -271,8 +272,6 @@ def is_time(value: str) -> bool:
 FOLDER = "folder"
 """Name under which a document's folder is a fact."""
 
-_CITES = list(EdgeKind).index(EdgeKind.CITES)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenerationFacts:
@@ -281,8 +280,7 @@ class GenerationFacts:
     Attributes:
         values: Values by name of every fact that documents share; what tells single documents apart is left out.
         available_signals: Signals of quality that at least one document says something about.
-        cited: How often other contents cite each content, int64 (contents,).
-        most_cited: The most citations that any document has.
+        citations: Of each document, here and elsewhere.
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
         isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
@@ -291,8 +289,7 @@ class GenerationFacts:
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     available_signals: frozenset[Signal] = frozenset()
-    cited: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    most_cited: int = 0
+    citations: Citations = field(default_factory=Citations)
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = field(default_factory=lambda: Documents.of(()))
@@ -303,22 +300,14 @@ class GenerationFacts:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
         return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
-    def citations(self, rows: np.ndarray, declared: np.ndarray) -> np.ndarray:
-        """Citations of contents: those that their documents declare, or that edges make if more."""
-        by_edges = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
-        return np.asarray(np.maximum(by_edges, declared))
-
-    def authority(self, rows: np.ndarray, declared: np.ndarray) -> np.ndarray:
-        """log(1 + c) / log(1 + c_max), c being the citations of contents, as `citations` counts them."""
-        if not self.most_cited:
-            return np.zeros(len(rows))
-        counts, of_row = np.unique(self.citations(rows, declared), return_inverse=True)
-        most = math.log1p(self.most_cited)
-        return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
-
 
 def read_facts(
-    generation: OpenGeneration, encoder: str, *, most: int, release_notes: Sequence[str] = ()
+    generation: OpenGeneration,
+    encoder: str,
+    *,
+    most: int,
+    release_notes: Sequence[str] = (),
+    counted: CountedWorks = NOTHING_COUNTED,
 ) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
@@ -326,10 +315,12 @@ def read_facts(
         encoder: The one by whose vectors contents stand alone or not.
         most: Values of a name above which it is none that one filters by.
         release_notes: Names of files and folders that say what changed.
+        counted: What providers say of works.
     """
     documents = generation.chunks.documents()
-    cited, isolation = _cited(generation), _isolation(generation, encoder)
-    most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
+    isolation = _isolation(generation, encoder)
+    columns = Documents.of(documents, created_at=generation.created_at)
+    citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
     if not declares_community(documents) and (communities := communities_of(generation)) is not None:
         values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
@@ -340,15 +331,14 @@ def read_facts(
         Signal.TIER: any(each.tier is not None for each in documents),
         Signal.VALIDATION: any(each.validation is not None for each in documents),
         Signal.CONGRUENCE: any(each.intent is not None for each in documents),
-        Signal.AUTHORITY: most_cited > 0,
+        Signal.AUTHORITY: citations.available,
         Signal.STRUCTURE: structure.min(initial=1.0) < 1.0,
         Signal.PROPAGATED: parents.max(initial=-1) >= 0,
         Signal.ISOLATION: len(isolation) > 0,
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
-    columns = Documents.of(documents, created_at=generation.created_at)
     notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
-    return GenerationFacts(values, signals, cited, most_cited, structure, parents, columns, isolation, notes)
+    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, notes)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -400,12 +390,3 @@ def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
     except StoreError:
         isolation = None
     return np.zeros(0, dtype=np.float32) if isolation is None else isolation
-
-
-def _cited(generation: OpenGeneration) -> np.ndarray:
-    try:
-        edges = generation.graph.arrays()
-    except StoreError:
-        return np.zeros(0, dtype=np.int64)
-    counts: np.ndarray = np.bincount(edges.target[edges.kind == _CITES], minlength=edges.contents)[: edges.contents]
-    return counts

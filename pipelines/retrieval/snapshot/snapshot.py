@@ -7,11 +7,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
 from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId, StoreId
@@ -138,6 +139,7 @@ class Snapshot:
         built: See `BeliefReading.built`.
         relations: Declared in the store, beside those of the generation.
         edges: Found by the nights that the live version comes from.
+        counted: What providers say of works.
     """
 
     generation_id: GenerationId
@@ -150,6 +152,7 @@ class Snapshot:
     built: Answering | None = None
     relations: tuple[Relation, ...] = ()
     edges: LearnedEdges = NO_EDGES
+    counted: CountedWorks = field(default_factory=dict)
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -208,6 +211,7 @@ class Pin:
         relations: Declared in the store.
         aliases: Contents that stand for one another in the live version.
         edges: Between contents, found by the nights that the live version comes from.
+        counted: What providers say of works.
     """
 
     generation: GenerationId
@@ -220,6 +224,7 @@ class Pin:
     relations: tuple[Relation, ...] = ()
     aliases: ContentAliases = NO_ALIASES
     edges: LearnedEdges = NO_EDGES
+    counted: CountedWorks = field(default_factory=dict)
 
 
 class CatalogSource:
@@ -299,7 +304,15 @@ class CatalogSource:
             self._relations(),
             aliases,
             edges,
+            self._counted(),
         )
+
+    def _counted(self) -> CountedWorks:
+        try:
+            return self._catalog.counted_works()
+        except CorruptionError as error:
+            log.warning("no counts but those of documents: %s", error)
+            return NOTHING_COUNTED
 
     def _relations(self) -> tuple[Relation, ...]:
         try:
@@ -321,6 +334,7 @@ class CatalogSource:
                 sessions=sessions,
                 relations=pin.relations,
                 edges=pin.edges,
+                counted=pin.counted,
             )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -341,6 +355,7 @@ class CatalogSource:
             built,
             pin.relations,
             pin.edges,
+            pin.counted,
         )
 
     def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:

@@ -6,13 +6,17 @@ import math
 
 import numpy as np
 import pytest
+from msgspec import structs
 
-from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
+from pipelines.domain.links import Authority, CountedWork, Measure, Quadrant
+from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
+from pipelines.retrieval.answer.reasons import reasons
+from pipelines.retrieval.answer.trace import result_as_json
 from pipelines.retrieval.ranking.final_score import REPEATED
 from pipelines.retrieval.ranking.signals import Moment, with_propagated, with_quality
-from pipelines.retrieval.snapshot.documents import GenerationFacts
+from pipelines.retrieval.snapshot.documents import GenerationFacts, read_facts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
 from tests.support.retrieval_fakes import (
@@ -42,7 +46,7 @@ def told(facts: dict[str, object], **query: object) -> dict[Signal, float]:
         ({"tier": "Core"}, Signal.TIER, settings().quality.tiers["core"]),
         ({"validation": "reviewed"}, Signal.VALIDATION, settings().quality.validations["reviewed"]),
         ({"indexed_at": NOW - 12 * HOUR}, Signal.NOVELTY, 1 / 2),
-        ({"citations": 3}, Signal.AUTHORITY, 1.0),
+        ({"citations": 30}, Signal.AUTHORITY, 0.2 + 0.1 * math.log(31) / math.log(1001)),
         ({"intent": "Debug"}, Signal.CONGRUENCE, 1.0),
         ({"intent": "decision"}, Signal.CONGRUENCE, 0.0),
     ],
@@ -65,17 +69,67 @@ def test_what_nobody_declares_has_no_share() -> None:
     assert Signal.CONGRUENCE not in told({"intent": "decision"})
 
 
-def test_authority_counts_citations_on_a_logarithmic_scale() -> None:
-    """RET-13: those declared, and those found in the corpus itself, whichever are more."""
-    texts = {name: [f"one two {name}"] for name in "abcd"}
-    generation = MemoryGeneration(texts, {"a": {"citations": 7}, "b": {"citations": 1}})
-    rows = {name: generation.row_of(f"one two {name}") for name in "abcd"}
-    cites = [(EdgeKind.CITES, rows[one], rows["c"]) for one in "abd"]
-    generation.graph = MemoryGraph(4, *cites)
+def authority_in(generation: MemoryGeneration) -> dict[str, Authority]:
     answer = a_searcher(generation).search(a_query("one two"))
-    found = {result.uris[0]: result.signals[Signal.AUTHORITY] for result in answer.results}
-    expected = {"a": 7, "b": 1, "c": 3, "d": 0}
-    assert found == pytest.approx({name: math.log1p(count) / math.log1p(7) for name, count in expected.items()})
+    told = {result.uris[0]: result.authority for result in answer.results}
+    signals = {result.uris[0]: result.signals[Signal.AUTHORITY] for result in answer.results}
+    assert all(each is not None and each.value == signals[uri] for uri, each in told.items())
+    return {uri: each for uri, each in told.items() if each is not None}
+
+
+def test_documents_that_refer_to_one_another_are_cited_from_the_first_day() -> None:
+    """CIT-2: each other document once, however often and in whatever way it does; not what is said of oneself."""
+    texts = {name: [f"one two {name}"] for name in "abcd"} | {"e": ["one two e", "one two f"]}
+    generation = MemoryGeneration(texts)
+    rows = {name: generation.row_of(f"one two {name}") for name in "abcdef"}
+    edges = [
+        *[(EdgeKind.CITES, rows[one], rows["c"]) for one in "abd"],
+        (EdgeKind.IMPORTS, rows["a"], rows["c"]),
+        (EdgeKind.REFERENCES, rows["e"], rows["c"]),
+        (EdgeKind.REFERENCES, rows["f"], rows["c"]),
+        (EdgeKind.REFERENCES, rows["e"], rows["f"]),
+        (EdgeKind.SIMILAR, rows["a"], rows["b"]),
+    ]
+    generation.graph = MemoryGraph(6, *edges)
+    found = authority_in(generation)
+    here = math.log(1 + 4) / math.log(1 + 20)
+    assert found["c"].internal == pytest.approx(here)
+    assert found["c"].quadrant is Quadrant.INTERNAL
+    assert found["c"].value == pytest.approx(0.5 + 0.3 * here)
+    assert {name: found[name].internal for name in "abde"} == dict.fromkeys("abde", 0.0)
+
+
+def test_counts_come_with_the_document() -> None:
+    """CIT-1, CIT-3: citations and facts named as measures are, and the quadrant is told with its confidence."""
+    texts = {name: [f"one two {name}"] for name in "abc"}
+    facts = {"a": {"citations": 1000}, "b": {"metadata": {"stars": "50000", "downloads": "many"}}}
+    found = authority_in(MemoryGeneration(texts, facts))
+    assert {name: (each.quadrant, each.confidence, each.external) for name, each in found.items()} == {
+        "a": (Quadrant.EXTERNAL, 0.6, 1.0),
+        "b": (Quadrant.EXTERNAL, 0.6, 1.0),
+        "c": (Quadrant.NEITHER, 0.4, 0.0),
+    }
+
+
+def test_what_providers_say_goes_before_what_documents_declare() -> None:
+    """CIT-1."""
+    generation = MemoryGeneration(TEXTS, {"a": {"citations": 7, "metadata": {"doi": "10.1/x"}}, "b": {"citations": 2}})
+    counted = {"semantic_scholar:DOI:10.1/x": CountedWork(0.0, {Measure.CITATIONS: 90.0, Measure.H_INDEX: 12.0})}
+    facts = read_facts(generation, generation.encoder.name, most=10, counted=counted)
+    assert facts.citations.counts(np.array([0, 1])).tolist() == [90.0, 2.0]
+
+
+def test_explanations_name_the_quadrant_with_its_confidence() -> None:
+    """CIT-3: in words and in JSON."""
+    answer = a_searcher(MemoryGeneration(TEXTS, {"a": {"citations": 1000}})).search(a_query("one two"))
+    result = next(each for each in answer.results if each.uris == ("a",))
+    told = result_as_json(result)["authority"]
+    assert told == {"quadrant": "external", "value": 0.55, "confidence": 0.6, "external": 1.0, "internal": 0.0}
+    loudest = structs.replace(result, contributions=(Contribution("authority", 0.55, 1.0, 0.55),))
+    assert reasons(loudest) == ("much refers to it elsewhere (confidence 0.60)",)
+    plain = a_searcher(MemoryGeneration(TEXTS)).search(a_query("one two")).results[0]
+    assert plain.authority is None
+    assert result_as_json(plain)["authority"] is None
 
 
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:

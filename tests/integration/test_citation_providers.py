@@ -1,0 +1,311 @@
+"""CIT-1: providers behind a service on this machine that misbehaves, and the step of the night that asks them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import _job
+from jobs.consolidate import consolidate
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.citations import CITATIONS_FILE
+from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
+from pipelines.consolidation.citations.refresh import Refreshed, due, providers_of, refreshed
+from pipelines.consolidation.settings import CitationSettings
+from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.links import CountedWork, Measure, Provider, Quadrant, Work
+from pipelines.domain.ranking import Query
+from pipelines.ingestion.pipeline import ingest
+from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.indexing import plan_of
+from pipelines.serving.night import citations_of
+from pipelines.serving.searching.engines import opened
+from pipelines.settings import load_settings
+from tests.support.citation_server import Asked, Reply, a_service
+
+pytestmark = pytest.mark.integration
+
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+PAPER = {
+    "citationCount": 40,
+    "year": 2020,
+    "venue": "EMNLP",
+    "publicationTypes": ["Conference"],
+    "authors": [{"hIndex": 9}, {"hIndex": 31}, {"hIndex": None}],
+}
+GOOD = {
+    "/graph/v1/paper/DOI:10.1/x": [Reply(body=PAPER)],
+    "/api/packages/numpy/recent": [Reply(body={"data": {"last_month": 300_000_000}})],
+    "/downloads/point/last-month/left-pad": [Reply(body={"downloads": 5})],
+    "/repos/ray-project/ray": [Reply(body={"stargazers_count": 30_000})],
+}
+WORKS = [
+    Work(Provider.SEMANTIC_SCHOLAR, "DOI:10.1/x"),
+    Work(Provider.PYPI, "numpy"),
+    Work(Provider.NPM, "left-pad"),
+    Work(Provider.GITHUB, "ray-project/ray"),
+]
+
+
+def settings(service: Asked, **changes: Any) -> CitationSettings:
+    usual = load_settings(environment={}).consolidation.citations.model_dump()
+    here = {
+        "providers": tuple(Provider),
+        "urls": dict.fromkeys(Provider, service.url),
+        "interval_s": dict.fromkeys(Provider, 0.0),
+        "backoff_s": 0.0,
+        "timeout_s": 5.0,
+    }
+    return CitationSettings.model_validate({**usual, **here, **changes})
+
+
+class Waits:
+    """A clock that moves when somebody sleeps, and remembers for how long."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+    def monotonic(self) -> float:
+        return sum(self.slept)
+
+
+def a_client(waits: Waits, **changes: Any) -> JsonClient:
+    usual = {"interval_s": 0.0, "timeout_s": 5.0, "attempts": 3, "backoff_s": 1.0, "most_wait_s": 60.0}
+    return JsonClient(Pace(**{**usual, **changes}), now=lambda: NOW, sleep=waits.sleep, monotonic=waits.monotonic)
+
+
+def asked_once(replies: list[Reply], **changes: Any) -> tuple[Any, list[float], int]:
+    """What comes of one request, the waits, and how often the service was asked."""
+    waits = Waits()
+    with a_service({"/it": replies}) as service:
+        try:
+            found = a_client(waits, **changes).get(f"{service.url}/it")
+        except NoAnswerError as error:
+            found = error
+        return found, waits.slept, len(service.paths)
+
+
+def test_each_provider_says_what_its_service_counts() -> None:
+    """CIT-1: citations and their velocity, the h-index, peer review; downloads; stars."""
+    with a_service(GOOD) as service:
+        rules = settings(service, github_token="t0ken", semantic_scholar_key="k3y")
+        counted, outcome = refreshed(WORKS, {}, providers_of(rules, NOW), rules, NOW)
+    by_work = {str(work): counted[str(work)].measures for work in WORKS}
+    years = (NOW - datetime(2020, 7, 1, tzinfo=UTC).timestamp()) / 86400 / 365.25
+    assert by_work["semantic_scholar:DOI:10.1/x"] == {
+        Measure.CITATIONS: 40.0,
+        Measure.CITATIONS_A_YEAR: pytest.approx(40 / years),
+        Measure.H_INDEX: 31.0,
+        Measure.PEER_REVIEWED: 1.0,
+    }
+    assert by_work["pypi:numpy"] == {Measure.DOWNLOADS: 300_000_000.0}
+    assert by_work["npm:left-pad"] == {Measure.DOWNLOADS: 5.0}
+    assert by_work["github:ray-project/ray"] == {Measure.STARS: 30_000.0}
+    assert (outcome.due, outcome.counted, outcome.failed) == (4, 4, 0)
+    told = {path.partition("?")[0]: headers for path, headers in zip(service.paths, service.headers, strict=True)}
+    assert told["/repos/ray-project/ray"]["Authorization"] == "Bearer t0ken"
+    assert "Authorization" not in told["/api/packages/numpy/recent"]
+    assert {name.casefold() for name in told["/graph/v1/paper/DOI:10.1/x"]} >= {"x-api-key"}
+
+
+@pytest.mark.parametrize(
+    ("told", "wait"),
+    [("7", 7.0), (format_datetime(datetime.fromtimestamp(NOW + 9, UTC), usegmt=True), 9.0), ("soon", 1.0)],
+)
+def test_a_service_that_is_asked_too_often_names_the_wait(told: str, wait: float) -> None:
+    """CIT-1: seconds or a date; what is neither counts as nothing said."""
+    found, slept, asked = asked_once([Reply(429, None, {"Retry-After": told}), Reply(body={"a": 1})])
+    assert (found, slept, asked) == ({"a": 1}, [wait], 2)
+
+
+def test_a_longer_wait_than_is_granted_ends_it() -> None:
+    """CIT-1: a night does not wait for an hour."""
+    found, slept, asked = asked_once([Reply(429, None, {"Retry-After": "3600"}), Reply(body=1)])
+    assert isinstance(found, NoAnswerError)
+    assert (slept, asked) == ([], 1)
+
+
+def test_failures_are_tried_again_after_ever_longer_waits() -> None:
+    """CIT-1: back-off doubles; the last attempt is the last."""
+    assert asked_once([Reply(500), Reply(503), Reply(body=[])]) == ([], [1.0, 2.0], 3)
+    found, slept, asked = asked_once([Reply(500)])
+    assert isinstance(found, NoAnswerError)
+    assert (slept, asked) == ([1.0, 2.0], 3)
+
+
+def test_what_is_refused_or_absent_is_not_tried_again() -> None:
+    """CIT-1: no such work is an answer; no permission is none."""
+    assert asked_once([Reply(404, {"error": "no such paper"})]) == (None, [], 1)
+    found, slept, asked = asked_once([Reply(403)])
+    assert isinstance(found, NoAnswerError)
+    assert (slept, asked) == ([], 1)
+
+
+@pytest.mark.parametrize("garbage", [b"<html>busy</html>", b"\xff\xfe\x00", b"", b"[" * 100_000, b"7" * 2_000_000])
+def test_what_is_no_json_is_no_answer(garbage: bytes) -> None:
+    """CIT-1: nor what is nested too deep or does not end."""
+    found, slept, asked = asked_once([Reply(body=garbage)])
+    assert isinstance(found, NoAnswerError)
+    assert (slept, asked) == ([], 1)
+
+
+def test_a_service_that_sends_a_byte_now_and_then_is_left_alone() -> None:
+    """CIT-1: the whole answer has a deadline, not each byte."""
+    with a_service({"/it": [Reply(body={"long": "x" * 10_000}, dribble_s=0.05)]}) as service:
+        client = JsonClient(Pace(interval_s=0.0, timeout_s=0.3, attempts=1, backoff_s=0.0, most_wait_s=0.0))
+        with pytest.raises(NoAnswerError, match="no whole answer within"):
+            client.get(f"{service.url}/it")
+
+
+def test_redirects_are_followed_within_the_service_alone() -> None:
+    """CIT-1: a key in the headers is nobody else's; a circle ends."""
+    with a_service({"/other": [Reply(body={"taken": True})]}) as other:
+        away = {"Location": f"{other.url}/other"}
+        found, _, _ = asked_once([Reply(302, None, away)])
+        assert isinstance(found, NoAnswerError)
+        assert other.paths == []
+    moved = {"/it": [Reply(301, None, {"Location": "/there"})], "/there": [Reply(body=3)]}
+    with a_service(moved) as service:
+        assert a_client(Waits()).get(f"{service.url}/it") == 3
+    circle, _, _ = asked_once([Reply(302, None, {"Location": "/it"})])
+    assert isinstance(circle, NoAnswerError)
+
+
+def test_requests_keep_their_distance() -> None:
+    """CIT-1: the rate limit of a service."""
+    waits = Waits()
+    with a_service({"/it": [Reply(body=1)]}) as service:
+        client = a_client(waits, interval_s=3.0)
+        assert [client.get(f"{service.url}/it") for _ in range(3)] == [1, 1, 1]
+    assert waits.slept == [3.0, 3.0]
+
+
+def test_a_service_that_is_not_there_costs_nothing_but_its_counts() -> None:
+    """CIT-1: without network former counts stay, and another provider is asked nevertheless."""
+    with a_service({}) as gone:
+        pass
+    known = {"pypi:numpy": CountedWork(0.0, {Measure.DOWNLOADS: 1.0})}
+    with a_service(GOOD) as service:
+        rules = settings(service, urls={**dict.fromkeys(Provider, service.url), Provider.PYPI: gone.url}, attempts=2)
+        counted, outcome = refreshed(WORKS, known, providers_of(rules, NOW), rules, NOW)
+    assert counted["pypi:numpy"] == known["pypi:numpy"]
+    assert (outcome.counted, outcome.failed, outcome.left) == (3, 1, 0)
+
+
+@pytest.mark.parametrize("body", [{"data": None}, {"data": {"last_month": "many"}}, [1], {"data": {"last_month": -1}}])
+def test_an_answer_of_another_shape_is_a_failure_that_is_counted(body: object) -> None:
+    """CIT-1: counts are never made up."""
+    with a_service({"/api/packages/numpy/recent": [Reply(body=body)]}) as service:
+        rules = settings(service)
+        counted, outcome = refreshed(WORKS[1:2], {}, providers_of(rules, NOW), rules, NOW)
+    assert (counted, outcome.failed) == ({}, 1)
+
+
+def test_counts_are_asked_for_again_after_days_and_no_sooner() -> None:
+    """CIT-1: what was asked longest ago comes first, absence is remembered, and the rest waits for another night."""
+    with a_service(GOOD) as service:
+        rules = settings(service, refresh_hours=48.0)
+        ages = {"semantic_scholar:DOI:10.1/x": 47.0, "pypi:numpy": 49.0, "npm:left-pad": 70.0}
+        known = {name: CountedWork(NOW - age * HOUR, {}) for name, age in ages.items()}
+        assert [str(work) for work in due(WORKS, known, rules, NOW)] == [
+            "github:ray-project/ray",
+            "npm:left-pad",
+            "pypi:numpy",
+        ]
+        some = settings(service, most_works=2)
+        _, outcome = refreshed(WORKS, known, providers_of(some, NOW), some, NOW)
+    assert (outcome.due, outcome.counted, outcome.left) == (3, 2, 1)
+
+
+def test_a_provider_that_keeps_failing_is_left_alone_for_the_night() -> None:
+    """CIT-1."""
+    works = [Work(Provider.NPM, f"package-{number}") for number in range(9)]
+    with a_service({f"/downloads/point/last-month/{work.name}": [Reply(500)] for work in works}) as service:
+        rules = settings(service, attempts=1, most_failures=3)
+        _, outcome = refreshed(works, {}, providers_of(rules, NOW), rules, NOW)
+        assert len(service.paths) == 3
+    assert (outcome.failed, outcome.left) == (3, 6)
+
+
+@pytest.mark.parametrize("hours", [23.0, 73.0])
+def test_counts_are_refreshed_every_one_to_three_days(hours: float) -> None:
+    """CIT-1."""
+    with pytest.raises(ConfigurationError, match="refresh_hours"):
+        load_settings(assignments=[f"consolidation.citations.refresh_hours={hours}"], environment={})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store of a paper that says what it is, and of a note that does not."""
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "paper.md").write_text("---\ndoi: 10.1/x\n---\n\n# Leases\n\nA lease ends when its holder is gone.\n")
+    (files / "note.md").write_text("# Locks\n\nA lock is released when its lease ends.\n")
+    root = tmp_path / "store"
+    here = load_settings(assignments=[f"storage.root={root}", "extraction.enabled=false"], environment={})
+    ingest(plan_of(here, [files]), Catalog(root), HERE, lambda _: None, clock=time.monotonic)
+    return root
+
+
+@pytest.fixture
+def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """What the job says of the step `citations` of a night."""
+
+    def asked(*more: str) -> dict[str, Any]:
+        options = ["--set", "consolidation.calibration.probes=''", "--set", "extraction.enabled=false"]
+        assert _job.run(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
+        steps: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])["steps"]
+        return {name: count for name, count in steps["citations"].items() if name != "seconds"}
+
+    return asked
+
+
+def test_counts_are_the_stores_and_searches_see_them(store: Path) -> None:
+    """CIT-1, CIT-3: a rehearsal asks nobody, a refresh asks once, and searches name the quadrant from then on."""
+    here = load_settings(assignments=[f"storage.root={store}", "extraction.enabled=false"], environment={})
+    assert citations_of(here, NOW) is None
+    with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body={**PAPER, "citationCount": 5_000})]}) as service:
+        rules = here.consolidation.model_copy(update={"citations": settings(service)})
+        refresh = citations_of(here.model_copy(update={"consolidation": rules}), NOW)
+        assert refresh is not None
+        with opened(here) as searcher:
+            before = searcher.search(Query(text="when does a lease end"))
+        assert refresh(True) == Refreshed(due=1)
+        assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
+        assert refresh(False) == Refreshed(due=1, counted=1)
+        assert refresh(False) == Refreshed()
+        assert len(service.paths) == 1
+    with opened(here) as searcher:
+        after = searcher.search(Query(text="when does a lease end"))
+    assert [each.authority for each in before.results] == [None, None]
+    authorities = {Path(each.uris[0]).name: each.authority for each in after.results}
+    paper, note = authorities["paper.md"], authorities["note.md"]
+    assert paper is not None
+    assert note is not None
+    assert (paper.quadrant, paper.external, note.quadrant) == (Quadrant.EXTERNAL, 1.0, Quadrant.NEITHER)
+
+
+@pytest.mark.slow
+def test_a_night_tells_what_its_providers_answered(store: Path, night: Callable[..., dict[str, Any]]) -> None:
+    """CIT-1: off it asks nobody, a rehearsal neither; on it asks once within the refresh."""
+    nothing = {"proposed": 0, "applied": 0, "counted": 0, "absent": 0, "failed": 0, "left": 0}
+    with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body=PAPER)]}) as service:
+        on = ["--set", "consolidation.citations.providers=[semantic_scholar]"]
+        on += ["--set", f"consolidation.citations.urls.semantic_scholar={service.url}"]
+        assert night() == nothing
+        assert night("--dry-run", *on) == {**nothing, "proposed": 1}
+        assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
+        assert night(*on) == {**nothing, "proposed": 1, "applied": 1, "counted": 1}
+        assert night(*on) == nothing
+        assert len(service.paths) == 1
