@@ -121,7 +121,7 @@ class LessonCounts:
         )
 
     @cached_property
-    def said_by_source(self) -> Ints:
+    def source_sayings(self) -> Ints:
         """How often each class was said by each source, in micro-units: int64 (n, sources)."""
         return np.asarray(self.sayings.sum(axis=2))
 
