@@ -57,7 +57,7 @@ CURVES = "retrieval, night by night"
 
 CURVES_TAGS = {"weft.curves": "retrieval"}
 
-STEPS = ("merge", "duplicates", "expiry", "recalibrate", "gate", "publish", "report")
+STEPS = ("merge", "duplicates", "expiry", "recalibrate", "lessons", "gate", "publish", "report")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

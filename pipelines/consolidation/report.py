@@ -25,6 +25,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.ranking import Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.calibration.reliability import Band
+from pipelines.learning.lessons.measures import GOALS
 
 TOP_MOVERS = 12
 """Rows in the picture of what moved most."""
@@ -49,6 +50,7 @@ class Findings:
         improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
         duplicates: What was found of near-duplicates; None of a night that was taken up again, or looked for none.
+        lessons: Measures of success of lessons (LES-11).
     """
 
     candidate: Proposal
@@ -60,6 +62,7 @@ class Findings:
     improvements: Sequence[Improvement] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     duplicates: Duplicates | None = None
+    lessons: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def weights_before(self) -> Weights:
@@ -144,6 +147,7 @@ def _metrics(findings: Findings) -> dict[str, float]:
     for domain, weights in findings.weights_after.items():
         measures |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     measures |= as_metrics(findings.improvements)
+    measures |= {f"lessons_{name}": value for name, value in findings.lessons.items()}
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
             measures[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
@@ -176,6 +180,7 @@ def _note(findings: Findings, version: LearnedVersion | None, settings: Consolid
         f"- weights: {findings.fitting.reason}",
         *_alias_lines(findings.candidate),
         *_alarms(findings, settings),
+        *_lesson_lines(findings.lessons),
         "",
         "| calibration error | before | after |",
         "| --- | --- | --- |",
@@ -208,13 +213,20 @@ def changed_aliases(candidate: Proposal) -> tuple[int, int]:
 
 
 def steps_of(
-    candidate: Proposal, duplicates: Duplicates | None, seconds: Mapping[str, float], *, judged: bool, applied: bool
+    candidate: Proposal,
+    duplicates: Duplicates | None,
+    seconds: Mapping[str, float],
+    *,
+    judged: bool,
+    applied: bool,
+    lessons: Mapping[str, float] | None = None,
 ) -> dict[str, dict[str, float]]:
     """What each step of a night came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own.
 
     Args:
         duplicates: None where none were looked for.
         judged: Whether there was anything to judge.
+        lessons: Measures of success of lessons; None where none were taken.
         applied: Whether it goes live.
     """
     added, dropped = changed_aliases(candidate)
@@ -228,12 +240,26 @@ def steps_of(
             **({} if duplicates is None else {"candidates": duplicates.candidates, "refused": duplicates.refused}),
         },
         "expiry": {"proposed": dropped},
-        **{name: {"proposed": int(judged)} for name in ("recalibrate", "gate", "publish", "report")},
+        "recalibrate": {"proposed": int(judged)},
+        "lessons": {"proposed": 0, **(lessons or {})},
+        **{name: {"proposed": int(judged)} for name in ("gate", "publish", "report")},
     }
     return {
         name: {"applied": int(applied) * counts["proposed"], "seconds": round(seconds.get(name, 0.0), 3), **counts}
         for name, counts in proposed.items()
     }
+
+
+def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
+    if not lessons.get("lessons"):
+        return []
+    told = [
+        f"{name.replace('_', ' ')} {lessons[name]:.2f} ({'at least' if more else 'at most'} {goal:g})"
+        + ("" if (lessons[name] >= goal if more else lessons[name] <= goal) else " ⚠")
+        for name, (goal, more) in GOALS.items()
+        if name in lessons
+    ]
+    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(told)}"]
 
 
 def _alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:

@@ -44,6 +44,7 @@ _DOING = {
     "duplicates": "looking for near-duplicates across documents",
     "expiry": "letting go of aliases whose contents are gone",
     "recalibrate": "checking what confidences are worth",
+    "lessons": "measuring what lessons came to",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
