@@ -1,7 +1,8 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--foreign DIR:SPLIT] [--bare] [--json]
+        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--foreign DIR:SPLIT] [--least 0.9]
+        [--bare] [--json]
         [--set retrieval.rerank.late_interaction=false]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
@@ -9,6 +10,7 @@ the updaters, and what the updaters learned ranks what later users are shown. Th
 alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
 Who asks what, and does what about it, is drawn: with `--deals` as often, each time from nothing, and means are told.
+With `--least .9` both are asked only what is nearly solved at the priors: more feedback must not lose it (LRN-22).
 A study takes minutes and stands for days, of a hundred each: what a day brings is capped for those.
 
     python -m jobs.study --dataset DIR --split test --again 200 [--json]
@@ -72,6 +74,9 @@ def study(
             "--hold-out", min=0.0, max=1.0, help="Share of the queries to learn from that is measured as well, unasked."
         ),
     ] = 0.0,
+    least: Annotated[
+        float, typer.Option("--least", min=0.0, max=1.0, help="Only queries whose measure reaches it at the priors.")
+    ] = 0.0,
     again: Annotated[
         int | None, typer.Option("--again", min=2, help="Questions of the split that are asked again, instead.")
     ] = None,
@@ -101,7 +106,7 @@ def study(
         if not part.queries:
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     strangers = [read_dataset(folder, part) for folder, part in elsewhere]
-    result = run(lessons, held_out, settings, marks, strangers, bare=bare)
+    result = run(lessons, held_out, settings, marks, strangers, least=least, bare=bare)
     tell(table(f"{held_out.name} {split}, learned from {learn_from}", result))
     if result.held:
         tell(calibrated(result.held))

@@ -317,7 +317,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     context: Context | None = None
 
     @property
-    def said(self) -> str:
+    def full_text(self) -> str:
         """What it says, with the headings it stands under."""
         return "\n".join([*self.heading_path, self.text])
 

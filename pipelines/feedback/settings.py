@@ -42,6 +42,8 @@ class CreditSettings(BaseModel):
         lead_bins: By which they are counted as well: how far they stand above the best of the others, finest at 0.
         compared: Whether signals of a result are measured against what was shown beside it, and count as far as
             precedent left the order of that open (LRN-4).
+        choice_slope: Logarithm of the odds of a choice per unit of score, by which choices of the first result are
+            expected; 0 takes the first as any other (LRN-22).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +60,7 @@ class CreditSettings(BaseModel):
     score_bins: int = Field(ge=2, le=99)
     lead_bins: int = Field(ge=2, le=99, multiple_of=2)
     compared: bool
+    choice_slope: float = Field(ge=0.0, allow_inf_nan=False)
 
 
 class TriggerSettings(BaseModel):

@@ -82,7 +82,9 @@ def _answer(
         asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
     texts = resources.snapshot.generation.lexical
-    found = answered(shown, reading.answering, lambda some: texts.coverage(plan.text, [each.said for each in some]))
+    judged = answered(
+        shown, reading.answering, lambda some: texts.coverage(plan.text, [each.full_text for each in some])
+    )
     return Answer(
         query=plan.query,
         results=shown,
@@ -95,8 +97,8 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=found.gap or unsure(shown, context.threshold),
-        answered=found.probability,
+        gap=judged.gap or unsure(shown, context.threshold),
+        answered=judged.probability,
         hand_off=None
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),

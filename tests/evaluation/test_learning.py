@@ -1,6 +1,6 @@
 """EVA-6, RET-14: what learning from simulated users is worth on queries nobody asked; run by `make eval`.
 
-Twelve studies, each once for all tests that ask for it, three deals of users each, and two short ones of twelve: some
+Sixteen studies, each once for all tests that ask for it, three deals of users each, and two short ones of twelve: some
 five minutes each where the collections are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is
 indexed for it once. `-k scifact` runs one collection's. Every table is printed as `python -m jobs.study` prints it.
 """
@@ -14,8 +14,7 @@ from rich.console import Console
 
 from jobs import evaluate, study
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.serving.study.report import Studied, table
-from pipelines.serving.study.run import PRIOR, WITH_EFFECTS
+from pipelines.serving.study.report import MEANS, PRIOR, WITH_EFFECTS, Studied, largest_falls, table
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -31,6 +30,8 @@ MARKS = (100, 500, 2000, 4000)
 ALL = MARKS[-1]
 BOUND = 0.005
 """How far below its priors it may be measured, of nDCG@10."""
+SOLVED = 0.9
+"""Of the measure at the priors: from there on a question is nearly solved."""
 DEALS = 3
 """Draws of users: goals are for the means, since what one draw comes to is chance by some .005; bounds for each."""
 EARLY, EARLY_DEALS = 100, 12
@@ -46,19 +47,22 @@ class Studies:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._known: dict[tuple[str, bool, bool, bool], Studied] = {}
+        self._known: dict[tuple[str, bool, bool, bool, float], Studied] = {}
 
-    def __call__(self, name: str, *, late: bool = True, noisy: bool = False, early: bool = False) -> Studied:
-        key = (name, late, noisy, early)
+    def __call__(
+        self, name: str, *, late: bool = True, noisy: bool = False, early: bool = False, least: float = 0.0
+    ) -> Studied:
+        key = (name, late, noisy, early, least)
         if key not in self._known:
             if not (self._root / name).is_dir():
                 pytest.skip(f"no collection {name} in {self._root}")
-            self._known[key] = self._made(name, late=late, noisy=noisy, early=early)
+            self._known[key] = self._made(name, late=late, noisy=noisy, early=early, least=least)
             how = [LATE if late else PLAIN, "noisy" if noisy else "honest", *(["early"] if early else [])]
+            how += [f"from {least} on"] if least else []
             Console(width=170).print(table(f"{name}, {', '.join(how)}", self._known[key]))
         return self._known[key]
 
-    def _made(self, name: str, *, late: bool, noisy: bool, early: bool) -> Studied:
+    def _made(self, name: str, *, late: bool, noisy: bool, early: bool, least: float) -> Studied:
         chosen = [f"retrieval.rerank.late_interaction={str(late).lower()}"]
         chosen += [f"simulation.{what}={share}" for what, share in NOISE.items()] if noisy else []
         chosen += [f"simulation.deals={EARLY_DEALS if early else DEALS}"]
@@ -66,7 +70,8 @@ class Studies:
         teach, test = SPLITS[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, test))
         marks = (EARLY,) if early else MARKS
-        return study.run(lessons, held_out, settings, marks, bare=noisy or early or not late, probabilities=False)
+        bare = noisy or early or not late or least > 0.0
+        return study.run(lessons, held_out, settings, marks, least=least, bare=bare, probabilities=False)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +105,13 @@ def test_learning_without_late_interaction_stays_above_its_priors(studies: Studi
     """EVA-6, RET-14: from the first hundred sessions on, whoever the users are."""
     plain = studies(name, late=False)
     assert worst(plain) >= at_priors(plain) - BOUND
+
+
+@pytest.mark.parametrize("least", [0.0, SOLVED])
+@pytest.mark.parametrize("name", SPLITS)
+def test_more_sessions_never_hurt(studies: Studies, name: str, least: float) -> None:
+    """LRN-22: from the priors on, where everything is asked, and where only what is nearly solved at the priors is."""
+    assert largest_falls(studies(name, least=least).rows)[MEANS] <= BOUND
 
 
 @pytest.mark.parametrize("name", SPLITS)

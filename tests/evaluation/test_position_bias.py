@@ -66,7 +66,8 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
                 of = answer.results[rank - 1].content_hash
                 click = Selection(**stamp, query_id=answer.query.query_id, content_hash=of, rank=rank)
                 credited = credits_of(click, shown, chosen=chosen, rules=rules)
-                note_credits(tally, credited, under(shown, bins=bins), shown.results, day=DAY, surplus=False)
+                where = under(shown, bins=bins, slope=rules.credit.choice_slope)
+                note_credits(tally, credited, where, shown.results, day=DAY, surplus=False)
                 tally_click(tally, click, shown, rules.credit, day=DAY)
                 chosen.append(chosen_rank(click, shown))
         learner.evidence = learner.evidence + tally.freeze()

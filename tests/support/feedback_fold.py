@@ -5,13 +5,18 @@ windows and clocks never come into play. With them it reads record timestamps, t
 largest plausible record time, moved by at most a step per record. An event counts at its own time, but never after the
 clock; what lies more than a window before it is late.
 
-Evidence of one credited result, of weight w, shown with signal values v in [0, 1] and a score (LRN-4), where s is v for
-one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1], for one among several:
+Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4), where it was
+shown alone:
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
     product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
         a signal with itself, and one alone: "for" += round(w · s · t · 10⁶), "against" += the rest of the mass
-    where several were shown and precedent, a number p in [0, 1], was told of one or more of them, its order was left
+Where several were shown (LRN-22), a bad one leaves none of these lines, and a good one leaves them twice: as a good
+outcome with s = ½ + a, and as a bad one with s = ½ − a/(n − 1), n results telling that signal and at least 2, both cut
+to [0, 1]; a is its value less the page's mean, but what alone is first by score has c times the page's covariance of
+½ + a, cut to [0, 1], with the score, c = min(slope, (best score − mean)/variance). The product of both is the page's
+mean of (½ + a)·(½ + b), each cut to [0, 1], with the values themselves:
+    where precedent, a number p in [0, 1], was told of one or more of them, its order was left
         open by the least of their 2·min(p, 1 − p), a half telling nothing. That multiplies w in all lines above, before
         anything is rounded. In the lines below, w stays as it is
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
@@ -402,32 +407,66 @@ class _Reader:
         day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         mass, counts = round(weight * MICRO), place.counts
-        values = {name: against_page(name, value, impression) for name, value in result["signals"].items()}
-        left = left_open(impression)
-        by = weight * left
-        for name, value in values.items():
-            agreed = round(by * (value if good else 1.0 - value) * MICRO)
-            counts[*leaf, f"{beside}signal.{name}.{kind}", "for"] += agreed
-            counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += round(by * MICRO) - agreed
-        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in values]
-        for at, name in enumerate(told):
-            for other in (*told[at:], ""):
-                of_pair = values[name] * values.get(other, 1.0)
-                parameter = f"{beside}product.{name}{other and '.'}{other}.{kind}"
-                counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
-                counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
+        by, domain = weight * left_open(impression), (day, result["domain"], "*", "*", "*")
+        told = [name for name in SIGNALS if name in result["signals"]]
+        for side, values, product in sides_of(result, good, impression, self.weights["choice_slope"]):
+            for name, value in values.items():
+                agreed = round(by * (value if side == "good" else 1.0 - value) * MICRO)
+                counts[*leaf, f"{beside}signal.{name}.{side}", "for"] += agreed
+                counts[*leaf, f"{beside}signal.{name}.{side}", "against"] += round(by * MICRO) - agreed
+            for at, name in enumerate(told):
+                for other in (*told[at:], ""):
+                    of_pair = product(name, other)
+                    parameter = f"{beside}product.{name}{other and '.'}{other}.{side}"
+                    counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
+                    counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
         counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
         if not is_verdict(event):
             who, asked = fingerprint(event["principal"]), impression["query_hash"][:16]
             place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
 
 
-def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
-    """How far a value is from the mean of what was shown, about a half; as it is where nothing else was shown."""
-    if len(impression["results"]) < 2:
-        return value
-    told = [round(each["signals"][name] * MICRO) for each in impression["results"] if name in each["signals"]]
-    return float(min(max(0.5 + value - sum(told) / len(told) / MICRO, 0.0), 1.0))
+Side = tuple[str, dict[str, float], Callable[[str, str], float]]
+
+
+def sides_of(result: dict[str, Any], good: bool, impression: dict[str, Any], slope: float) -> list[Side]:
+    """What an outcome says of signals: kinds of outcome, values, and products of two signals or of one alone."""
+    signals, page = result["signals"], impression["results"]
+    if len(page) < 2:
+        return [("good" if good else "bad", signals, lambda one, two: signals[one] * signals.get(two, 1.0))]
+    if not good:
+        return []
+    telling = {name: [each for each in page if name in each["signals"]] for name in signals}
+    means = {name: mean([each["signals"][name] for each in some]) for name, some in telling.items()}
+    away = {name: signals[name] - means[name] for name in signals}
+    scores = [round(each["score"] * MICRO) for each in page]
+    if all(each["score"] < result["score"] for each in page if each is not result):
+        spread = len(page) * sum(each * each for each in scores) - sum(scores) ** 2
+        steepest = (len(page) * max(scores) - sum(scores)) * len(page) * MICRO / spread if spread else 0.0
+        for name, some in telling.items():
+            high = [cut(0.5 + each["signals"][name] - means[name]) for each in some]
+            both = mean([value * each["score"] for value, each in zip(high, some, strict=True)])
+            away[name] = min(slope, steepest) * (both - mean(high) * mean([each["score"] for each in some]))
+    chosen = {name: cut(0.5 + each) for name, each in away.items()}
+    others = {name: cut(0.5 - each / max(len(telling[name]) - 1, 1)) for name, each in away.items()}
+
+    def product(one: str, two: str) -> float:
+        some = [each["signals"] for each in telling[one] if not two or two in each["signals"]]
+        high = [
+            cut(0.5 + each[one] - means[one]) * (cut(0.5 + each[two] - means[two]) if two else 1.0) for each in some
+        ]
+        return mean(high)
+
+    return [("good", chosen, product), ("bad", others, product)]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Of values as whole millionths."""
+    return sum(round(value * MICRO) for value in values) / len(values) / MICRO
+
+
+def cut(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
 
 
 def left_open(impression: dict[str, Any]) -> float:

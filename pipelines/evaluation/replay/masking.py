@@ -182,15 +182,15 @@ class MaskedTexts:
         contents = generation.chunks.contents(masks.rows)
         documents = [_as_indexed(each, text) for each, text in zip(contents, masks.texts, strict=True)]
         self._outside = OutsideTexts(self._index, documents, settings)
-        self._whole = [self._index.said_by(each.text) for each in contents]
-        self._rest = [self._index.said_by(text) for text in masks.texts]
+        self._whole = [self._index.term_set(each.text) for each in contents]
+        self._rest = [self._index.term_set(text) for text in masks.texts]
 
     def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
         """How much of a query's rare words texts say; masked contents hold what is left of them."""
         words = [
             each._replace(holding=each.holding - self._lost(each.terms)) for each in self._index.query_words(query)
         ]
-        return coverage_of(words, map(self._index.said_by, texts), len(self._index))
+        return coverage_of(words, map(self._index.term_set, texts), len(self._index))
 
     def _lost(self, terms: Sequence[str]) -> int:
         """How many contents hold some terms but for their mask."""

@@ -34,14 +34,15 @@ def dealt_apart(lessons: Dataset, held_out: Dataset, share: float, rng: random.R
     drawn = {each.query_id for each in rng.sample(lessons.queries, round(share * len(lessons.queries)))}
     if not drawn:
         return lessons, held_out
-    left, held = (_only(lessons, {each for each in lessons.qrels if (each in drawn) == is_held}) for is_held in (0, 1))
+    left, held = (only(lessons, {each for each in lessons.qrels if (each in drawn) == is_held}) for is_held in (0, 1))
     if held_out.split == lessons.split:
         return left, held
     both = replace(held_out, queries=held_out.queries + held.queries, qrels={**held_out.qrels, **held.qrels})
     return left, both
 
 
-def _only(dataset: Dataset, names: Collection[str]) -> Dataset:
+def only(dataset: Dataset, names: Collection[str]) -> Dataset:
+    """The data set with some of its queries alone."""
     queries = tuple(each for each in dataset.queries if each.query_id in names)
     return replace(dataset, queries=queries, qrels={each.query_id: dataset.qrels[each.query_id] for each in queries})
 

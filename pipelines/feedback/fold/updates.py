@@ -492,8 +492,10 @@ class _Batch:
         """What feedback is kept under: the impression's scope and question, and who gives it."""
         where = shown.under.get(principal)
         if where is None:
-            by = self._names.principal(principal)
-            where = shown.under[principal] = under(shown.impression, bins=self._bins.relevance, principal=by)
+            by, slope = self._names.principal(principal), self._rules.credit.choice_slope
+            where = shown.under[principal] = under(
+                shown.impression, bins=self._bins.relevance, slope=slope, principal=by
+            )
         return where
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:

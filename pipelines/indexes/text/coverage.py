@@ -43,7 +43,7 @@ def coverage_of(words: Iterable[QueryWord], texts: Iterable[Collection[str]], co
     total = sum(weight for _, weight in weighed)
     if total <= 0.0:
         return Coverage(0.0, 0.0)
-    said = [sum(weight for each, weight in weighed if all(term in text for term in each.terms)) for text in texts]
+    sums = [sum(weight for each, weight in weighed if all(term in text for term in each.terms)) for text in texts]
     missing = [(each.word, weight) for each, weight in weighed if each.holding == 0]
     unknown = sum(weight for _, weight in missing)
-    return Coverage(max(said, default=0.0) / total, unknown / total, tuple(word for word, _ in missing))
+    return Coverage(max(sums, default=0.0) / total, unknown / total, tuple(word for word, _ in missing))

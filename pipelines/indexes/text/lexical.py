@@ -150,7 +150,7 @@ class LexicalIndex:
 
     def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
         """How much of a query's rare words the best of some texts says, and which of them no content does (RET-15)."""
-        return coverage_of(self.query_words(query), map(self.said_by, texts), len(self))
+        return coverage_of(self.query_words(query), map(self.term_set, texts), len(self))
 
     def query_words(self, query: str) -> list[QueryWord]:
         """The words of a query that a search uses, each once, with how many contents hold it."""
@@ -164,7 +164,7 @@ class LexicalIndex:
             named = java_class(_INDEX + "Term")
             return min(int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms)
 
-    def said_by(self, text: str) -> frozenset[str]:
+    def term_set(self, text: str) -> frozenset[str]:
         """The terms of a text."""
         return frozenset(self.analysed(FIELDS[0], self._cleaned_text(text)))
 

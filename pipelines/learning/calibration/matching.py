@@ -284,7 +284,7 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     Examples:
         >>> some = [MatchFeatures(dense=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.5, confidence=0.9)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None, curve=None)
         >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
@@ -310,7 +310,7 @@ def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], 
     Examples:
         >>> own = [MatchFeatures(dense=each) for each in (0.5, 0.4, 0.7, 0.6)]
         >>> answering_of(own, [MatchFeatures(dense=0.3), MatchFeatures(dense=0.45)], marked=0.25)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25, curve=None)
         >>> answering_of(own, [], marked=0.2)
     """
     meaning, words, near = (_least([getattr(match, scale) for match in own], marked) for scale in MEASURED)

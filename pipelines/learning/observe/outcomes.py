@@ -3,6 +3,10 @@
 A signal of value s agrees with a good outcome by s and with a bad one by 1 − s: that is mass for, the rest mass
 against, in the Beta of that kind of outcome. Masses are rounded to micro-units per outcome, so that any order of
 outcomes sums to the same.
+
+Where several results were shown together, what was chosen is compared with its page, and what was shown beside it is
+a bad outcome of the same weight. What was merely found bad there says nothing about signals: who reads from the top
+finds bad what the weights put there, and these would be held against themselves (LRN-22).
 """
 
 from __future__ import annotations
@@ -21,11 +25,10 @@ from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
-from pipelines.learning.observe.pages import Pages
+from pipelines.learning.observe.pages import Pages, pairs_of, products_of
 from pipelines.learning.observe.sizes import size_masses
 from pipelines.learning.parameters import (
     AGAINST,
-    ALONE,
     FOR,
     NEGATIVE,
     PAIRS,
@@ -46,8 +49,6 @@ _T = TypeVar("_T")
 _PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(SIGNALS)}
 """Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
 _FIRST_BIN = 2 * len(_PLACES)
-_PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair in enumerate(PAIRS)}
-"""The same for the products of signals."""
 _DOMAINS = tuple(Domain)
 _NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
 _GOOD, _SURPLUS = 1, 2
@@ -61,6 +62,7 @@ class Under(NamedTuple):
         principal: Fingerprint under which uses of contents are kept.
         bins: How many bins of equal width a score falls in.
         question: Fingerprint of what was asked, under which outcomes of contents are kept.
+        slope: Logarithm of the odds of a choice per unit of score, >= 0: what a choice of the first is compared with.
     """
 
     model: str
@@ -69,6 +71,7 @@ class Under(NamedTuple):
     principal: str
     bins: int
     question: str = ""
+    slope: float = 0.0
 
 
 class Observed(Protocol):
@@ -117,13 +120,30 @@ UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
 """The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
-Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
-measured against it.
+Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: it is compared
+with it.
 """
 
 
-_Shape = tuple[_Ints, _Ints, _Floats, _Floats]
-"""Places of the signals among masses, outcomes, values (n_outcomes, n_signals), weights (n_outcomes,)."""
+class _SignalOutcomes(NamedTuple):
+    """Outcomes that count for signals, and whose results tell the same ones.
+
+    Attributes:
+        outcomes: int64 (n,).
+        columns: Places of the signals among masses, int64 (signals,).
+        sides: Values of signals, float64 (n, signals): of the results, and, where they are compared, of what was shown
+            beside them, whose outcome is the opposite one.
+        pairs: Places of products of signals in `PAIRS`, int64 (pairs,).
+        products: float64 (n, pairs), of both sides.
+        weight: float64 (n,).
+    """
+
+    outcomes: _Ints
+    columns: _Ints
+    sides: tuple[_Floats, ...]
+    pairs: _Ints
+    products: _Floats
+    weight: _Floats
 
 
 class OutcomeColumns:
@@ -145,6 +165,7 @@ class OutcomeColumns:
         self.under = numbers[same]
         self.unders = list(unders)
         self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
+        self.slope = np.array([each.slope for each in self.unders], dtype=np.float64)[self.under]
         self.results, self.result = _distinct(result)
         pages, of_page = _distinct(page)
         self._pages = Pages(pages)
@@ -157,15 +178,14 @@ class OutcomeColumns:
         """Masses of signals and of relevance that are not zero, by tally."""
         first, (place, places_of) = int(self.day.min()), self._without_principals()
         sizes = (*self._spans(), len(places_of), len(_DOMAINS), _KINDS)
-        codes = np.ravel_multi_index((self.of, self.day - first, place, self.domain, self.kind), sizes)
-        leaves, row = np.unique(codes, return_inverse=True)
-        masses = self._masses(row, len(leaves))
+        leaves, rows = self._leaves((self.of, self.day - first, place, self.domain), sizes)
+        masses = self._masses(rows, len(leaves))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, under, where, what, at, mass in zip(
             *leaf, places.tolist(), masses[filled, places].tolist(), strict=True
         ):
-            model, agent, intent, _, bins, _ = places_of[under]
+            model, agent, intent, _, bins, *_ = places_of[under]
             parameter, bin_ = _name(at, bins, what)
             yield of, EvidenceKey(first + day, _DOMAINS[where].value, model, agent, intent, parameter, bin_), mass
 
@@ -175,15 +195,13 @@ class OutcomeColumns:
         How signals vary together is the corpus's doing, whoever asks: models, agents and intents share it.
         """
         first, sizes = int(self.day.min()), (*self._spans(), len(_DOMAINS), _KINDS)
-        codes = np.ravel_multi_index((self.of, self.day - first, self.domain, self.kind), sizes)
-        leaves, row = np.unique(codes, return_inverse=True)
+        leaves, rows = self._leaves((self.of, self.day - first, self.domain), sizes)
         masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
-        for columns, some, values, weight in self._by_shape:
-            left, right, at = _pairs_of(columns // 2)
-            padded = np.hstack([values, np.ones((len(values), 1))])
-            speaks_for = np.rint(weight[:, None] * MICRO * (padded[:, left] * padded[:, right]))
-            masses_for = speaks_for.astype(np.int64) * self.times[some, None]
-            _add_rows(masses, row[some], at, masses_for, self._mass(some, weight))
+        for some in self._of_signals:
+            speaks_for = np.rint(some.weight[:, None] * MICRO * some.products).astype(np.int64)
+            speaks_for *= self.times[some.outcomes, None]
+            for row, _ in zip(rows, some.sides, strict=False):
+                _add_rows(masses, row[some.outcomes], 2 * some.pairs, speaks_for, self._mass(some))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -277,27 +295,36 @@ class OutcomeColumns:
         numbers = [places.setdefault(each._replace(principal="", question=""), len(places)) for each in self.unders]
         return np.array(numbers, dtype=np.int64)[self.under], list(places)
 
-    def _masses(self, row: _Ints, leaves: int) -> _Ints:
+    def _leaves(self, columns: tuple[_Ints, ...], sizes: tuple[int, ...]) -> tuple[_Ints, tuple[_Ints, _Ints]]:
+        """Codes of all leaves, and the place of each outcome's among them, and of its opposite's."""
+        kinds = self.kind, self.kind ^ _GOOD
+        codes = np.concatenate([np.ravel_multi_index((*columns, kind), sizes) for kind in kinds])
+        leaves, row = np.unique(codes, return_inverse=True)
+        return leaves, (row[: len(self.kind)], row[len(self.kind) :])
+
+    def _masses(self, rows: tuple[_Ints, _Ints], leaves: int) -> _Ints:
         """Masses of every leaf (leaves, places): for and against by signal, then relevance by bin."""
         bins = self.bins
         scores = np.array([math.nan if each.score is None else each.score for each in self.results])[self.result]
         masses = np.zeros((leaves, _FIRST_BIN + int(bins.max())), dtype=np.int64)
         scored = np.flatnonzero(~np.isnan(scores))
         places = np.minimum((scores[scored] * bins[scored]).astype(np.int64), bins[scored] - 1)
-        np.add.at(masses, (row[scored], _FIRST_BIN + places), self.mass[scored])
-        for columns, some, values, weight in self._by_shape:
-            agreed = weight[:, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
-            speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
-            _add_rows(masses, row[some], columns, speaks_for, self._mass(some, weight))
+        np.add.at(masses, (rows[0][scored], _FIRST_BIN + places), self.mass[scored])
+        for some in self._of_signals:
+            good = self.good[some.outcomes, None]
+            for row, values, agrees in zip(rows, some.sides, (good, ~good), strict=False):
+                agreed = some.weight[:, None] * np.where(agrees, values, 1.0 - values) * MICRO
+                speaks_for = np.rint(agreed).astype(np.int64) * self.times[some.outcomes, None]
+                _add_rows(masses, row[some.outcomes], some.columns, speaks_for, self._mass(some))
         return masses
 
-    def _mass(self, some: _Ints, weight: _Floats) -> _Ints:
-        """Micro-units of some outcomes at that weight, (n,)."""
-        return np.rint(weight * MICRO).astype(np.int64) * self.times[some]
+    def _mass(self, some: _SignalOutcomes) -> _Ints:
+        """Micro-units of some outcomes, (n,)."""
+        return np.rint(some.weight * MICRO).astype(np.int64) * self.times[some.outcomes]
 
     @cached_property
-    def _by_shape(self) -> list[_Shape]:
-        """Outcomes with the same signals together."""
+    def _of_signals(self) -> list[_SignalOutcomes]:
+        """What counts for signals: what was shown alone, and what was chosen among several."""
         shapes: dict[tuple[str, ...], list[int]] = {}
         for number, each in enumerate(self.results):
             shapes.setdefault(tuple(each.signals), []).append(number)
@@ -305,17 +332,34 @@ class OutcomeColumns:
         shape = np.empty(len(self.results), dtype=np.int64)
         for place, some in enumerate(shapes.values()):
             within[some], shape[some] = np.arange(len(some)), place
-        by_shape = []
+        of_page = self._page[self.result]
+        among_several = self._pages.several[of_page]
+        of_signals: list[_SignalOutcomes] = []
         for place, (names, some) in enumerate(shapes.items()):
             signal_columns = [column for column, name in enumerate(names) if name in _PLACES]
             values = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
             values = values.reshape(len(some), len(names))[:, signal_columns]
-            outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in signal_columns], dtype=np.int64)
-            relative = self._pages.relative(values, self._page[some], columns // 2)
-            values = relative[within[self.result[outcomes]]]
-            by_shape.append((columns, outcomes, values, self._weighed(outcomes)))
-        return by_shape
+            left, right, pairs = pairs_of(columns // 2)
+            here = shape[self.result] == place
+            alone, chosen = (np.flatnonzero(here & each) for each in (~among_several, among_several & self.good))
+            own, page = (values[within[self.result[each]]] for each in (alone, chosen)), of_page[chosen]
+            as_is, against_page = own
+            sides = self._pages.compared(against_page, page, columns // 2, self._is_first(chosen), self.slope[chosen])
+            products = products_of(as_is, left, right), self._pages.products(page, pairs)
+            for outcomes, of_sides, of_both in zip((alone, chosen), ((as_is,), sides), products, strict=True):
+                if len(outcomes):
+                    of_signals.append(
+                        _SignalOutcomes(outcomes, columns, of_sides, pairs, of_both, self._weighed(outcomes))
+                    )
+        return of_signals
+
+    def _is_first(self, outcomes: _Ints) -> NDArray[np.bool_]:
+        """Which outcomes are about what is first by score on its page."""
+        results, first = self.result[outcomes].tolist(), self._pages.first
+        return np.array(
+            [self.results[each].content_hash == first[self._page[each]] for each in results], dtype=np.bool_
+        )
 
     def _weighed(self, outcomes: _Ints) -> _Floats:
         """Weights of outcomes: each counts as far as precedent left the order of its page open (LRN-4).
@@ -346,18 +390,6 @@ def _add_rows(masses: _Ints, row: _Ints, columns: _Ints, speaks_for: _Ints, mass
     total = np.add.reduceat(mass[order], begin)
     masses[rows[:, None], columns] += sums
     masses[rows[:, None], columns + 1] += total[:, None] - sums
-
-
-def _pairs_of(signals: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Columns of both sides of each pair among told signals, and the pair's place among masses.
-
-    Args:
-        signals: Place of the signal that each column tells; the column after the last one is 1.
-    """
-    columns = {int(place): column for column, place in enumerate(signals)} | {ALONE: len(signals)}
-    pairs = [(columns[i], columns[j], at) for (i, j), at in _PAIR_PLACES.items() if i in columns and j in columns]
-    left, right, at = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
-    return left, right, at
 
 
 @lru_cache(maxsize=4096)

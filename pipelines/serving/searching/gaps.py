@@ -116,4 +116,4 @@ def _best(answers: Sequence[Answer]) -> list[MatchFeatures]:
 
 
 def _coverage(answer: Answer, snapshot: Snapshot) -> Coverage:
-    return snapshot.generation.lexical.coverage(answer.query.text, [each.said for each in answer.results])
+    return snapshot.generation.lexical.coverage(answer.query.text, [each.full_text for each in answer.results])

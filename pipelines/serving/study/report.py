@@ -18,6 +18,9 @@ from pipelines.serving.reports.figures import titled
 from pipelines.serving.study.again import Outcome
 
 CONVEX = "best fixed convex"
+PRIOR = "weft at its priors"
+WITH_EFFECTS = ", with effects"
+"""What the row is named by, behind its sessions, in which what is known of single contents counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,39 @@ def table(title: str, study: Studied) -> Table:
             "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
             "" if each.weights is None else _weights(each.weights),
         )
+    for name, fall in largest_falls(study.rows).items():
+        shown.add_row(f"largest fall, {name}", f"{fall:.4f}")
     return shown
+
+
+MEANS, ONE_DEAL = "means", "one deal"
+
+
+def largest_falls(rows: Sequence[StudyRow]) -> dict[str, float]:
+    """By how much the measure fell at most from the priors or an earlier mark to a later one (LRN-22).
+
+    Of the means over deals of users, and of the worst of them; the row with effects, which is about single contents, is
+    left out.
+    """
+    marks = [each for each in rows if each.change is not None and not each.name.endswith(WITH_EFFECTS)]
+    start = next((each.mean.mean for each in rows if each.name == PRIOR), None)
+    if start is None or not marks:
+        return {}
+    falls = {MEANS: _largest_fall([start, *(each.mean.mean for each in marks)])}
+    if all(each.deals for each in marks):
+        curves = zip(*(each.deals for each in marks), strict=True)
+        falls[ONE_DEAL] = max(_largest_fall([start, *curve]) for curve in curves)
+    return falls
+
+
+def _largest_fall(curve: Sequence[float]) -> float:
+    """By how much a curve falls at most from any point to a later one.
+
+    Examples:
+        >>> _largest_fall([0.5, 0.75, 0.625, 0.875])
+        0.125
+    """
+    return max(max(curve[: at + 1]) - value for at, value in enumerate(curve))
 
 
 def outcomes(title: str, again: Sequence[Outcome]) -> Table:
@@ -112,6 +147,7 @@ def described(dataset: Dataset, learn_from: str, study: Studied) -> dict[str, An
         "learned_from": learn_from,
         "queries": len(dataset.queries),
         "convex_lexical_weight": study.convex_weight,
+        "largest_falls": largest_falls(study.rows),
         **(_probabilities(study.held) if study.held else {}),
         "rows": {
             each.name: {

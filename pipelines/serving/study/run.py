@@ -11,12 +11,13 @@ from pathlib import Path
 from rich.progress import track
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.replay.remembering import RememberingSource
-from pipelines.evaluation.simulation.study import averaged, row
+from pipelines.evaluation.simulation.study import averaged, only, row
 from pipelines.evaluation.simulation.users import (
     PAGE,
     SESSIONS_A_DAY,
@@ -37,13 +38,9 @@ from pipelines.serving.collections import indexed
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.searching.engines import source_of
 from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
-from pipelines.serving.study.report import Studied
+from pipelines.serving.study.report import PRIOR, WITH_EFFECTS, Studied
 from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import Settings
-
-PRIOR = "weft at its priors"
-WITH_EFFECTS = ", with effects"
-"""What the row is named by, behind its sessions, in which what is known of single contents counts."""
 
 
 def run(
@@ -53,6 +50,7 @@ def run(
     marks: Sequence[int],
     strangers: Sequence[Dataset] = (),
     *,
+    least: float = 0.0,
     bare: bool = False,
     probabilities: bool = True,
 ) -> Studied:
@@ -60,10 +58,13 @@ def run(
 
     Args:
         settings: With `simulation.deals`, of whose measures by query means are taken; evidence is that of the first.
+        least: Of the headline measure at the priors: only queries that reach it are asked, by users and afterwards.
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
         probabilities: Whether to look at what they are worth; not where it is bare.
     """
     stored = indexed(held_out, settings)
+    if least > 0.0:
+        lessons, held_out = (_reaching(least, each, stored) for each in (lessons, held_out))
     with _streamed(stored, marks) as streamed:
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
@@ -93,6 +94,17 @@ def run(
         for name, measured in values.items()
     ]
     return Studied(rows, values, weight, taught[0], worth)
+
+
+def _reaching(least: float, dataset: Dataset, settings: Settings) -> Dataset:
+    """The data set with those queries alone whose measure is at least that at the priors."""
+    values = Bench(settings, dataset).values(Evidence(), effects=False)
+    reaching = only(dataset, {query for query, value in values.items() if value >= least})
+    if not reaching.queries:
+        raise SourceError(
+            f"{dataset.name} {dataset.split}: expected queries that reach {least} at the priors, found none"
+        )
+    return reaching
 
 
 def scaled_to_days(settings: Settings, sessions: int) -> Settings:

@@ -112,23 +112,36 @@ class Seen(NamedTuple):
     precedent: float | None = None
 
 
-def noted(result: Seen, page: Sequence[Seen], *, good: bool = True) -> dict[str, float]:
+def noted(result: Seen, page: Sequence[Seen], *, good: bool = True, slope: float = 0.0) -> dict[str, float]:
     """Mass for each parameter after one outcome of weight 1."""
     tally = Tally()
-    tally.note(result, Under("*", "*", "*", "", 20), day=3, good=good, weight=1.0, page=page)
+    tally.note(result, Under("*", "*", "*", "", 20, slope=slope), day=3, good=good, weight=1.0, page=page)
     return {key.parameter: mass / MICRO for key, mass in tally.freeze().counts.items() if key.bin == "for"}
 
 
-@pytest.mark.parametrize("good", [True, False])
-def test_signals_are_measured_against_what_was_shown_beside(good: bool) -> None:
-    """LRN-4: ½ + s − mean of the page, over the results that tell a signal, cut to [0, 1]; products, too."""
+def test_what_was_chosen_is_measured_against_what_was_shown_beside() -> None:
+    """LRN-4, LRN-22: ½ + s − mean of the page, over what tells a signal, cut to [0, 1]; the rest is bad, and lower."""
     page = [Seen({"vector": 0.9, "lexical": 1.0, "trust": 0.7}), Seen({"vector": 0.3, "lexical": 0.0, "trust": 0.7})]
     page.append(Seen({"vector": 0.3, "lexical": 0.2}))
-    found, kind = noted(page[0], page, good=good), "good" if good else "bad"
-    expected = {"vector": 0.5 + 0.9 - 0.5, "lexical": 1.0, "trust": 0.5}
-    agreed = {name: value if good else 1.0 - value for name, value in expected.items()}
-    assert {name: found.get(f"signal.{name}.{kind}", 0.0) for name in expected} == pytest.approx(agreed, abs=1e-6)
-    assert found[f"product.vector.lexical.{kind}"] == pytest.approx(0.9, abs=1e-6)
+    mass = noted(page[0], page)
+    chosen = {"vector": 0.5 + 0.9 - 0.5, "lexical": 1.0, "trust": 0.5}
+    beside = {"vector": 0.5 - 0.4 / 2, "lexical": 0.5 - 0.6 / 2, "trust": 0.5}
+    for kind, expected in (("good", chosen), ("bad", {name: 1.0 - value for name, value in beside.items()})):
+        assert {name: mass.get(f"signal.{name}.{kind}", 0.0) for name in expected} == pytest.approx(expected, abs=1e-6)
+        assert mass[f"product.vector.lexical.{kind}"] == pytest.approx(
+            (0.9 * 1.0 + 0.3 * 0.1 + 0.3 * 0.3) / 3, abs=1e-6
+        )
+    assert noted(page[0], page, good=False) == {}
+
+
+@pytest.mark.parametrize(("slope", "chosen"), [(0.0, 0.7), (0.5, 0.5 + 0.5 * 0.02), (1e9, 0.7)])
+def test_a_choice_of_the_first_says_what_was_expected_of_it(slope: float, chosen: float) -> None:
+    """LRN-22: ½ + slope · covariance with the score, no higher than its own score is; 0 takes it as any other."""
+    page = [Seen({"vector": 0.8}, score=0.5), Seen({"vector": 0.4}, score=0.3, content_hash="ef" * 32)]
+    assert noted(page[0], page, slope=slope)["signal.vector.good"] == pytest.approx(chosen, abs=1e-5)
+    assert noted(page[1], page, slope=slope)["signal.vector.good"] == pytest.approx(0.3, abs=1e-5)
+    equal = [Seen({"vector": 0.8}, score=0.5), Seen({"vector": 0.4}, score=0.5, content_hash="ef" * 32)]
+    assert noted(equal[0], equal, slope=slope)["signal.vector.good"] == pytest.approx(0.7, abs=1e-5)
 
 
 @pytest.mark.parametrize("page", [(), [Seen({"vector": 0.9})]], ids=["not compared", "alone"])
@@ -140,9 +153,7 @@ def test_what_was_shown_alone_counts_as_it_is(page: Sequence[Seen]) -> None:
 def test_what_a_whole_page_has_in_common_moves_no_signal_for_or_against() -> None:
     """LRN-4: however well everything matched, and whatever came of it."""
     page = [Seen({"vector": 0.8, "lexical": value}) for value in (0.0, 1.0)]
-    for good in (True, False):
-        kind = "good" if good else "bad"
-        assert noted(page[0], page, good=good)[f"signal.vector.{kind}"] == 0.5
+    assert {noted(page[0], page)[f"signal.vector.{kind}"] for kind in ("good", "bad")} == {0.5}
 
 
 @pytest.mark.parametrize(("precedents", "left"), [((0.5, None), 1.0), ((0.75, 0.5), 0.5), ((0.625, 0.125), 0.25)])
@@ -154,6 +165,6 @@ def test_what_precedent_put_in_order_tells_less_of_signals(precedents: tuple[flo
     ]
     found = noted(page[0], page)
     assert found["signal.vector.good"] == pytest.approx(0.75 * left, abs=1e-6)
-    assert found["product.vector.vector.good"] == pytest.approx(0.75**2 * left, abs=1e-6)
+    assert found["product.vector.vector.good"] == pytest.approx((0.75**2 + 0.25**2) / 2 * left, abs=1e-6)
     assert found["signal.graph.good"] == pytest.approx(0.5 * left, abs=1e-6)
     assert noted(page[0], ())["signal.vector.good"] == 0.75  # not compared: as it is

@@ -74,7 +74,12 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
     assert lost.gap is not None
     assert lost.gap.match <= lost.gap.threshold == 0.45
     assert all(one.doubtful for one in lost.results)
-    assert answer_as_json(lost)["gap"] == {"match": lost.gap.match, "threshold": 0.45, "bound": 0.05}
+    assert answer_as_json(lost)["gap"] == {
+        "match": lost.gap.match,
+        "threshold": 0.45,
+        "bound": 0.05,
+        "missing": (),
+    }
     show(lost, explain=False)
     assert "evidence gap" in capsys.readouterr().out
 
