@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pipelines.domain.lesson import Lesson
@@ -38,16 +38,16 @@ def correction(situation: Situation) -> list[Lesson]:
     return list(reflector.reflect(episode, []).proposals)
 
 
-def made(situations: Sequence[Situation], finder: LessonFinder, taught: Mapping[str, set[str]]) -> Counter[str]:
+def made(situations: Sequence[Situation], finder: LessonFinder, taught: Mapping[str, Collection[str]]) -> Counter[str]:
     """How often each mistake is made; the same luck in the same round, whatever was taught."""
     mistakes: Counter[str] = Counter()
     for at, situation in enumerate(situations):
-        use, wanted = situation["use"], taught.get(situation["content"], set())
+        use, wanted = situation["use"], taught.get(situation["content"], ())
         for number in range(ROUNDS):
             rng = random.Random(f"{at} {number}")
             luck = rng.random()
             told = finder.find(ToolUse(use["tool"], tuple(use["files"]), use["text"]), limit=MOST, rng=rng)
-            known = wanted & {each.match.believed.lesson.id for each in told}
+            known = any(each.match.believed.lesson.id in wanted for each in told)
             mistakes[situation["content"]] += luck < (TOLD if known else CARELESS)
     return mistakes
 
