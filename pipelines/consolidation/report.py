@@ -253,13 +253,13 @@ def steps_of(
 def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
     if not lessons.get("lessons"):
         return []
-    told = [
+    measures = [
         f"{name.replace('_', ' ')} {lessons[name]:.2f} ({'at least' if more else 'at most'} {goal:g})"
         + ("" if (lessons[name] >= goal if more else lessons[name] <= goal) else " ⚠")
         for name, (goal, more) in GOALS.items()
         if name in lessons
     ]
-    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(told)}"]
+    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
 
 
 def _alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:

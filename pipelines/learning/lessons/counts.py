@@ -69,7 +69,7 @@ class LessonCounts:
     Attributes:
         ids: In the order of all arrays.
         of_class: int64 (n,), the place of each lesson's representative: its own where it is merged into none (LES-13).
-        kept_apart: Pairs of ids of which more people said that they are two than that they are one.
+        separate: Pairs of ids of which more people said that they are two than that they are one.
     """
 
     def __init__(self, uses: UseColumns, prior: LessonPrior, today: int) -> None:
@@ -326,7 +326,7 @@ class LessonCounts:
         net: dict[tuple[int, str], int] = {}
         for (lesson, other, _), (_, _, alike) in last.items():
             net[lesson, other] = net.get((lesson, other), 0) + (1 if alike else -1)
-        self.kept_apart = frozenset((self.ids[lesson], other) for (lesson, other), mass in net.items() if mass < 0)
+        self.separate = frozenset((self.ids[lesson], other) for (lesson, other), mass in net.items() if mass < 0)
         to = {
             lesson: self.place[other]
             for (lesson, other), mass in sorted(net.items())

@@ -55,11 +55,11 @@ class LessonsBeside:
         return held
 
     def _next(self, held: _Held | None, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
-        known = {} if held is None else held.vectors
+        former = {} if held is None else held.vectors
         same = held is not None and held.beliefs is beliefs
         finder = held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words)
         texts = [meaning_of(each.lesson) for each in finder.lessons]
-        vectors = {text: known[text] for text in texts if text in known}
+        vectors = {text: former[text] for text in texts if text in former}
         if embedded and self._embed is not None:
             new = [text for text in dict.fromkeys(texts) if text not in vectors][:_AT_ONCE]
             vectors |= zip(new, self._embed(new), strict=True) if new else {}

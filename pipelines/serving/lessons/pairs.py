@@ -45,7 +45,7 @@ def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPai
     for believed in beliefs.injectable():
         index.add(believed.lesson)
         p_good[believed.lesson.id] = believed.p_good
-    settled = beliefs.counts.kept_apart
+    settled = beliefs.counts.separate
     for one, other, comparison in index.pairs():
         if not settled & {(one.id, other.id), (other.id, one.id)}:
             best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))

@@ -244,7 +244,7 @@ def test_what_was_stamped_on_an_injection_is_set_against_what_came_of_it() -> No
 def test_measures_of_success_count_what_came_of_lessons() -> None:
     """LES-11: of three lessons, one good, one bad, one that nobody tried; by hand."""
     bad, new = Lesson(section="s", content="Do x"), Lesson(section="s", content="Do y")
-    events = [lesson_added(each) for each in (LESSON, bad, new)]
+    events: list[LessonEvent] = [lesson_added(each) for each in (LESSON, bad, new)]
     events += [injection(LESSON.id, p_good=0.95), injection(bad.id, injection_id="i-2", p_good=0.6)]
     events += outcomes("success", ["ada"], injection_id="i-1")
     events += [
