@@ -21,7 +21,8 @@ class Chunk:
         level: 0 whole document or preamble … 3 block.
         sequence: Position among the document's chunks, from 0, in source order.
         start_byte, end_byte: Half-open span in the document's UTF-8 text.
-        start_line, end_line: First and last line, from 1, inclusive.
+        start_line, end_line: First line that is read and last line, from 1, inclusive: markup above it, such as the
+            anchor of a heading, is not where one starts to read.
         bundle: The unit this one belongs with, so that they are shown together: the type of a method or of fields.
         links: What the text points to, by name.
         attributes: Facts about this unit by name, such as its speakers, its time, or the references that it cites.

@@ -215,6 +215,10 @@ class ChunkStore:
         quality, share = (self._chunks[name].to_numpy() for name in ("parse_quality", "completeness"))
         return np.asarray(quality * share)
 
+    def heading_path(self, place: int) -> tuple[str, ...]:
+        """Headings above a chunk, the outermost first."""
+        return tuple(self._heading_path(place))
+
     def parents(self) -> np.ndarray:
         """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
         ids = self._chunks["chunk_id"].combine_chunks()
@@ -285,6 +289,10 @@ class ChunkStore:
     @cached_property
     def _chunk(self) -> Callable[[int], Chunk]:
         return chunk_reader(self._chunks)
+
+    @cached_property
+    def _heading_path(self) -> Callable[[int], Sequence[str]]:
+        return cell_reader(self._chunks["heading_path"])
 
     @cached_property
     def _text(self) -> Callable[[int], str]:

@@ -18,11 +18,17 @@ from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.effects import lifts
 from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
 from pipelines.retrieval.ranking.fusion import fuse
-from pipelines.retrieval.ranking.signals import with_propagated, with_pseudo_relevance, with_similarity
+from pipelines.retrieval.ranking.signals import (
+    with_propagated,
+    with_pseudo_relevance,
+    with_similarity,
+    without_release_notes,
+)
 from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
+from pipelines.retrieval.settings import FusionMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,12 @@ class Pipeline(Resources):
             fused = fuse(with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance), weights, tuned)
         with watch.stage("rerank"):
             best, left_out = reranked(fused, [each.reranking for each in contexts], weights, tuned)
-            past, scored = [each.past for each in contexts], with_propagated(best, self.facts, tuned.quality)
-            united = in_units(scored, tuned, lifts(scored, past))
+            past, questions = [each.past for each in contexts], [plan.text for plan in plans]
+            if tuned.fusion is FusionMode.LEARNED:
+                best = without_release_notes(best, questions, self.facts, tuned.quality.release_notes)
+            scored = with_propagated(best, self.facts, tuned.quality)
+            named = self.headings.named(questions, contexts[0].reading.beliefs.near)
+            united = in_units(scored, tuned, lifts(scored, past), named)
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth

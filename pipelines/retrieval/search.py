@@ -39,6 +39,7 @@ from pipelines.retrieval.query.plan import Plan, make_plan
 from pipelines.retrieval.query.understanding import usage_share
 from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords
 from pipelines.retrieval.ranking.fusion import SharedWeights, SignalWeights, WeightDraws, believed_in_common
+from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.ranking.signals import Moment, active_signals, answering, available_signals, own_scores
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
@@ -66,6 +67,7 @@ class Resources:
     threads: Executor
     places: Places
     questions: QuestionIndex
+    headings: Headings
     pairs: PairScorer | None = None
     relations: PlacedRelations = field(default_factory=PlacedRelations)
     lessons: LessonsBeside | None = None

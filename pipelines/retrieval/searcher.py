@@ -20,6 +20,7 @@ from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import QuestionIndex
+from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
@@ -218,18 +219,21 @@ class Searcher:
         return _Held(snapshot, pipeline, token, now, now)
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
-        generation, most = snapshot.generation, self._settings.understanding.prefilter.most_values
+        generation, tuned = snapshot.generation, self._settings
+        most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
         relations = self._openings.of(
             generation, "relations", snapshot.relations, lambda: place_relations(generation, snapshot.relations)
         )
         channels = open_channels(generation, self._encoders, self._settings, self._openings, relations)
         encoder = self._encoders[0].name
         facts = self._openings.of(
-            generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
+            generation,
+            "facts",
+            (most, encoder, notes),
+            lambda: read_facts(generation, encoder, most=most, release_notes=notes),
         )
-        places = Places(generation.chunks)
-        questions = self._questions
-        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, self._pairs)
+        places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
+        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
         return Pipeline(*resources, relations, self._lessons)
 
 

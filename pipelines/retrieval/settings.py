@@ -203,6 +203,20 @@ class PseudoRelevanceSettings(_Section):
     sharpness: Positive
 
 
+class ReleaseNotesSettings(_Section):
+    """What tells release notes, and what they count for where nobody asks for them.
+
+    Attributes:
+        names: Of their files or folders, without an ending or a version behind them.
+        asked_by: Phrases of questions that ask for changes or versions.
+        loses: Share of its score that a chunk of theirs loses under any other question.
+    """
+
+    names: tuple[str, ...]
+    asked_by: tuple[str, ...]
+    loses: Annotated[Share, OffAt(0.0)]
+
+
 class QualitySettings(_Section):
     """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
@@ -220,6 +234,7 @@ class QualitySettings(_Section):
     undeclared: Share
     lasting: tuple[str, ...]
     citations_half: Positive
+    release_notes: ReleaseNotesSettings
 
 
 class SessionSettings(_Section):
@@ -283,6 +298,8 @@ class RetrievalSettings(_Section):
     rerank: RerankSettings
     diversity: DiversitySettings
     mpab_factor: Annotated[Weight, OffAt(0.0)]
+    mpab_floor: Annotated[Share, OffAt(0.0)]
+    passage_headings: Annotated[Weight, OffAt(0.0)]
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count

@@ -42,6 +42,20 @@ def test_weft_is_not_significantly_below_what_is_plain(rows: Rows, rival: str) -
     assert compare(values_of(rows, rival), values_of(rows, WEFT), SETTINGS.evaluation).change.high >= 0.0
 
 
+@pytest.mark.parametrize("rival", PLAIN)
+def test_weft_is_ahead_of_what_is_plain_by_more_than_chance(rows: Rows, rival: str) -> None:
+    """RET-9, RET-11: by .04 at least, paired by question, over every documentation."""
+    change = compare(values_of(rows, rival), values_of(rows, WEFT), SETTINGS.evaluation).change
+    assert change.low > 0.0
+    assert change.mean >= 0.04
+
+
+def test_passages_stand_under_the_right_heading(rows: Rows) -> None:
+    """RET-11, RET-16: seven in ten of the judged pages among the first ten are shown where their answer begins."""
+    right = [passage["right"] for row in rows for passage in row["passages"] if passage["right"] is not None]
+    assert sum(right) >= 0.7 * len(right)
+
+
 def test_few_answerable_questions_are_marked_as_gaps(rows: Rows) -> None:
     """RET-15: before any feedback."""
     marked = [row["gap"] for row in rows if row["values"]]

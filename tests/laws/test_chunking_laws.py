@@ -15,7 +15,7 @@ from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import content_hash
-from tests.support.shown import shown
+from tests.support.shown import reads_from, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOUND = (ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)
@@ -118,8 +118,9 @@ def check_place(document: Document, chunks: list[Chunk]) -> None:
         body = source[chunk.start_byte : chunk.end_byte].strip().decode("utf-8", "surrogatepass")
         assert chunk.text.endswith(shown(document, chunk))
         first = source.index(body.encode("utf-8", "surrogatepass"), chunk.start_byte)
+        reads = reads_from(document, chunk)
         starts = [0, *(index + 1 for index, byte in enumerate(source) if byte == ord("\n"))]
-        assert chunk.start_line == bisect_right(starts, first)
+        assert chunk.start_line == bisect_right(starts, reads)
         assert chunk.end_line == bisect_right(
             starts, max(first, first + len(body.encode("utf-8", "surrogatepass")) - 1)
         )

@@ -237,6 +237,9 @@ class MemoryChunks:
     def structure(self) -> np.ndarray:
         return np.array([place.chunk.parse_quality * place.chunk.completeness for place in self._by_place()])
 
+    def heading_path(self, place: int) -> tuple[str, ...]:
+        return tuple(self._by_place()[place].chunk.heading_path)
+
     def parents(self) -> np.ndarray:
         places = {place.chunk.chunk_id: place.place for place in self._by_place()}
         return np.array([places.get(place.chunk.parent_id, -1) for place in self._by_place()], dtype=np.int64)

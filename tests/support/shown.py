@@ -26,6 +26,15 @@ def shown(document: Document, chunk: Chunk) -> str:
     return (kept.strip() or source[start:end]).decode("utf-8", "surrogatepass")
 
 
+def reads_from(document: Document, chunk: Chunk) -> int:
+    """Offset of the first byte of a chunk's span that is shown; of its first ink where nothing is."""
+    source = document.text.encode("utf-8", "surrogatepass")
+    marks = marks_of(document.text, document.content_type, document.language)
+    marked = {at for first, last in marks for at in range(max(first, chunk.start_byte), min(last, chunk.end_byte))}
+    inked = [at for at in range(chunk.start_byte, chunk.end_byte) if not source[at : at + 1].isspace()]
+    return next((at for at in inked if at not in marked), inked[0])
+
+
 @lru_cache(maxsize=8)
 def marks_of(text: str, content_type: ContentType, language: str | None = None) -> Sequence[tuple[int, int]]:
     """Spans of the marks in a text."""

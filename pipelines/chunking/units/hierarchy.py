@@ -265,7 +265,7 @@ def assemble(
     line_starts = [0, *lines(source, 0, len(source))]
     chunks = []
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
-        first, last = _ink(source, unit)
+        _, last = _ink(source, unit)
         body = _body(source, unit, facts.marks) if unit.text is None else unit.text
         content = f"{unit.context}\n{body}" if unit.context else body
         tokens, follows = text.count(content), ""
@@ -288,7 +288,7 @@ def assemble(
                 next_id=None if after is None else places[after][0],
                 start_byte=unit.start,
                 end_byte=unit.end,
-                start_line=bisect_right(line_starts, first),
+                start_line=bisect_right(line_starts, _reads_from(source, unit, facts.marks)),
                 end_line=bisect_right(line_starts, last),
                 heading_path=unit.heading_path,
                 anchor=unit.anchor,
@@ -321,6 +321,18 @@ def _body(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> 
     shown = b"".join(source[left:right] for left, right in zip(edges[::2], edges[1::2], strict=True)).rstrip()
     ink = len(shown) - len(shown.lstrip())
     return decoded(shown[shown.rfind(b"\n", 0, ink) + 1 :] or source[start:end])
+
+
+def _reads_from(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> int:
+    """Offset of a unit's first byte that is neither blank nor in a mark; of its first ink where it has no such."""
+    first, last = _ink(source, unit)
+    at = first
+    for start, end in marks[bisect_right(marks, first, key=itemgetter(1)) :]:
+        if start > at:
+            break
+        inner = source[end : last + 1]
+        at = end + len(inner) - len(inner.lstrip())
+    return at if at <= last else first
 
 
 def _sizing(text: SizedText, unit: ParsedUnit, trailing_tokens: int) -> tuple[str, ...]:

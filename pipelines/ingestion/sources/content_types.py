@@ -68,7 +68,6 @@ _EITHER_NAMES = {".babelrc", ".eslintrc", ".prettierrc", ".stylelintrc", ".swcrc
 _CODE_NAMES = {"cmakelists.txt": "cmake", "build.bazel": "starlark", "rakefile": "ruby", "gemfile": "ruby"}
 _DOCKERFILE = re.compile(r"(?:docker|container)file\.|.*\.(?:docker|container)file\Z")
 _REQUIREMENTS = re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)\Z")
-_HISTORY = re.compile(r"(?:changelog|changes|history|news|release[-_]?notes)\b", re.IGNORECASE)
 
 _SHEBANG = re.compile(r"#![^\n]*?\b(python|node|deno|ruby|perl|lua|php|(?:ba|da|z|k)?sh)[0-9.]*(?![\w-])")
 _SHEBANG_LANGUAGES = {"node": "javascript", "deno": "typescript"}
@@ -179,14 +178,14 @@ def _dialect(language: str, start: str) -> str:
 _CONVERSATION = FileKind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
-def _markdown(lower: str, text: str) -> FileKind:
+def _markdown(_lower: str, text: str) -> FileKind:
     if is_paper(text, "a.md") == "markdown":
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
-    return FileKind(ContentType.MARKDOWN, _prose_domain(lower), None)
+    return FileKind(ContentType.MARKDOWN, Domain.GENERAL, None)
 
 
-def _rst(lower: str, _text: str) -> FileKind:
-    return FileKind(ContentType.RST, _prose_domain(lower), None)
+def _rst(_lower: str, _text: str) -> FileKind:
+    return FileKind(ContentType.RST, Domain.GENERAL, None)
 
 
 def _latex(_lower: str, text: str) -> FileKind:
@@ -206,11 +205,7 @@ def _table(lower: str, text: str) -> FileKind:
 def _plain(lower: str, text: str) -> FileKind:
     if PurePosixPath(lower).suffix in {"", ".txt", ".log", ".chat", ".transcript"} and transcripts.recognised(text):
         return _CONVERSATION
-    return FileKind(ContentType.TEXT, _prose_domain(lower), None)
-
-
-def _prose_domain(lower: str) -> Domain:
-    return Domain.HISTORY if _HISTORY.match(lower) else Domain.GENERAL
+    return FileKind(ContentType.TEXT, Domain.GENERAL, None)
 
 
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {

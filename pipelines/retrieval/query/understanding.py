@@ -118,6 +118,16 @@ def _pattern(phrases: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
 
 
+def asks_for_changes(text: str, phrases: Sequence[str]) -> bool:
+    """Whether a query asks what changed, or in which version.
+
+    Examples:
+        >>> asks_for_changes("Which version removed nose?", ["which version"]), asks_for_changes("use nose", ["new in"])
+        (True, False)
+    """
+    return bool(phrases) and _pattern(tuple(phrases)).search(text) is not None
+
+
 def with_name_parts(text: str) -> str:
     """A text of names, and behind it the parts of those that are made of several: texts hold these apart, too.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,8 +14,17 @@ from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
+from pipelines.retrieval.ranking.passages import Named, unnamed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
-from pipelines.retrieval.ranking.table import ABOVE_ALL, SIGNALS, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import (
+    ABOVE_ALL,
+    SIGNAL_AT,
+    SIGNALS,
+    Candidates,
+    Floats,
+    Ints,
+    best_first,
+)
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
 
@@ -23,16 +32,25 @@ BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
 
 
-def collapse_documents(candidates: Candidates, *, factor: float, lifted: Floats) -> Candidates:
-    """One candidate per document, its best chunk: S = S_max + factor · Σ S_rest / √N.
+PASSAGE = "passage"
+"""Name of the contribution of a document's best chunk where another one is shown for it."""
 
-    N is the number of the document's chunks that matched; N = 1 passes unchanged. A content that is the best chunk of
-    several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
+
+def collapse_documents(
+    candidates: Candidates, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
+) -> Candidates:
+    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N.
+
+    N is the number of the document's chunks that matched; N = 1 passes unchanged. What is shown for a document is its
+    best chunk, or one that falls behind it by less than its headings name more of the question. A content that is
+    shown for several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
 
     Args:
         candidates: Scored by stage 2.
         factor: Weight >= 0 of the further chunks.
+        floor: Share of the best chunk's score, in [0, 1), from which on a further one counts: it says that much less.
         lifted: By the candidate's number, what is added to its score where the best chunk is chosen.
+        named: What is added where the shown one is chosen, for the headings above it.
 
     Returns:
         Best first, ties by content hash; each at its place in the best document that it speaks for.
@@ -47,13 +65,26 @@ def collapse_documents(candidates: Candidates, *, factor: float, lifted: Floats)
     new = np.ones(len(order), dtype=bool)
     new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
     starts = new.nonzero()[0]
-    support = _support(candidates.totals[numbers], np.append(starts, len(order)))
-    best = _Best(numbers[starts], document[starts], place[starts], support)
-    one, document_ids = _one_of_each(best, candidates.occurrences.documents)
+    bounds = np.append(starts, len(order))
+    support = _support(candidates.totals[numbers], bounds, floor)
+    shown = _shown(chosen_by[order], bounds, lambda lines: named(int(query[lines.start]), place[lines]))
+    behind = candidates.totals[numbers[starts]] - candidates.totals[numbers[shown]]
+    behind[shown == starts] = np.nan
+    best = _Best(numbers[shown], document[starts], place[shown], support, behind)
+    one, document_ids = _one_of_each(best, candidates.occurrences.documents, factor)
     documents, places = candidates.documents.copy(), candidates.places.copy()
     documents[one.number], places[one.number] = one.document, one.place
     placed = replace(candidates, number=one.number, documents=documents, places=places, document_ids=document_ids)
-    return best_first(placed.add_term(BONUS, one.support, factor))
+    return best_first(placed.add_term(PASSAGE, one.behind, 1.0).add_term(BONUS, one.support, factor))
+
+
+def _shown(chosen_by: Floats, bounds: Ints, named: Callable[[slice], Floats]) -> Ints:
+    """The line of each document that is shown, of equals the first."""
+    shown = bounds[:-1].copy()
+    for at in (bounds[1:] - bounds[:-1] > 1).nonzero()[0].tolist():
+        lines = slice(*bounds[at : at + 2].tolist())
+        shown[at] += int((chosen_by[lines] + named(lines)).argmax())
+    return shown
 
 
 def separate_chunks(candidates: Candidates) -> Candidates:
@@ -64,24 +95,39 @@ def separate_chunks(candidates: Candidates) -> Candidates:
     return replace(candidates, document_ids=document_ids)
 
 
-def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats) -> Candidates:
+def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed) -> Candidates:
     """Candidates as results of the configured unit.
 
     Args:
         lifted: By the candidate's number, what is added to its score where a document's best chunk is chosen.
+        named: How much of a query the headings above chunks name.
     """
     if settings.unit is ResultUnit.CHUNK:
         return separate_chunks(candidates)
-    return collapse_documents(candidates, factor=settings.mpab_factor, lifted=lifted)
+    # Scores of the other modes have other scales.
+    weight = settings.passage_headings if settings.fusion is FusionMode.LEARNED else 0.0
+    return collapse_documents(
+        candidates,
+        factor=settings.mpab_factor,
+        floor=settings.mpab_floor,
+        lifted=lifted,
+        named=(lambda query, places: weight * named(query, places)) if weight else unnamed,
+    )
 
 
 class _Best(NamedTuple):
-    """The best chunk of each document of each query: the candidate's number, where it stands, and its support."""
+    """What is shown for each document of each query: the candidate's number, where it stands, what the others add.
+
+    Attributes:
+        support: Σ max(0, S_rest − floor · S_max) / √N; NaN where there are no others.
+        behind: By how much it falls behind the best chunk; NaN where it is that one.
+    """
 
     number: Ints
     document: Ints
     place: Ints
     support: Floats
+    behind: Floats
 
 
 def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
@@ -93,19 +139,22 @@ def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
     return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
 
 
-def _support(totals: Floats, bounds: Ints) -> Floats:
-    """Σ S_rest / √N of each document; NaN of those with one chunk alone."""
+def _support(totals: Floats, bounds: Ints, floor: float) -> Floats:
+    """Σ max(0, S_rest − floor · S_max) / √N of each document; NaN of those with one chunk alone."""
     support = np.full(len(bounds) - 1, np.nan)
     sizes = bounds[1:] - bounds[:-1]
     several = (sizes > 1).nonzero()[0]
     values = totals.tolist()
     firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
-    rests = [math.fsum(values[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    rests = [
+        math.fsum(max(0.0, value - floor * values[first - 1]) for value in values[first:end])
+        for first, end in zip(firsts, ends, strict=True)
+    ]
     support[several] = np.array(rests) / np.sqrt(sizes[several])
     return support
 
 
-def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tuple[int, ...]]]:
+def _one_of_each(best: _Best, documents: Documents, factor: float) -> tuple[_Best, dict[int, tuple[int, ...]]]:
     """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
 
     Documents stand by what they add, and then by URI.
@@ -115,7 +164,7 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
     if counts.max(initial=1) == 1:
         return best, document_ids
     retained = np.ones(len(best.number), dtype=bool)
-    added = np.where(np.isnan(best.support), 0.0, best.support)
+    added = factor * np.nan_to_num(best.support) + np.nan_to_num(best.behind)
     order = np.lexsort((-added, best.number))
     several = order[counts[best.number[order]] > 1]
     for number, lines in Groups.of(best.number[several]):
@@ -123,7 +172,13 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         document_ids[number] = tuple(best.document[same].tolist())
         retained[same[1:]] = False
-    some = _Best(best.number[retained], best.document[retained], best.place[retained], best.support[retained])
+    some = _Best(
+        best.number[retained],
+        best.document[retained],
+        best.place[retained],
+        best.support[retained],
+        best.behind[retained],
+    )
     return some, document_ids
 
 
@@ -183,6 +238,34 @@ def _ranks(domains: np.ndarray) -> np.ndarray:
     return ranks
 
 
+NEUTRAL = "neutral"
+"""Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
+
+
+def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
+    """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
+
+    n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
+    in the candidate's domain, w̄ the mean of its weights in the domains that there are.
+
+    Args:
+        weights: For each query, by the candidate's domain.
+        of: Signals that count.
+    """
+    places, scopes = [SIGNAL_AT[signal] for signal in of], candidates.merged.scope[candidates.number]
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        present, own = np.unique(scopes[lines], return_inverse=True)
+        if len(present) < 2:
+            continue
+        by_domain = [weights[query](candidates.merged.scopes[at][1]) for at in present.tolist()]
+        shares = np.array([[each[signal].value if signal in each else 0.0 for signal in of] for each in by_domain])
+        least = np.nan_to_num(candidates.signals[candidates.number[lines]][:, places].min(axis=0), nan=0.0)
+        amounts = ((shares.mean(axis=0) - shares) * least).sum(axis=1)[own]
+        values[lines] = np.where(amounts == 0.0, np.nan, amounts)
+    return candidates if np.isnan(values).all() else candidates.add_term(NEUTRAL, values, 1.0)
+
+
 def score_and_cut(
     candidates: Candidates,
     depths: Ints,
@@ -208,7 +291,8 @@ def score_and_cut(
         return with_quality(best, beliefs, moments, settings.quality)
     judged = with_quality(candidates, beliefs, moments, settings.quality)
     counted = {part.signal for part in judged.parts}
-    scored = best_first(weighed(judged, weights, of=[signal for signal in SIGNALS if signal not in counted]))
+    quality = [signal for signal in SIGNALS if signal not in counted]
+    scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
     ordered = with_own_words(lifted, past)

@@ -18,8 +18,9 @@ from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
-from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints
-from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings
+from pipelines.retrieval.query.understanding import asks_for_changes
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
 from pipelines.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
@@ -292,6 +293,26 @@ _ACADEMIC, _HISTORY, _CODE = (DOMAINS.index(domain) for domain in (Domain.ACADEM
 def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) -> Floats:
     multipliers = documents.source.map(numbers, lambda source: beliefs.trust_multiplier(source, model))
     return signals.trust(documents.trust_level[numbers], multipliers)
+
+
+RELEASE_NOTES = "release_notes"
+"""Name of the contribution that lowers what says what changed, where nobody asks for that."""
+
+
+def without_release_notes(
+    candidates: Candidates, questions: Sequence[str], facts: GenerationFacts, settings: ReleaseNotesSettings
+) -> Candidates:
+    """Candidates of which those of release notes lose a share of their score, where a query does not ask for changes.
+
+    Args:
+        candidates: Scored so far, each at its representative.
+        questions: The text of each query.
+    """
+    if settings.loses == 0.0 or not facts.release_notes.any():
+        return candidates
+    others = np.array([not asks_for_changes(question, settings.asked_by) for question in questions])
+    lowered = facts.release_notes[candidates.document] & others[candidates.query]
+    return best_first(candidates.add_term(RELEASE_NOTES, np.where(lowered, candidates.total, np.nan), -settings.loses))
 
 
 def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:

@@ -22,6 +22,7 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
+from pipelines.retrieval.snapshot.release_notes import is_release_notes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -285,6 +286,7 @@ class GenerationFacts:
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
         isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
+        release_notes: Which documents say what changed from version to version, by number, bool (documents,).
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -295,6 +297,7 @@ class GenerationFacts:
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = field(default_factory=lambda: Documents.of(()))
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def has_value(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -314,12 +317,15 @@ class GenerationFacts:
         return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
 
 
-def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> GenerationFacts:
+def read_facts(
+    generation: OpenGeneration, encoder: str, *, most: int, release_notes: Sequence[str] = ()
+) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
     Args:
         encoder: The one by whose vectors contents stand alone or not.
         most: Values of a name above which it is none that one filters by.
+        release_notes: Names of files and folders that say what changed.
     """
     documents = generation.chunks.documents()
     cited, isolation = _cited(generation), _isolation(generation, encoder)
@@ -341,7 +347,8 @@ def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> Genera
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
     columns = Documents.of(documents, created_at=generation.created_at)
-    return GenerationFacts(values, signals, cited, most_cited, structure, parents, columns, isolation)
+    notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
+    return GenerationFacts(values, signals, cited, most_cited, structure, parents, columns, isolation, notes)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:

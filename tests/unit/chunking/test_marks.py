@@ -156,6 +156,18 @@ def test_a_passage_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "content_type", "lines"),
+    [
+        ("Top\n===\n\nOne two.\n\n.. _label:\n.. _other:\n\nPart\n----\n\nThree.\n", ContentType.RST, [1, 9]),
+        ("# Top\n\nOne two.\n\n<!-- a note -->\n<!-- more -->\n\n## Part\n\nThree.\n", ContentType.MARKDOWN, [1, 8]),
+    ],
+)
+def test_a_passage_begins_where_one_starts_to_read(text: str, content_type: ContentType, lines: list[int]) -> None:
+    """RET-11, ING-13: at its heading, not at the anchors above it."""
+    assert [chunk.start_line for chunk in chunks_of(text, content_type)] == lines
+
+
+@pytest.mark.parametrize(
     ("text", "content_type", "files"),
     [
         (

@@ -54,7 +54,7 @@ def test_configuration_goes_by_its_notation(name: str, language: str) -> None:
     ("name", "text", "content_type", "domain"),
     [
         ("README.md", "# A", ContentType.MARKDOWN, Domain.GENERAL),
-        ("CHANGELOG.md", "# A", ContentType.MARKDOWN, Domain.HISTORY),
+        ("CHANGELOG.md", "# A", ContentType.MARKDOWN, Domain.GENERAL),  # a changelog is no conversation
         ("index.rst", "A\n=\n", ContentType.RST, Domain.GENERAL),
         ("a.tex", "\\documentclass{article}", ContentType.PAPER, Domain.ACADEMIC),
         ("a.md", "# A\n\n## Abstract\n\nB.\n\n## References\n\n[1] C.\n", ContentType.PAPER, Domain.ACADEMIC),
