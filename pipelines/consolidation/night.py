@@ -66,6 +66,7 @@ STEPS = (
     "contradictions",
     "expiry",
     "recalibrate",
+    "lessons",
     "gate",
     "publish",
     "report",

@@ -1,4 +1,4 @@
-"""The night: citations → merge → duplicates → contradictions → expiry → recalibrate → gate → publish → report."""
+"""The night, in the order of `night.STEPS`: from what providers count to the report."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pipelines.consolidation.report import Findings, report
 from pipelines.consolidation.tending.steps import Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.lessons.measures import success_measures
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -94,6 +95,7 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
         if candidate.published is None:
             candidate = replace(candidate, fitted=fitting.fitted)
         after = night.beliefs(candidate.learned)
+        lessons = _lessons(night, after, page)
         improvements, verdict = _judged(night, candidate, page, before, after)
         findings = Findings(
             candidate=candidate,
@@ -105,6 +107,7 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
             improvements=improvements,
             counters=night.counters,
             tended=tended,
+            lessons=lessons,
         )
         version = candidate.published if dry_run else _published(night, page, findings)
         with night.step(page, "report"):
@@ -113,7 +116,7 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
         applied = verdict.decision.goes_live and not dry_run
-        steps = steps_of(candidate, tended, night.seconds, judged=True, applied=applied)
+        steps = steps_of(candidate, tended, night.seconds, judged=True, applied=applied, lessons=lessons)
         return {**summary, "steps": steps, "run": page.run_id or None}
 
 
@@ -145,6 +148,13 @@ def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[R
                 fitting = fitting.refused(measured)
         note.parameters({"outcome": calibration.reason, "weights": fitting.reason})
         return calibration, fitting
+
+
+def _lessons(night: Night, after: Beliefs, page: RunRecord) -> Mapping[str, float]:
+    with night.step(page, "lessons") as note:
+        measures = success_measures(after.lessons, active=night.priors.lessons.active)
+        note.metrics(measures, now=night.now)
+        return measures
 
 
 def _judged(

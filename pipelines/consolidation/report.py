@@ -25,6 +25,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.ranking import Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.calibration.reliability import Band
+from pipelines.learning.lessons.measures import GOALS
 
 TOP_MOVERS = 12
 """Rows in the picture of what moved most."""
@@ -49,6 +50,7 @@ class Findings:
         improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
         tended: What was found of near-duplicates and contradictions.
+        lessons: Measures of success of lessons (LES-11).
     """
 
     candidate: Proposal
@@ -60,6 +62,7 @@ class Findings:
     improvements: Sequence[Improvement] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     tended: Tended = field(default_factory=Tended)
+    lessons: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def weights_before(self) -> Weights:
@@ -144,6 +147,7 @@ def _metrics(findings: Findings) -> dict[str, float]:
     for domain, weights in findings.weights_after.items():
         measures |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     measures |= as_metrics(findings.improvements)
+    measures |= {f"lessons_{name}": value for name, value in findings.lessons.items()}
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
             measures[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
@@ -176,6 +180,7 @@ def _note(findings: Findings, version: LearnedVersion | None, settings: Consolid
         f"- weights: {findings.fitting.reason}",
         *_tended_lines(findings),
         *_alarms(findings, settings),
+        *_lesson_lines(findings.lessons),
         "",
         "| calibration error | before | after |",
         "| --- | --- | --- |",
@@ -206,6 +211,18 @@ def _tended_lines(findings: Findings) -> list[str]:
             f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
         )
     return lines
+
+
+def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
+    if not lessons.get("lessons"):
+        return []
+    measures = [
+        f"{name.replace('_', ' ')} {lessons[name]:.2f} ({'at least' if more else 'at most'} {goal:g})"
+        + ("" if (lessons[name] >= goal if more else lessons[name] <= goal) else " ⚠")
+        for name, (goal, more) in GOALS.items()
+        if name in lessons
+    ]
+    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
 
 
 def _alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:

@@ -380,8 +380,10 @@ class LessonRelevancePrior(_Section):
     Attributes:
         tool, tool_wildcard: Of a tool that is named, and by a pattern.
         file, actions, words: Of the other conditions, where they are fully met.
+        meaning: Of a question of the same meaning, times the cosine.
+        near: Cosine from which a lesson is shown for its meaning alone.
         enough_words: So many words of a condition that are met count as all.
-        least: Relevance below which a lesson is not shown.
+        least: Relevance of conditions below which a lesson is not shown.
         priorities: Factor of each priority on the rank.
     """
 
@@ -390,6 +392,8 @@ class LessonRelevancePrior(_Section):
     file: Share
     actions: Share
     words: Share
+    meaning: Share
+    near: Share
     enough_words: Annotated[int, Field(ge=1)]
     least: Share
     priorities: dict[LessonPriority, Positive]

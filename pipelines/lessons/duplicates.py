@@ -324,9 +324,18 @@ class DuplicateIndex:
         for stem in sorted(parsed.stems):
             self._by_stem[stem].append(lesson.id)
 
+    def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
+        """All pairs of its lessons that are about the same, each once, the greater id first."""
+        for lesson_id, (lesson, parsed) in sorted(self._lessons.items()):
+            for other, comparison in self._near(lesson, parsed):
+                if other.id < lesson_id:
+                    yield lesson, other, comparison
+
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        parsed = parse_lesson(lesson, self._words)
+        return self._near(lesson, parse_lesson(lesson, self._words))
+
+    def _near(self, lesson: Lesson, parsed: ParsedLesson) -> list[tuple[Lesson, Comparison]]:
         shared = Counter(each for stem in parsed.stems for each in self._by_stem.get(stem, ()) if each != lesson.id)
         near = []
         for lesson_id, count in shared.items():

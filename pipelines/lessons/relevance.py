@@ -3,6 +3,8 @@
     relevance = tool + file + action words + context words, each its weight times how far it is met
     rank      = relevance · P(good) · factor of the priority
 
+Of a free question, where cosines of its vector to those of lessons are at hand, meaning is one more addend.
+
 A lesson that states no context words is met by those of its own text. One whose files are all others than those in use
 is ruled out, and so is one whose tools are all others, unless a file is met: "Write" edits a file as "Edit" does.
 """
@@ -46,6 +48,14 @@ class RelevanceWeights(Protocol):
     @property
     def words(self) -> float:
         """Of context words that are all met."""
+
+    @property
+    def meaning(self) -> float:
+        """Of a question that means the same."""
+
+    @property
+    def near(self) -> float:
+        """Cosine from which a lesson is shown for its meaning alone."""
 
     @property
     def enough_words(self) -> int:
@@ -127,17 +137,25 @@ class ConditionIndex:
         for at in sorted(range(len(lessons)), key=lambda at: (-self._factors[at], lessons[at].lesson.id)):
             self._best[self._group_of[at]].append(at)
 
-    def find(self, use: ToolUse, *, limit: int) -> list[LessonMatch]:
-        """The best `limit` lessons for a tool use, best first, ties by id; none where none fits."""
+    def find(self, use: ToolUse, *, limit: int, cosines: Sequence[float] = ()) -> list[LessonMatch]:
+        """The best `limit` lessons for a tool use, best first, ties by id; none where none fits.
+
+        Args:
+            cosines: Of the use's meaning to each lesson's, in the order of lessons; empty where nothing embeds.
+        """
         groups = self._met_groups(use)
         words = self._met_words(use)
         candidates = {at for group, shares in groups.items() if any(shares) for at in self._best[group][:limit]}
-        candidates.update(at for at in words if self._group_of[at] in groups)
+        near = {at for at, cosine in enumerate(cosines) if cosine >= self._weights.near}
+        candidates.update(at for at in words.keys() | near if self._group_of[at] in groups)
         ranked = []
         for at in candidates:
-            shares = (*groups[self._group_of[at]], *words.get(at, (0.0, 0.0)))
-            if (relevance := sum(self._amounts(shares))) >= self._weights.least:
-                ranked.append((-relevance * self._factors[at], self._lessons[at].lesson.id, at, shares))
+            stated = (*groups[self._group_of[at]], *words.get(at, (0.0, 0.0)))
+            if at not in near and sum(self._amounts((*stated, 0.0))) < self._weights.least:
+                continue
+            shares = (*stated, min(1.0, max(0.0, cosines[at])) if cosines else 0.0)
+            relevance = sum(self._amounts(shares))
+            ranked.append((-relevance * self._factors[at], self._lessons[at].lesson.id, at, shares))
         return [self._match(at, shares) for _, _, at, shares in heapq.nsmallest(limit, ranked)]
 
     def _met_groups(self, use: ToolUse) -> dict[int, tuple[float, float, float]]:
@@ -173,12 +191,14 @@ class ConditionIndex:
     def _amounts(self, shares: Sequence[float]) -> tuple[float, ...]:
         weights = self._weights
         tool = weights.tool if shares[0] else weights.tool_wildcard * shares[1]
-        return (tool, weights.file * shares[2], weights.actions * shares[3], weights.words * shares[4])
+        of_words = (weights.actions * shares[3], weights.words * shares[4])
+        return (tool, weights.file * shares[2], *of_words, weights.meaning * shares[5])
 
     def _match(self, at: int, shares: Sequence[float]) -> LessonMatch:
         weights = self._weights
         tool = ("tool", weights.tool) if shares[0] else ("tool_wildcard", weights.tool_wildcard)
-        of_conditions = [tool, ("file", weights.file), ("actions", weights.actions), ("words", weights.words)]
+        of_words = [("actions", weights.actions), ("words", weights.words), ("meaning", weights.meaning)]
+        of_conditions = [tool, ("file", weights.file), *of_words]
         values = [max(shares[0], shares[1]), *shares[2:]]
         amounts = self._amounts(shares)
         contributions = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -135,6 +135,20 @@ class ReflectionSettings(_Section):
     general: str
 
 
+class ReflectorSettings(_Section):
+    """The model that reflects in the place of the rules (LES-6).
+
+    Attributes:
+        endpoint: URL of an OpenAI-compatible chat completion; empty for the rules.
+        timeout_s: For one answer; after it the rules reflect.
+    """
+
+    endpoint: str = Field(pattern=r"^(https?://\S+)?$")
+    model: str
+    api_key: SecretStr
+    timeout_s: float = Field(gt=0.0)
+
+
 class LessonSettings(_Section):
     """Everything in `conf/base/lessons.yaml`."""
 
@@ -144,3 +158,4 @@ class LessonSettings(_Section):
     duplicates: DuplicateSettings
     detection: DetectionSettings
     reflection: ReflectionSettings
+    reflector: ReflectorSettings

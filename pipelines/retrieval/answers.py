@@ -104,7 +104,9 @@ def _answer(
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),
         uncalibrated=uncalibrated(shown, reading.calibration),
-        lessons=() if resources.lessons is None else resources.lessons.of(plan.query, reading.beliefs.lessons),
+        lessons=()
+        if resources.lessons is None
+        else resources.lessons.of(plan.query, reading.beliefs.lessons, query_vector(context.ranked)),
     )
 
 

@@ -75,6 +75,7 @@ _DOING = {
     "contradictions": "looking for contents that say opposite things",
     "expiry": "letting go of aliases and edges whose contents are gone",
     "recalibrate": "checking what confidences are worth",
+    "lessons": "measuring what lessons came to",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",

@@ -158,5 +158,5 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     older.write_text('[{"text": "Sign every commit", "topic": "git", "status": "archived"}]', encoding="utf-8")
     assert json.loads(agents.run("import", str(older), "--older", says=True))["retired"] == 1
     agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
-    assert agents.run("review").endswith("lessons to review\n")
+    assert agents.run("review").endswith("pairs to review\n")
     assert "first confidence" in agents.run("calibration")

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
-from pipelines.domain.lesson import LessonResult
+from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
 from pipelines.domain.ranking import Scope
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.gaussian_process import quality_masses
@@ -24,6 +24,8 @@ from pipelines.learning.parameters import reported_evidence
 from pipelines.learning.uses import UsageKey
 from pipelines.serving.night import night_of
 from pipelines.settings import load_settings
+from tests.support.feedback_events import lesson_added, lesson_outcome
+from tests.support.lesson_words import evidence_of
 from tests.support.nights import a_day, stream
 from tests.support.outcomes import outcome_evidence
 
@@ -101,6 +103,22 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
     assert set(seen["families"]) == families
     pictures = ("weights", "decay", "thresholds", "quality", "trust", "sizes", "strategies", "odds", "examination")
     assert all(isinstance(seen[name], Figure) for name in pictures)
+
+
+def test_what_the_lessons_learned_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LES-11, OPS-8: measures, beliefs with intervals, sources, what went and why, and what is to be decided."""
+    always, never, bad = (
+        Lesson(section="git", content=content, source=LessonSource.USER_CORRECTION)
+        for content in ("Always squash commits before merging", "Never squash commits before merging", "Rebase by hand")
+    )
+    events = [lesson_added(each) for each in (always, never, bad)]
+    stream(tmp_path, 0, evidence_of([*events, lesson_outcome(bad.id, "contradiction", origin="person")]))
+    seen = run_all("04_lessons", tmp_path, monkeypatch)
+    assert seen["gone"] == {"Rebase by hand": "a person's word: contradiction"}
+    assert [says for _, says, _, _ in seen["undecided"]] == ["contradicts"]
+    assert seen["measures"]["lessons"] == 3
+    assert isinstance(seen["sure"], Figure)
+    assert isinstance(seen["trusted"], Figure)
 
 
 def test_the_error_analysis_says_who_gained_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from statistics import fmean
 from typing import Any
 
-from pipelines.domain.lesson import Lesson
+from pipelines.domain.lesson import BelievedLesson, Lesson
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.detection import Detector, Injection, Utterance
 from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
+from pipelines.lessons.finding import meaning_of
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from pipelines.lessons.relevance import ConditionIndex, ToolUse
@@ -84,10 +87,9 @@ def reflection(*, held_out: bool) -> str:
     return f"precision {right}/{proposed} = {right / proposed:.3f}, learned from {learned} of {taught}"
 
 
-def conditions(*, held_out: bool) -> str:
-    """Recall@5 among all labelled lessons."""
-    every = [*labelled("uses", held_out=True), *labelled("uses", held_out=False)]
-    lessons = [
+def of_uses() -> list[BelievedLesson]:
+    """All labelled lessons."""
+    return [
         believed(
             a_lesson(
                 each["content"],
@@ -97,8 +99,38 @@ def conditions(*, held_out: bool) -> str:
                 words=tuple(each["words"]),
             )
         )
-        for each in every
+        for each in [*labelled("uses", held_out=True), *labelled("uses", held_out=False)]
     ]
+
+
+def free_queries(encoder: Encoder, *, held_out: bool) -> tuple[float, float, float]:
+    """MRR@10 by meaning and words, and by words alone; and the share of unrelated questions that show nothing."""
+    lessons, asked = of_uses(), labelled("uses", held_out=held_out)
+    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
+    vectors = encoder.encode([meaning_of(each.lesson) for each in lessons])
+
+    def shown(text: str, *, embedded: bool = True) -> list[str]:
+        cosines = [float(each) for each in vectors @ encoder.encode([text])[0]] if embedded else []
+        matches = index.find(ToolUse(text=text), limit=10, cosines=cosines)
+        return [match.believed.lesson.content for match in matches]
+
+    def mrr(*, embedded: bool) -> float:
+        places = [(shown(each["query"], embedded=embedded), each["content"]) for each in asked]
+        return sum(1.0 / (1 + some.index(content)) for some, content in places if content in some) / len(asked)
+
+    unrelated = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
+    return mrr(embedded=True), mrr(embedded=False), fmean(not shown(text) for text in unrelated)
+
+
+def meaning(*, held_out: bool) -> str:
+    """What free queries find."""
+    found, by_words, silent = free_queries(load_encoder(settings().embedding), held_out=held_out)
+    return f"MRR@10 {found:.3f}, by words alone {by_words:.3f}; nothing shown for {silent:.3f} of unrelated questions"
+
+
+def conditions(*, held_out: bool) -> str:
+    """Recall@5 among all labelled lessons."""
+    lessons = of_uses()
     index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
     asked = labelled("uses", held_out=held_out)
     hits = 0
@@ -143,7 +175,7 @@ def speed() -> str:
 
 def main() -> None:
     """Prints every figure."""
-    for figure in (duplicates, detection, reflection, conditions, prompt):
+    for figure in (duplicates, detection, reflection, conditions, meaning, prompt):
         for held_out in (False, True):
             half = "other half" if held_out else "tuned half"
             sys.stdout.write(f"{figure.__name__:>10} {half}: {figure(held_out=held_out)}\n")

@@ -42,13 +42,20 @@ def changed_edges(candidate: Proposal) -> tuple[int, int]:
 
 
 def steps_of(
-    candidate: Proposal, tended: Tended, seconds: Mapping[str, float], *, judged: bool, applied: bool
+    candidate: Proposal,
+    tended: Tended,
+    seconds: Mapping[str, float],
+    *,
+    judged: bool,
+    applied: bool,
+    lessons: Mapping[str, float] | None = None,
 ) -> Steps:
     """What each step of a night came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own.
 
     Args:
         judged: Whether there was anything to judge.
         applied: Whether it goes live.
+        lessons: Measures of success of lessons; None where none were taken.
     """
     added, dropped = changed_aliases(candidate)
     linked, unlinked = changed_edges(candidate)
@@ -64,7 +71,9 @@ def steps_of(
         },
         "contradictions": {"proposed": linked, **({} if contradictions is None else contradictions.counts())},
         "expiry": {"proposed": dropped + unlinked},
-        **{name: {"proposed": int(judged)} for name in ("recalibrate", "gate", "publish", "report")},
+        "recalibrate": {"proposed": int(judged)},
+        "lessons": {"proposed": 0, **(lessons or {})},
+        **{name: {"proposed": int(judged)} for name in ("gate", "publish", "report")},
     }
     return {
         name: {"applied": int(applied) * counts["proposed"], "seconds": round(seconds.get(name, 0.0), 3), **counts}

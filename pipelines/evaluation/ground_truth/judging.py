@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
 from pipelines.evaluation.measures.beir import Once, numbered_lines
 from pipelines.evaluation.settings import GroundTruthSettings
+from pipelines.runtime.chat import ChatEndpoint, EndpointError
 
 log = logging.getLogger(__name__)
 
-_ANSWER_BYTES = 1 << 20
 _GRADE = re.compile(rf"[0-{BEST}](?!\d)")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -77,9 +75,11 @@ class Judge:
         return judgements
 
     def _grade(self, text: str, passage: str) -> int | None:
+        rules = self._rules
+        model = ChatEndpoint(rules.endpoint, rules.model, rules.api_key, _TIMEOUT_S)
         try:
-            grade = _completion(self._rules, f"Query: {text}\n\nPassage: {passage[:_CHARACTERS]}")
-        except (OSError, ValueError, RecursionError, urllib.error.URLError) as error:
+            grade = _grade_in(model.complete(_INSTRUCTION, f"Query: {text}\n\nPassage: {passage[:_CHARACTERS]}"))
+        except (EndpointError, ValueError) as error:
             log.warning("%s: expected a grade, found: %s", self._rules.endpoint, error)
             self._failed_in_row += 1
             self.failed += 1
@@ -88,27 +88,8 @@ class Judge:
         return grade
 
 
-def _completion(rules: GroundTruthSettings, text: str) -> int:
-    body = {
-        "model": rules.model,
-        "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": text}],
-        "temperature": 0,
-    }
-    headers = {"Content-Type": "application/json"}
-    if key := rules.api_key.get_secret_value():
-        headers["Authorization"] = f"Bearer {key}"
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(rules.endpoint, data, headers)  # noqa: S310  settings allow http(s) alone
-    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310  as above
-        return _read_grade(json.loads(answer.read(_ANSWER_BYTES)))
-
-
-def _read_grade(answer: Any) -> int:
-    try:
-        reply = answer["choices"][0]["message"]["content"]
-        digit = _GRADE.search(reply)
-    except (KeyError, IndexError, TypeError) as error:
-        raise ValueError("no chat completion") from error
+def _grade_in(reply: str) -> int:
+    digit = _GRADE.search(reply)
     if digit is None:
         raise ValueError(f"no grade from 0 to {BEST} in {reply[:40]!r}")
     return int(digit[0])

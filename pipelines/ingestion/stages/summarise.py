@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import json
-import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pipelines.chunking.prose.summary import summary_of, within
 from pipelines.chunking.units.splitting import TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 from pipelines.ingestion.settings import SummarySettings
+from pipelines.runtime.chat import ChatEndpoint, EndpointError
 
 WRITTEN = "summaries_written"
 """Count of summaries that the endpoint wrote."""
@@ -24,12 +21,6 @@ FAILED = "summaries_failed"
 
 MOST_FAILURES = 3
 """In a row; then a worker asks no more, and the rest of its documents have extracts."""
-
-_ANSWER_BYTES = 1 << 20
-
-
-class EndpointError(Exception):
-    """The endpoint does not answer, or not with a text."""
 
 
 class Summariser:
@@ -64,43 +55,14 @@ class Summariser:
         if self._failed_in_row >= MOST_FAILURES:
             self.counts[FAILED] += 1
             return None
+        model = ChatEndpoint(settings.endpoint, settings.model, settings.api_key, settings.timeout_s)
+        most = settings.max_tokens
         try:
-            summary = within(_asked(settings, document.text[: settings.characters]), settings.max_tokens, self._count)
+            # Its own tokens may be shorter.
+            text = model.complete(settings.instruction, document.text[: settings.characters], max_tokens=2 * most)
+            summary = within(text, most, self._count)
         except EndpointError:
             summary = ""
         self._failed_in_row = 0 if summary else self._failed_in_row + 1
         self.counts[WRITTEN if summary else FAILED] += 1
         return summary or None
-
-
-def _asked(settings: SummarySettings, text: str) -> str:
-    body = {
-        "model": settings.model,
-        "messages": [{"role": "system", "content": settings.instruction}, {"role": "user", "content": text}],
-        "max_tokens": 2 * settings.max_tokens,  # of its own tokens, which may be shorter
-        "temperature": 0,
-    }
-    headers = {"Content-Type": "application/json"}
-    if key := settings.api_key.get_secret_value():
-        headers["Authorization"] = f"Bearer {key}"
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(settings.endpoint, data, headers)  # noqa: S310  settings allow http(s) alone
-    try:
-        with urllib.request.urlopen(request, timeout=settings.timeout_s) as answer:  # noqa: S310  as above
-            return _content(json.loads(answer.read(_ANSWER_BYTES)))
-    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
-        raise EndpointError(f"{settings.endpoint}: expected a chat completion, found: {error}") from error
-
-
-def _content(answer: Any) -> str:
-    try:
-        content = answer["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"no content, but {_shape(answer)}") from error
-    if not isinstance(content, str) or not content.strip():
-        raise ValueError("no text")
-    return content.encode("utf-8", "replace").decode()
-
-
-def _shape(answer: Any) -> str:
-    return f"the keys {sorted(answer)[:5]}" if isinstance(answer, Mapping) else type(answer).__name__

@@ -190,11 +190,11 @@ class LessonBeliefs:
         urgent = np.isin(self._priority, _URGENT)
         status = np.where(mean >= prior.dormant, NEEDS_VALIDATION, DORMANT)
         status = np.where((mean >= prior.active) | ((mean >= prior.active_urgent) & urgent), ACTIVE, status)
-        return np.where(self._fails | self._unwanted, RETIRED, status)
+        return np.where(self.fails | self.unwanted, RETIRED, status)
 
     @cached_property
-    def _fails(self) -> NDArray[np.bool_]:
-        """Whether it is wrong more often than not, as sure as `retired`, with failures counted double."""
+    def fails(self) -> NDArray[np.bool_]:
+        """Whether each class is wrong more often than not, as sure as `retired`, with failures counted double: (n,)."""
         a, b = self._posterior
         misses = self.counts.counted[:, 1] / MICRO * self._scale
         doubled = b + (self._prior.failures - 1.0) * misses
@@ -204,7 +204,8 @@ class LessonBeliefs:
         return fails
 
     @cached_property
-    def _unwanted(self) -> NDArray[np.bool_]:
+    def unwanted(self) -> NDArray[np.bool_]:
+        """Whether people want each class gone, bool (n,)."""
         unwanted = np.zeros(len(self.counts), dtype=bool)
         for place, opinion in self.counts.opinions.items():
             unwanted[place] = opinion.is_against
@@ -213,7 +214,7 @@ class LessonBeliefs:
     @cached_property
     def _source(self) -> Ints:
         """The source that speaks most for each class, int64 (n,); `other` of one that nobody said."""
-        sayings = self.counts.sayings.sum(axis=2) > 0
+        sayings = self.counts.source_sayings > 0
         stated = np.array([self._prior.sources[source] for source in SOURCES])
         best = np.where(sayings, stated[None, :], -1.0).argmax(axis=1)
         return np.where(sayings.any(axis=1), best, SOURCES.index(LessonSource.OTHER))
@@ -273,7 +274,7 @@ class LessonBeliefs:
     @cached_property
     def _first(self) -> Floats:
         """The prior mean of each class by its source, float64 (n,)."""
-        prior, sayings = self._prior, self.counts.sayings.sum(axis=2)
+        prior, sayings = self._prior, self.counts.source_sayings
         mean = self._pooled(self._source, *self._of_lessons)  # what came of a lesson is no reason to have expected it
         repeated = SOURCES.index(LessonSource.REPEATED_MISTAKE)
         again = np.clip(sayings[:, repeated] / MICRO - 1.0, 0.0, prior.most_repetitions)
@@ -285,7 +286,7 @@ class LessonBeliefs:
         return np.clip(mean, prior.lowest, prior.highest)
 
     @cached_property
-    def _mean(self) -> Floats:
+    def first_confidence(self) -> Floats:
         """The prior mean of each class, revisions drawn towards their parents, float64 (n,)."""
         mean, share, strength = self._first.copy(), self._prior.revised, self._prior.strength
         counted = self.counts.counted / MICRO * self._scale[:, None]
@@ -301,7 +302,9 @@ class LessonBeliefs:
     @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
         counted, strength = self.counts.counted / MICRO * self._scale[:, None], self._prior.strength
-        return strength * self._mean + counted[:, 0], strength * (1.0 - self._mean) + counted[:, 1]
+        return strength * self.first_confidence + counted[:, 0], strength * (1.0 - self.first_confidence) + counted[
+            :, 1
+        ]
 
     def _belief(self, place: int) -> LessonBelief:
         of = int(self.counts.of_class[place])
@@ -314,7 +317,7 @@ class LessonBeliefs:
             p_good=a / (a + b),
             lower=lower,
             upper=upper,
-            prior=float(self._mean[of]),
+            prior=float(self.first_confidence[of]),
             status=STATUSES[self.status[place]],
             reason=self._reason(place, of),
             source=SOURCES[self._source[of]],
@@ -347,9 +350,9 @@ class LessonBeliefs:
             LessonStatus.DORMANT: f"P(good) {mean:.2f} is below {prior.dormant:g}",
             LessonStatus.RETIRED: f"revised by {', '.join(instead)}",
         }[STATUSES[self.status[place]]]
-        if self._unwanted[of]:
+        if self.unwanted[of]:
             reason = f"a person's word: {self.counts.opinions[of].word}"
-        elif self._fails[of]:
+        elif self.fails[of]:
             times = f"failures counted {prior.failures:g} times"
             reason = f"it fails: P(rate < .5) is at least {prior.retired:g} with {times}"
         elif of != place and self.status[place] != RETIRED:

@@ -69,6 +69,7 @@ class LessonCounts:
     Attributes:
         ids: In the order of all arrays.
         of_class: int64 (n,), the place of each lesson's representative: its own where it is merged into none (LES-13).
+        separate: Pairs of ids of which more people said that they are two than that they are one.
     """
 
     def __init__(self, uses: UseColumns, prior: LessonPrior, today: int) -> None:
@@ -79,11 +80,12 @@ class LessonCounts:
         prefixed = np.zeros(len(self._bins), dtype=bool)
         texts, notes = self._kinds[TEXT], self._kinds[NOTE]
         for code, name in enumerate(self._bins):
-            if name.startswith(PREFIX):
+            if name.startswith(TEXT):  # nearly all that there are
                 prefixed[code] = True
-                if name.startswith(TEXT):  # nearly all that there are
-                    texts.append((code, name))
-                elif name.startswith(NOTE):
+                texts.append((code, name))
+            elif name.startswith(PREFIX):
+                prefixed[code] = True
+                if name.startswith(NOTE):
                     notes.append((code, name))
                 else:
                     self._kinds[name[: name.find(":", len(PREFIX)) + 1] or name].append((code, name))
@@ -92,15 +94,14 @@ class LessonCounts:
         self.day, self.micro, self.bin = uses.day[at], uses.micro[at], uses.bin.codes[at]
         self.principal, self._principals = uses.principal.codes[at], uses.principal.words
         self.question, self._questions = uses.question.codes[at], uses.question.words
-        codes, self.lesson = np.unique(uses.content.codes[at], return_inverse=True)
-        names = [uses.content.words[code] for code in codes.tolist()]
-        order = sorted(range(len(names)), key=names.__getitem__)
-        self.ids: Sequence[str] = [names[place] for place in order]
-        rank = np.empty(len(order), dtype=np.int64)
+        content, words = uses.content.codes[at], uses.content.words
+        order = sorted(np.flatnonzero(np.bincount(content)).tolist(), key=words.__getitem__)
+        self.ids: Sequence[str] = [words[code] for code in order]
+        rank = np.zeros(len(words), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        self.lesson = rank[self.lesson] if order else self.lesson
+        self.lesson = rank[content]
         self.of_class = self._classes()
-        self._groups = self.of_class[self.lesson] if order else self.lesson
+        self._groups = self.of_class[self.lesson]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -119,6 +120,11 @@ class LessonCounts:
         return self._summed(self._groups[rows], kind, self.micro[rows], shape).reshape(
             len(self), len(SOURCES), len(PRIORITIES)
         )
+
+    @cached_property
+    def source_sayings(self) -> Ints:
+        """How often each class was said by each source, in micro-units: int64 (n, sources)."""
+        return np.asarray(self.sayings.sum(axis=2))
 
     @cached_property
     def outcomes(self) -> Ints:
@@ -320,6 +326,7 @@ class LessonCounts:
         net: dict[tuple[int, str], int] = {}
         for (lesson, other, _), (_, _, alike) in last.items():
             net[lesson, other] = net.get((lesson, other), 0) + (1 if alike else -1)
+        self.separate = frozenset((self.ids[lesson], other) for (lesson, other), mass in net.items() if mass < 0)
         to = {
             lesson: self.place[other]
             for (lesson, other), mass in sorted(net.items())

@@ -4,35 +4,88 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.ranking import Query
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.lessons.finding import LessonFinder, finder_of
+from pipelines.lessons.finding import LessonFinder, finder_of, meaning_of
 from pipelines.lessons.relevance import RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
+
+Embed = Callable[[Sequence[str]], np.ndarray]
+"""Texts to unit vectors, float32 (n, dimension)."""
+
+_AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
 
 
 class LessonsBeside:
     """Finds lessons for queries among those that are believed; shared by threads.
 
+    A lesson is embedded once, by the encoder that embeds queries; a few at a time: no search waits for thousands.
+
     Args:
         most: Of one answer.
+        embed: Embeds lessons; None where they are found by words alone.
     """
 
-    def __init__(self, words: LessonWords, weights: RelevanceWeights, *, most: int) -> None:
-        self._words, self._weights, self._most = words, weights, most
+    def __init__(self, words: LessonWords, weights: RelevanceWeights, *, most: int, embed: Embed | None = None) -> None:
+        self._words, self._weights, self._most, self._embed = words, weights, most, embed
         self._lock = threading.Lock()
-        self._held: tuple[LessonBeliefs, LessonFinder] | None = None
+        self._held: _Held | None = None
 
-    def of(self, query: Query, beliefs: LessonBeliefs) -> tuple[ChosenLesson, ...]:
-        """The lessons that fit a query, best first; the query's id draws those on trial."""
+    def of(self, query: Query, beliefs: LessonBeliefs, vector: np.ndarray | None = None) -> tuple[ChosenLesson, ...]:
+        """The lessons that fit a query, best first; the query's id draws those on trial.
+
+        Args:
+            vector: The query's, float32 (dimension,); None where it was not embedded.
+        """
         draws = random.Random(query.query_id)  # noqa: S311 - it draws what is tried
-        return tuple(self._finder(beliefs).find(ToolUse(text=query.text), limit=self._most, rng=draws))
+        held = self._current(beliefs, embedded=vector is not None)
+        cosines = [] if vector is None else held.cosines(vector)
+        return tuple(held.finder.find(ToolUse(text=query.text), limit=self._most, rng=draws, cosines=cosines))
 
-    def _finder(self, beliefs: LessonBeliefs) -> LessonFinder:
+    def _current(self, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
         held = self._held
-        if held is None or held[0] is not beliefs:
+        if held is None or held.beliefs is not beliefs or (embedded and self._embed and held.missing):
             with self._lock:
-                held = self._held = (beliefs, finder_of(beliefs, self._weights, self._words))
-        return held[1]
+                held = self._held = self._next(self._held, beliefs, embedded=embedded)
+        return held
+
+    def _next(self, held: _Held | None, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
+        former = {} if held is None else held.vectors
+        same = held is not None and held.beliefs is beliefs
+        finder = held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words)
+        texts = [meaning_of(each.lesson) for each in finder.lessons]
+        vectors = {text: former[text] for text in texts if text in former}
+        if embedded and self._embed is not None:
+            new = [text for text in dict.fromkeys(texts) if text not in vectors][:_AT_ONCE]
+            vectors |= zip(new, self._embed(new), strict=True) if new else {}
+        return _Held(beliefs, finder, vectors, [at for at, text in enumerate(texts) if text in vectors])
+
+
+class _Held:
+    """What is kept for one state of beliefs.
+
+    Attributes:
+        vectors: By the text that they were made of.
+        missing: Lessons that are not embedded yet.
+    """
+
+    def __init__(
+        self, beliefs: LessonBeliefs, finder: LessonFinder, vectors: dict[str, np.ndarray], places: list[int]
+    ) -> None:
+        self.beliefs, self.finder, self.vectors = beliefs, finder, vectors
+        self.missing = len(finder.lessons) - len(places)
+        self._places = places
+        rows = [vectors[meaning_of(finder.lessons[at].lesson)] for at in places]
+        self._matrix = np.stack(rows) if rows else None
+
+    def cosines(self, vector: np.ndarray) -> list[float]:
+        """Of a query to each lesson; 0 to one that is not embedded yet."""
+        cosines = np.zeros(len(self.finder.lessons))
+        if self._matrix is not None:
+            cosines[self._places] = self._matrix @ vector
+        return [float(each) for each in cosines]

@@ -27,6 +27,7 @@ from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
 from pipelines.serving.lessons import hook, telling
+from pipelines.serving.lessons.pairs import LessonPair, open_pairs
 from pipelines.serving.lessons.telling import By, LessonArgument, Session, lesson_of, send_all, speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
@@ -78,19 +79,26 @@ def list_lessons(
 @lessons.command()
 @store_command
 def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """Lessons that a person could decide on, the least sure first, of equals the newest."""
-    beliefs = _beliefs(options.settings())
+    """Lessons that a person could decide on, the least sure first, of equals the newest; then pairs about the same."""
+    settings = options.settings()
+    beliefs = _beliefs(settings)
+    pairs = list(open_pairs(beliefs, settings))
     uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
     rows = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
     rows.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
     if as_json:
         print_lines({**_document(belief, text), "can": _can(belief)} for belief, text in rows[:limit])
+        print_lines(_pair(pair) for pair in pairs[:limit])
         return
     for belief, text in rows[:limit]:
         stdout.out(visible(f"{belief.id}  {text.content}"))
         stdout.out(visible(f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"))
         stdout.out(f"    {'  |  '.join(_can(belief))}")
-    sys.stdout.write(f"{len(rows):,} lessons to review\n")
+    for pair in pairs[:limit]:
+        stdout.out(visible(f"{pair.lesson.id}  {pair.lesson.content}"))
+        stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}"))
+        stdout.out(f"    {'  |  '.join(pair.can)}")
+    sys.stdout.write(f"{len(rows):,} lessons and {len(pairs):,} pairs to review\n")
 
 
 @lessons.command()
@@ -113,7 +121,7 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
     of = f"{belief.status.value}: {belief.reason}"
     sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
     stdout.out(visible(f"  {of}; {sure}"))
-    stdout.out(visible(f"  said {belief.sayings} times, injected {belief.injected} times, {_outcomes(belief)}"))
+    stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
     for note in history:
         stdout.out(visible(_story(note)))
 
@@ -305,6 +313,10 @@ def _sides(belief: LessonBelief) -> tuple[int, int]:
     return helpful, sum(belief.counts.values()) - helpful
 
 
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
+
+
 def _outcomes(belief: LessonBelief) -> str:
     came = ", ".join(f"{count} {result.value}" for result, count in belief.counts.items() if count)
     return f"came of it: {came or 'nothing yet'}"
@@ -312,6 +324,11 @@ def _outcomes(belief: LessonBelief) -> str:
 
 def _can(belief: LessonBelief) -> list[str]:
     return [f"weft lessons {what} {belief.id}" for what in ("validate", "contradict", "retire", "show")]
+
+
+def _pair(pair: LessonPair) -> dict[str, Any]:
+    facts = {"id": pair.lesson.id, "content": pair.lesson.content, "relation": pair.comparison.relation.value}
+    return {**facts, "other": pair.other.id, "other_content": pair.other.content, "can": pair.can}
 
 
 def _conditions(text: Lesson) -> str:

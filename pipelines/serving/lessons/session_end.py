@@ -20,8 +20,10 @@ from pipelines.domain.lesson import Lesson
 from pipelines.feedback.settings import MS
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.lessons.detection import Detector, Injection, Utterance
-from pipelines.lessons.reflection import EpisodeStep, RuleReflector
+from pipelines.lessons.endpoint import EndpointReflector
+from pipelines.lessons.reflection import EpisodeStep, Reflector, RuleReflector
 from pipelines.lessons.wording import LessonWords
+from pipelines.runtime.chat import ChatEndpoint
 from pipelines.serving.console.options import CommonOptions, require_store
 from pipelines.serving.lessons.hook import session_file
 from pipelines.serving.lessons.telling import speaking
@@ -100,7 +102,16 @@ _SPAN = 2_000
 def _proposals(
     settings: Settings, words: LessonWords, steps: Sequence[EpisodeStep], injected: Sequence[Lesson]
 ) -> Sequence[Lesson]:
-    return RuleReflector(settings.lessons, words).reflect(steps, injected).proposals
+    return reflector_of(settings, words).reflect(steps, injected).proposals
+
+
+def reflector_of(settings: Settings, words: LessonWords) -> Reflector:
+    """Who reflects: the model that the settings name, and the rules where it does not answer or none is named."""
+    rules, stated = RuleReflector(settings.lessons, words), settings.lessons.reflector
+    if not stated.endpoint:
+        return rules
+    model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, stated.timeout_s)
+    return EndpointReflector(model.complete, settings.lessons, words, rules)
 
 
 def _spooled(path: Path) -> list[SpooledInjection]:

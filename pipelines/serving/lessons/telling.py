@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from pipelines.feedback.fold.lessons import lesson_keys
 from pipelines.feedback.settings import MS
 from pipelines.learning.evidence import MICRO, Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs, read_lessons
+from pipelines.lessons.gate import problem_of
 from pipelines.lessons.markdown import from_markdown
 from pipelines.lessons.migration import migrate
 from pipelines.runtime.clock import system_clock
@@ -115,7 +117,10 @@ def add(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say a lesson; said by others before, it is said once more. Prints its id."""
+    """Say a lesson; said by others before, it is said once more. Prints its id.
+
+    Vague advice is said all the same, and stderr says what is wrong with it. Secrets and personal data are refused.
+    """
     conditions = Conditions(
         tools=tuple(tool or ()), files=tuple(file or ()), actions=tuple(action or ()), words=tuple(word or ())
     )
@@ -131,6 +136,11 @@ def add(
     )
     settings = options.settings(bootstrap=bootstrap)
     root = require_store(settings)
+    problem = problem_of(lesson, settings.lessons)
+    if problem is not None and problem.reason == "sensitive":
+        raise InvalidLessonError([problem.detail])
+    if problem is not None:
+        sys.stderr.write(visible(f"weft: {problem.detail}; it is said all the same") + "\n")
     parent = None if revises is None else lesson_of(live_lessons(Catalog(root), settings), revises).id
     with speaking(settings, principal, session) as speaker:
         of, by = speaker.session_of(lesson.id), speaker.principal

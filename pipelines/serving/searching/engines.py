@@ -115,6 +115,7 @@ def searching(
                 LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
                 most=settings.lessons.prompt.lessons,
+                embed=encoder.encode,
             ),
         ) as searcher,
     ):

@@ -10,6 +10,7 @@ from pipelines.domain.events import LessonEvent
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
+from pipelines.learning.lessons.measures import success_measures
 from tests.support.feedback_events import (
     LESSON,
     NOON,
@@ -238,6 +239,33 @@ def test_what_was_stamped_on_an_injection_is_set_against_what_came_of_it() -> No
     beliefs = believed([*events, *outcomes("failure", ["ada"], injection_id="i-1")])
     assert beliefs.calibration() == [(0.9, False)]
     assert of(beliefs).injected == 2
+
+
+def test_measures_of_success_count_what_came_of_lessons() -> None:
+    """LES-11: of three lessons, one good, one bad, one that nobody tried; by hand."""
+    bad, new = Lesson(section="s", content="Do x"), Lesson(section="s", content="Do y")
+    events: list[LessonEvent] = [lesson_added(each) for each in (LESSON, bad, new)]
+    events += [injection(LESSON.id, p_good=0.95), injection(bad.id, injection_id="i-2", p_good=0.6)]
+    events += outcomes("success", ["ada"], injection_id="i-1")
+    events += [
+        lesson_outcome(bad.id, "failure", principal=who, event_id=f"bad {who}", injection_id="i-2")
+        for who in ("ada", "bob", "cyd")
+    ]
+    assert success_measures(believed(events), active=PRIOR.active) == pytest.approx(
+        {
+            "lessons": 3,
+            "outcomes": 4,
+            "injections": 2,
+            "learned_at_once": 1 / 3,
+            "retired_within_7_days": 0.0,
+            "needing_review": 1 / 2,
+            "bad_retired": 1.0,
+            "usefulness": (1 - 0.5 * 3) / 4,
+            "updates_per_lesson": 4 / 3,
+            "deviation_by_band": (abs(0.95 - 1.0) + abs(0.6 - 0.0)) / 2,
+        }
+    )
+    assert success_measures(believed([]), active=PRIOR.active) == {"lessons": 0, "outcomes": 0, "injections": 0}
 
 
 def test_the_history_says_when_by_whom_and_why() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from pipelines.domain.lesson import Conditions, Lesson, LessonSource
+from pipelines.lessons.finding import meaning_of
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.answer.trace import answer_as_json
@@ -38,6 +43,27 @@ def test_what_fits_the_question_is_shown_with_why() -> None:
     assert finds.of(a_query("how do I bake bread"), beliefs) == ()
     again = a_query("how do I start the api", query_id="17")
     assert finds.of(again, beliefs) == shown[17]
+
+
+def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
+    """LES-8: a question without a word of the lesson; the addend says so, and a later snapshot embeds what is new."""
+    axes = {meaning_of(SURE): [1.0, 0.0], meaning_of(TRIAL): [0.0, 1.0]}
+    embedded: list[str] = []
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        embedded.extend(texts)
+        return np.array([axes[text] for text in texts], dtype=np.float32)
+
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    finds, asked = LessonsBeside(words, weights, most=5, embed=embed), a_query("bring the backend up")
+    vector = np.array([0.8, 0.6], dtype=np.float32)
+    (shown,) = finds.of(asked, believed([lesson_added(SURE)]), vector)
+    addend = f"{0.8 * weights.meaning:.2f}"
+    assert shown.why.startswith(f"relevance {addend} (meaning {addend}) · P(good)")
+    assert finds.of(asked, believed([lesson_added(SURE)])) == ()
+    far = np.array([0.9 * weights.near, -1.0], dtype=np.float32)
+    assert finds.of(asked, believed([lesson_added(SURE), lesson_added(TRIAL)]), far) == ()
+    assert embedded == [meaning_of(SURE), meaning_of(TRIAL)]
 
 
 def test_results_are_the_same_with_lessons_and_without() -> None:

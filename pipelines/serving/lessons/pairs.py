@@ -1,0 +1,52 @@
+"""Pairs of lessons that a person could decide on: perhaps one, or in conflict (LES-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelines.domain.lesson import Lesson
+from pipelines.learning.lessons.beliefs import LessonBeliefs
+from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation
+from pipelines.lessons.wording import LessonWords
+from pipelines.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LessonPair:
+    """Two lessons that are about the same.
+
+    Attributes:
+        other: The one that is believed more; of equals, the one whose id is first.
+    """
+
+    lesson: Lesson
+    other: Lesson
+    comparison: Comparison
+
+    @property
+    def says(self) -> str:
+        """What they are to each other, for people."""
+        conflict = self.comparison.relation is LessonRelation.CONFLICT
+        return "contradicts" if conflict else "perhaps means the same as"
+
+    @property
+    def can(self) -> list[str]:
+        """What can be done."""
+        one, other = self.lesson.id, self.other.id
+        if self.comparison.relation is LessonRelation.CONFLICT:
+            return [f"weft lessons retire {one}", f"weft lessons retire {other}", f"weft lessons apart {one} {other}"]
+        return [f"weft lessons merge {one} {other}", f"weft lessons apart {one} {other}"]
+
+
+def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:
+    """Pairs among the lessons that agents are told; merged ones are one, and whatever was kept apart is settled."""
+    index, p_good = DuplicateIndex(settings.lessons, LessonWords(settings.lessons.words)), {}
+    for believed in beliefs.injectable():
+        index.add(believed.lesson)
+        p_good[believed.lesson.id] = believed.p_good
+    settled = beliefs.counts.separate
+    for one, other, comparison in index.pairs():
+        if not settled & {(one.id, other.id), (other.id, one.id)}:
+            best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))
+            yield LessonPair(rest, best, comparison)
