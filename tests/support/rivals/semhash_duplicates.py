@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 
 def main(texts_file: str, found_file: str, folder: str, threshold: str) -> None:
     """Deduplicate the texts of a file and say what stands for each."""
-    from model2vec import StaticModel  # noqa: PLC0415  in the environment of rivals alone
-    from semhash import SemHash  # noqa: PLC0415
+    from model2vec import StaticModel
+    from semhash import SemHash
 
     texts = [json.loads(line) for line in Path(texts_file).read_text(encoding="utf-8").splitlines()]
     tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
