@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ def embed(text: str) -> np.ndarray:
     return (total / np.linalg.norm(total)).astype(np.float32)
 
 
+@cache
 def _direction(word: str) -> np.ndarray:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).normal(size=DIMENSION)
