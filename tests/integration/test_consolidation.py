@@ -469,7 +469,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     assert json.loads((folder / "learned" / "calibration.json").read_text())["method"] in {"beta", "isotonic"}
     assert not [path for path in folder.rglob("*") if path.suffix in {".pkl", ".pickle", ".joblib"}]
     children = [found for found in runs(night) if found.data.tags.get("mlflow.parentRunId") == run_id]
-    assert {child.info.run_name for child in children} == set(STEPS)
+    assert {child.info.run_name for child in children} == set(STEPS) - {"citations"}  # nobody was asked
     version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
     assert version.source == f"{run.info.artifact_uri}/learned"
     told = [move for move in summary["moved"] if move["signal"] == Signal.LEXICAL]  # it told good from bad

@@ -104,7 +104,7 @@ def test_judgements_of_people_overrule_feedback(
         for query in asked.queries
         if query.text == ASKED[0]
     ]
-    (tmp_path / "judged.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "judged.jsonl").write_text("\n".join(dict.fromkeys(map(json.dumps, lines))))
     before, _ = told(capsys, store)
     after, _ = told(capsys, store, "--judgements", tmp_path / "judged.jsonl")
     assert after["hit_rate_at_1"] < before["hit_rate_at_1"]

@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 
 AGAIN = ("run again", "try again", "retry")
 WHERE_AGAIN_HELPS = {
+    "pipelines/consolidation/citations/client.py": "the header Retry-After is called so",
     "pipelines/ingestion/stages/visibility.py": "a file was replaced while the run read it",
     "pipelines/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",
     "pipelines/runtime/mlflow/errors.py": "the next run records in an MLflow run of its own",

@@ -31,7 +31,8 @@ from pipelines.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
-_NAME = re.compile(r"\w+(?:\.\w{2,})+|\w*[^\W\d_][^\W_]*_\w+|\w*[a-z](?=[A-Z])\w+")
+_NAME = re.compile(r"\w+(?:\.\w{2,})*")
+_HUMP = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
 
 
@@ -255,7 +256,12 @@ def prose_terms(text: str) -> list[str]:
         >>> prose_terms("With app.dependency_overrides or maxRetryCount, e.g. in well-known cases/places.")
         ['app', 'dependency', 'overrides', 'max', 'retry', 'count']
     """
-    return list(_words(dict.fromkeys(_NAME.findall(text))))
+    return list(_words(dict.fromkeys(name for name in _NAME.findall(text) if _is_compound(name))))
+
+
+def _is_compound(name: str) -> bool:
+    head = name.rstrip("_").rpartition("_")[0]
+    return "." in name or any(letter.isalpha() for letter in head) or _HUMP.search(name) is not None
 
 
 def symbol_terms(names: Iterable[str]) -> list[str]:

@@ -30,14 +30,18 @@ _REMEMBERED = 65_536  # words and names: a corpus repeats its own in text after 
 _LONGEST = 80  # characters of a name; what is longer is data
 
 
+_ENDLESS = re.compile(r"[A-Za-z0-9_]{256,}")  # Lucene takes words of 255 characters at most
+
+
 def normalised(text: str) -> str:
-    r"""A text in the form that words are compared in.
+    r"""A text in the form that words are compared in; runs of ASCII letters that nobody types as a word are left out.
 
     Examples:
         >>> normalised("Sa\u0308nger \uff21\uff22 \ufb01le")
         'Sänger AB file'
     """
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return _ENDLESS.sub(" ", text)
 
 
 def _class_of(categories: frozenset[str], stop: int) -> str:

@@ -24,7 +24,8 @@ from pipelines.indexes.generation import Generation, open_generation
 from pipelines.indexes.manifest import ANSWERING
 from pipelines.ingestion.questions import StoredQuestion, stored_questions
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.calibration.answered import AskedMatch, answered_curve
+from pipelines.learning.calibration.answered import AskedMatch
+from pipelines.learning.calibration.answered_fit import answered_curve
 from pipelines.learning.calibration.matching import Answering, answering_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
