@@ -261,9 +261,9 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
         by_domain = [weights[query](candidates.merged.scopes[at][1]) for at in present.tolist()]
         shares = np.array([[each[signal].value if signal in each else 0.0 for signal in of] for each in by_domain])
         least = np.nan_to_num(candidates.signals[candidates.number[lines]][:, places].min(axis=0), nan=0.0)
-        # Exactly rounded, so that the order of domains, which other queries of the batch decide, changes no bit.
+        # Rounded once, so that neither the order of domains nor signals of other queries of the batch change a bit.
         mean = np.array([math.fsum(of_signal) for of_signal in shares.T.tolist()]) / len(shares)
-        amounts = ((mean - shares) * least).sum(axis=1)[own]
+        amounts = np.array([math.fsum(terms) for terms in ((mean - shares) * least).tolist()])[own]
         values[lines] = np.where(amounts == 0.0, np.nan, amounts)
     return candidates if np.isnan(values).all() else candidates.add_term(NEUTRAL, values, 1.0)
 

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.store_id import STORE_FILE
 from pipelines.domain.errors import WeftError
 from pipelines.domain.lesson import BelievedLesson
 from pipelines.learning.evidence import day_of
@@ -122,7 +121,7 @@ class BoardKeeper:
 
     def _look(self) -> None:
         token = [*live_token(self._root), day_of(system_clock())]
-        if token == self._token or not (self._root / STORE_FILE).is_file():  # updaters have not claimed it yet
+        if token == self._token or not any(self._root.iterdir()):  # nobody has claimed it yet
             return
         try:
             write_board(self._root, self._settings)
