@@ -121,7 +121,7 @@ class BoardKeeper:
 
     def _look(self) -> None:
         token = [*live_token(self._root), day_of(system_clock())]
-        if token == self._token or not any(self._root.iterdir()):  # nobody has claimed it yet
+        if token == self._token or not (self._root / "updaters").is_dir():  # none has begun yet
             return
         try:
             write_board(self._root, self._settings)
