@@ -25,8 +25,8 @@ _OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that s
 _MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small enough that a hundred are quickly read
 _CACHE = "cache"
 _SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
-_PARTS = (_CACHE, _SIGN, "evaluation", "generations", "learned", "logs", "mlflow", "sessions", "updaters")
-_FILES = (".catalog.lock", "current.json", "learned.html", "store.json")
+_PARTS = (_CACHE, _SIGN, "evaluation", "generations", "learned", "lessons", "logs", "mlflow", "sessions", "updaters")
+_FILES = (".catalog.lock", ".gitignore", "current.json", "learned.html", "settings.json", "store.json")
 
 
 @dataclass(frozen=True, slots=True)
