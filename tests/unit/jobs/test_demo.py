@@ -77,10 +77,10 @@ def test_a_folder_that_only_has_a_demo_is_left_alone(tmp_path: Path) -> None:
 
 def test_its_own_store_is_emptied_but_for_the_caches(tmp_path: Path) -> None:
     """OPS-1: `make run` may be run again, and is quicker then."""
-    for name in ("cache", "demo", "generations", "learned", "logs", "mlflow", "sessions", "updaters"):
+    for name in ("cache", "demo", "generations", "learned", "lessons", "logs", "mlflow", "sessions", "updaters"):
         (tmp_path / name).mkdir()
     left = (".staging-k1ll3d.lock", ".current.json.k1ll3d")
-    for name in (".catalog.lock", "current.json", "learned.html", "store.json", *left):
+    for name in (".catalog.lock", ".gitignore", "current.json", "learned.html", "settings.json", "store.json", *left):
         (tmp_path / name).touch()
     make_room(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
