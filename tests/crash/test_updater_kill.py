@@ -43,6 +43,7 @@ from tests.support.updater_process import (
 )
 
 EVENTS = 5_000
+LESSON_EVENTS = 10_000
 
 
 def kills(default: int) -> int:
@@ -71,24 +72,29 @@ class Loop:
     @classmethod
     def at(cls, place: Place, store: Path, lives: int, *, lessons_alone: bool = False) -> Self:
         rng = random.Random(seed())
-        records = traffic(rng, EVENTS, until_ms=begun_ms(), duplicates=0.05, garbage=0.01, lessons_alone=lessons_alone)
+        events = LESSON_EVENTS if lessons_alone else EVENTS
+        records = traffic(rng, events, until_ms=begun_ms(), duplicates=0.05, garbage=0.01, lessons_alone=lessons_alone)
         settings = load_settings([], place.assignments, environment={})
         create_topic(settings.kafka, place.topic, partitions=PARTITIONS, replication=1)
         return cls(store, lives, rng, settings, place, records)
 
     @property
+    def events(self) -> int:
+        return len(self.records)
+
+    @property
     def share(self) -> int:
-        return -(-EVENTS // self.lives)
+        return -(-self.events // self.lives)
 
     def grow(self) -> None:
         for key, value in self.records[self.sent : self.sent + self.share]:
             self.producer.send(self.place.topic, key=key, value=value)
         self.producer.flush()
-        self.sent = min(EVENTS, self.sent + self.share)
+        self.sent = min(self.events, self.sent + self.share)
 
     def settle(self) -> None:
         """Write what is left."""
-        while self.sent < EVENTS:
+        while self.sent < self.events:
             self.grow()
         self.producer.close()
 
@@ -96,11 +102,11 @@ class Loop:
         """Consume what is left; the evidence is that of an independent reading of the log."""
         self.settle()
         summary = catch_up(self.store, self.place)
-        values = whole_log(self.place.bootstrap, self.place.topic, EVENTS)
+        values = whole_log(self.place.bootstrap, self.place.topic, self.events)
         expected = folded(values, self.settings)
         require_the_same_bits(self.store, summary, expected)
-        assert expected.fates["duplicate"] == EVENTS * 0.05
-        assert expected.fates["dead_lettered"] == EVENTS * 0.01
+        assert expected.fates["duplicate"] == self.events * 0.05
+        assert expected.fates["dead_lettered"] == self.events * 0.01
         return summary
 
 
@@ -119,14 +125,14 @@ class InTransactions(Loop):
 
     def grow(self) -> None:
         self._end()
-        until = min(EVENTS, self.sent + self.share)
+        until = min(self.events, self.sent + self.share)
         while self.sent < until:
             self._end()
-            self._begin(min(self.rng.randint(1, 40), EVENTS - self.sent))
+            self._begin(min(self.rng.randint(1, 40), self.events - self.sent))
 
     def settle(self) -> None:
-        while self.sent < EVENTS or self.written:
-            if self.sent < EVENTS:
+        while self.sent < self.events or self.written:
+            if self.sent < self.events:
                 self.grow()
             self._end()
 
@@ -177,7 +183,7 @@ def test_killed_anywhere_the_evidence_has_the_same_bits(embedded: Place, tmp_pat
 @pytest.mark.crash
 @pytest.mark.timeout(900)
 def test_killed_anywhere_what_is_said_of_lessons_has_the_same_bits(embedded: Place, tmp_path: Path) -> None:
-    """LES-7, FBK-5: twenty kills over events of lessons alone: texts, sayings, outcomes, injections and links."""
+    """LES-7, FBK-5: twenty kills over 10,000 events of lessons: texts, sayings, outcomes, injections and links."""
     kill_at_random(Loop.at(embedded, tmp_path, kills(default=20), lessons_alone=True))
 
 
