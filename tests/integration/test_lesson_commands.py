@@ -160,3 +160,30 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
     assert agents.run("review").endswith("pairs to review\n")
     assert "first confidence" in agents.run("calibration")
+
+
+@pytest.mark.timeout(300)
+def test_the_first_lesson_makes_store_and_topic_and_says_what_is_to_run(tmp_path: Path) -> None:
+    """LES-10: in a folder that is not there, by a broker without a topic; what was said before updaters counts."""
+    store = tmp_path / "fresh"
+    with EmbeddedBroker() as broker:
+        place = ["--store", str(store), "--bootstrap", broker.bootstrap]
+        command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, "--tool", "Bash", *place]
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        update = ["-m", "jobs.update", "--local", *place]
+        assert said.stderr.endswith(f"once updaters run: python {' '.join(update)}\n")
+        assert f"made a new store in {store}" in said.stderr
+        subprocess.run([sys.executable, *update, "--until-caught-up"], cwd=ROOT, capture_output=True, check=True)
+        assert TEXT in Agents(store, broker.bootstrap).run("list")
+        again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert (again.stdout, again.stderr) == (said.stdout, "")
+
+
+def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp_path: Path) -> None:
+    """LES-10: nothing is made, and nothing but the reason is printed."""
+    store = tmp_path / "fresh"
+    place = ["--store", str(store), "--bootstrap", "127.0.0.1:1"]
+    command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, *place]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout, store.exists()) == (1, "", False)
+    assert said.stderr.startswith("weft: ") and "python -m jobs.broker" in said.stderr and said.stderr.count("\n") == 1

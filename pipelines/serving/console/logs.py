@@ -19,6 +19,7 @@ def log_warnings() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what it came to is in the error that ends the command
 
 
 def log_progress() -> None:

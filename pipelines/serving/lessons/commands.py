@@ -27,22 +27,16 @@ from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
 from pipelines.serving.lessons import hook, telling
+from pipelines.serving.lessons.files import read_file, send_all
 from pipelines.serving.lessons.pairs import LessonPair, open_pairs
-from pipelines.serving.lessons.telling import By, LessonArgument, Session, lesson_of, send_all, speaking
+from pipelines.serving.lessons.speaking import begun, lesson_of, speaking
+from pipelines.serving.lessons.telling import By, LessonArgument, Session
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 
 lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
-for _command in (
-    telling.add,
-    telling.validate,
-    telling.contradict,
-    telling.retire,
-    telling.restore,
-    telling.merge,
-    telling.apart,
-):
-    lessons.command()(_command)
+for _name, _command in telling.COMMANDS.items():
+    lessons.command(_name)(_command)
 
 BANDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Edges of the bands of P(good) that `calibration` tells apart."""
@@ -241,12 +235,12 @@ def import_lessons(
 ) -> None:
     """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
     settings = options.settings(bootstrap=bootstrap)
-    require_store(settings)
-    read = telling.read_file(file, older=older)
+    read = read_file(file, older=older)
     for number, problem in read.problems:
         sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
     if not dry_run and read.lessons:
-        send_all(settings, read, principal=principal, session=session)
+        with begun(settings):
+            send_all(settings, read, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
 

@@ -26,7 +26,7 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.chat import ChatEndpoint
 from pipelines.serving.console.options import CommonOptions, require_store
 from pipelines.serving.lessons.hook import session_file
-from pipelines.serving.lessons.telling import speaking
+from pipelines.serving.lessons.speaking import speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import InvalidLessonError, StoreError
+from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.events import LessonChange, LessonEvent, LessonOutcome
-from pipelines.domain.ids import principal_fingerprint
-from pipelines.domain.lesson import (
-    Conditions,
-    Lesson,
-    LessonKind,
-    LessonPriority,
-    LessonResult,
-    LessonSource,
-    LessonStatus,
-)
-from pipelines.domain.ranking import ANONYMOUS
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.fold.lessons import lesson_keys
-from pipelines.feedback.settings import MS
-from pipelines.learning.evidence import MICRO, Evidence, day_of
-from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs, read_lessons
+from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonPriority, LessonResult, LessonSource
+from pipelines.learning.lessons.beliefs import LessonBelief
 from pipelines.lessons.gate import problem_of
-from pipelines.lessons.markdown import from_markdown
-from pipelines.lessons.migration import migrate
-from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import login, print_lines, reading, stdout, visible
+from pipelines.serving.console.terminal import print_lines, stdout, visible
+from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
-from pipelines.settings import Settings
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.")]
@@ -46,52 +26,8 @@ Session = Annotated[
     str | None, typer.Option("--session", help="The conversation that it was said in; default one of the lesson's own.")
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class Speaker:
-    """Who says something, and by which producer."""
-
-    producer: FeedbackProducer
-    principal: str
-    session: str | None
-
-    def session_of(self, lesson_id: str) -> str:
-        """The session that is named, or else one of the lesson's own: what is said of it stays in order."""
-        return self.session or f"lesson-{lesson_id}"
-
-
-@contextmanager
-def speaking(settings: Settings, principal: str | None, session: str | None) -> Iterator[Speaker]:
-    """Whoever speaks; what was said is acknowledged when the block is left."""
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-        yield Speaker(producer, principal or login() or ANONYMOUS, session)
-        producer.flush()
-
-
-def lesson_of(beliefs: LessonBeliefs, name: str) -> LessonBelief:
-    """The lesson whose id begins so.
-
-    Raises:
-        StoreError: There is none, or several.
-    """
-    matching = [each for each in beliefs.ids if each.startswith(name)]
-    if name in matching:
-        matching = [name]
-    if len(matching) != 1 or (belief := beliefs.of(matching[0])) is None:
-        raise StoreError(
-            f"expected one lesson whose id begins with {name!r}, found {len(matching)}: `weft lessons list` names them;"
-            " what was just said is there within a second or two, while the updaters run"
-        )
-    return belief
-
-
-def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonBeliefs:
-    """What will be believed once the updaters have read an event."""
-    at_ms, priors = round(system_clock() * MS), settings.priors
-    keys = lesson_keys(event, at_ms, principal=principal_fingerprint(event.principal))
-    facts = evidence + Evidence(usage=dict.fromkeys(keys, MICRO))
-    level, cap = priors.interval.level, priors.robustness.effective_cap
-    return read_lessons(priors.lessons, facts, day_of(at_ms / MS), effective_cap=cap, level=level)
+Say = Callable[[dict[str, Any], LessonBelief], LessonEvent]
+"""Makes an event about a lesson, of what every event carries."""
 
 
 @store_command
@@ -135,14 +71,15 @@ def add(
         reasoning=why,
     )
     settings = options.settings(bootstrap=bootstrap)
-    root = require_store(settings)
     problem = problem_of(lesson, settings.lessons)
     if problem is not None and problem.reason == "sensitive":
         raise InvalidLessonError([problem.detail])
     if problem is not None:
         sys.stderr.write(visible(f"weft: {problem.detail}; it is said all the same") + "\n")
-    parent = None if revises is None else lesson_of(live_lessons(Catalog(root), settings), revises).id
-    with speaking(settings, principal, session) as speaker:
+    parent = None
+    if revises is not None:
+        parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
+    with begun(settings), speaking(settings, principal, session) as speaker:
         of, by = speaker.session_of(lesson.id), speaker.principal
         if parent is None:
             event_id = speaker.producer.lesson_added(of, lesson, principal=by, why=why)
@@ -150,66 +87,6 @@ def add(
             event_id = speaker.producer.lesson_revised(of, parent, lesson, principal=by, why=why)
     facts = {"lesson_id": lesson.id, "event_id": event_id, "session": of, "principal": by, "revises": parent}
     print_lines([facts]) if as_json else stdout.out(lesson.id)
-
-
-@store_command
-def validate(
-    lesson: LessonArgument,
-    options: CommonOptions,
-    *,
-    why: Why = None,
-    principal: By = None,
-    session: Session = None,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say that a lesson is right: your last word on it holds, and outranks what is detected."""
-    _judge(options, lesson, LessonResult.CONFIRMATION, (why, principal, session, bootstrap), as_json=as_json)
-
-
-@store_command
-def contradict(
-    lesson: LessonArgument,
-    options: CommonOptions,
-    *,
-    why: Why = None,
-    principal: By = None,
-    session: Session = None,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say that a lesson is wrong: it retires at once, unless more people say that it is right."""
-    _judge(options, lesson, LessonResult.CONTRADICTION, (why, principal, session, bootstrap), as_json=as_json)
-
-
-@store_command
-def retire(
-    lesson: LessonArgument,
-    options: CommonOptions,
-    *,
-    why: Why = None,
-    principal: By = None,
-    session: Session = None,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say that a lesson is no longer needed: it is kept, with all that came of it, and never injected."""
-    _change(options, lesson, {"op": "retire"}, (why, principal, session, bootstrap), as_json=as_json)
-
-
-@store_command
-def restore(
-    lesson: LessonArgument,
-    options: CommonOptions,
-    *,
-    why: Why = None,
-    principal: By = None,
-    session: Session = None,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
-    """Take a word against a lesson back: what came of it says again what may be done with it."""
-    _change(options, lesson, {"op": "restore"}, (why, principal, session, bootstrap), as_json=as_json)
 
 
 @store_command
@@ -225,7 +102,8 @@ def merge(
     as_json: AsJson = False,
 ) -> None:
     """Say that two lessons are one: both are believed by what came of either, and one of them is shown."""
-    _change(options, lesson, {"op": "alias", "other": into}, (why, principal, session, bootstrap), as_json=as_json)
+    change = _changing(options, "alias", why, other=into)
+    _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
 
 
 @store_command
@@ -241,48 +119,91 @@ def apart(
     as_json: AsJson = False,
 ) -> None:
     """Say that two lessons are not one: each is believed by what came of itself, as before they were merged."""
-    _change(options, lesson, {"op": "apart", "other": other}, (why, principal, session, bootstrap), as_json=as_json)
+    change = _changing(options, "apart", why, other=other)
+    _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
 
 
-_Saying = tuple[str | None, str | None, str | None, str | None]
-"""Why, by whom, in which session, to which broker."""
+def _word(help_: str, say_of: Callable[[CommonOptions, str | None], Say]) -> Callable[..., None]:
+    """A command by which somebody says one thing about one lesson."""
+
+    def command(
+        lesson: LessonArgument,
+        options: CommonOptions,
+        *,
+        why: Why = None,
+        principal: By = None,
+        session: Session = None,
+        bootstrap: Bootstrap = None,
+        as_json: AsJson = False,
+    ) -> None:
+        _say(options, lesson, say_of(options, why), (principal, session, bootstrap), as_json=as_json)
+
+    command.__doc__ = help_
+    wrapped: Callable[..., None] = store_command(command)
+    return wrapped
 
 
-def _judge(options: CommonOptions, name: str, result: LessonResult, saying: _Saying, *, as_json: bool) -> None:
-    def facts(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
-        return LessonOutcome(**stamp, lesson_id=belief.id, outcome=result, origin="person", why=why)
+def _judging(result: LessonResult) -> Callable[[CommonOptions, str | None], Say]:
+    def say_of(_: CommonOptions, why: str | None) -> Say:
+        return lambda stamp, belief: LessonOutcome(
+            **stamp, lesson_id=belief.id, outcome=result, origin="person", why=why
+        )
 
-    _say(options, name, saying, facts, as_json=as_json)
+    return say_of
 
 
-def _change(options: CommonOptions, name: str, change: dict[str, Any], saying: _Saying, *, as_json: bool) -> None:
-    def facts(stamp: dict[str, Any], belief: LessonBelief, why: str | None) -> LessonEvent:
-        return LessonChange(**stamp, **change, lesson_id=belief.id, why=why)
-
-    if "other" in change:
+def _changing(options: CommonOptions, op: str, why: str | None, *, other: str | None = None) -> Say:
+    named: dict[str, Any] = {"op": op, "why": why}
+    if other is not None:
         settings = options.settings()
-        change = {
-            **change,
-            "other": lesson_of(live_lessons(Catalog(require_store(settings)), settings), change["other"]).id,
-        }
-    _say(options, name, saying, facts, as_json=as_json)
+        named["other"] = lesson_of(live_lessons(Catalog(require_store(settings)), settings), other).id
+    return lambda stamp, belief: LessonChange(**stamp, **named, lesson_id=belief.id)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "add": add,
+    "validate": _word(
+        "Say that a lesson is right: your last word on it holds, and outranks what is detected.",
+        _judging(LessonResult.CONFIRMATION),
+    ),
+    "contradict": _word(
+        "Say that a lesson is wrong: it retires at once, unless more people say that it is right.",
+        _judging(LessonResult.CONTRADICTION),
+    ),
+    "retire": _word(
+        "Say that a lesson is no longer needed: it is kept, with all that came of it, and never injected.",
+        lambda options, why: _changing(options, "retire", why),
+    ),
+    "restore": _word(
+        "Take a word against a lesson back: what came of it says again what may be done with it.",
+        lambda options, why: _changing(options, "restore", why),
+    ),
+    "merge": merge,
+    "apart": apart,
+}
+"""By their names."""
 
 
 def _say(
     options: CommonOptions,
     name: str,
-    saying: _Saying,
-    event_of: Callable[[dict[str, Any], LessonBelief, str | None], LessonEvent],
+    event_of: Say,
+    saying: tuple[str | None, str | None, str | None],
     *,
     as_json: bool,
 ) -> None:
-    why, principal, session, bootstrap = saying
+    """Say one thing about a lesson, and show what that changes.
+
+    Args:
+        saying: By whom, in which session, to which broker.
+    """
+    principal, session, bootstrap = saying
     settings = options.settings(bootstrap=bootstrap)
     catalog = Catalog(require_store(settings))
     before = lesson_of(live_lessons(catalog, settings), name)
     with speaking(settings, principal, session) as speaker:
         event = speaker.producer.say(
-            speaker.session_of(before.id), speaker.principal, lambda stamp: event_of(stamp, before, why)
+            speaker.session_of(before.id), speaker.principal, lambda stamp: event_of(stamp, before)
         )
     then = after(settings, catalog.live_evidence(), event).of(before.id)
     assert then is not None  # it was there before
@@ -299,63 +220,3 @@ def _short(belief: LessonBelief) -> dict[str, object]:
 
 def _line(belief: LessonBelief) -> str:
     return f"{belief.status.value} {belief.p_good:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class LessonFile:
-    """What a file says of lessons.
-
-    Attributes:
-        revised: By the id of a lesson, the id of the one that it is said instead of.
-        retired: Ids of those that were out of use.
-        problems: What is wrong, by the number of its line or record.
-    """
-
-    lessons: Sequence[Lesson]
-    problems: Sequence[tuple[int, str]]
-    revised: Mapping[str, str] = field(default_factory=dict)
-    retired: frozenset[str] = frozenset()
-
-
-def read_file(path: Path, *, older: bool) -> LessonFile:
-    """The lessons of a page of Markdown, of JSON lines, or of an older store's file.
-
-    Raises:
-        SourceError: It cannot be read.
-    """
-    with reading(path):
-        text = path.read_text(encoding="utf-8")
-    if older:
-        report = migrate(text)
-        retired = frozenset(each.lesson.id for each in report.lessons if each.status is LessonStatus.RETIRED)
-        problems = sorted([*report.rejected, *report.warnings])
-        return LessonFile([each.lesson for each in report.lessons], problems, retired=retired)
-    if path.suffix.lower() in {".md", ".markdown"}:
-        page = from_markdown(text)
-        return LessonFile(page.lessons, page.problems, {str(one): str(other) for one, other in page.revised.items()})
-    lessons: list[Lesson] = []
-    wrong: list[tuple[int, str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            lessons.append(Lesson.from_json(line))
-        except InvalidLessonError as error:
-            wrong.append((number, str(error)))
-    return LessonFile(lessons, wrong)
-
-
-def send_all(settings: Settings, file: LessonFile, *, principal: str | None, session: str | None) -> None:
-    """Say what a file says."""
-    with speaking(settings, principal, session) as speaker:
-        by, producer = speaker.principal, speaker.producer
-        for each in file.lessons:
-            of = speaker.session_of(each.id)
-            if (parent := file.revised.get(each.id)) is not None:
-                producer.lesson_revised(of, parent, each, principal=by)
-            else:
-                # Imported twice within a day, it is said once.
-                event_id = f"import-{principal_fingerprint(by)}-{each.id}"
-                producer.lesson_added(of, each, principal=by, event_id=event_id)
-            if each.id in file.retired:
-                producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")
