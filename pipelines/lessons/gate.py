@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson
 from pipelines.lessons.atomicity import atomicity
 from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
-from pipelines.lessons.sensitive import sensitive_parts
+from pipelines.lessons.sensitive import require_storable
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:
@@ -31,12 +32,10 @@ class RefusedIdea:
 
 def problem_of(lesson: Lesson, settings: LessonSettings) -> RefusedIdea | None:
     """What keeps a lesson out: anything that must not be stored, vagueness, several instructions in one."""
-    conditions = lesson.conditions
-    named = [*conditions.tools, *conditions.files, *conditions.actions, *conditions.words]
-    texts = [lesson.content, lesson.reasoning or "", lesson.span or "", lesson.missed or "", *named]
-    if kinds := sensitive_parts("\n".join(texts)):
-        listed = ", ".join(kinds)
-        return RefusedIdea("sensitive", f"expected nothing that must not be stored, found: {listed}: leave it out")
+    try:
+        require_storable(lesson)
+    except InvalidLessonError as error:
+        return RefusedIdea("sensitive", str(error))
     measure = atomicity(lesson.content, settings)
     if measure.score < settings.atomicity.least:
         return RefusedIdea("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, one_line
+from pipelines.lessons.sensitive import require_storable
 
 TITLE = "# Lessons"
 _SECTION = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*")
@@ -102,6 +103,7 @@ class _PageReader:
         named = stated.pop("id", None)
         try:
             lesson = Lesson.from_fields(stated)
+            require_storable(lesson)
         except InvalidLessonError as error:
             self._problems.extend((self._line, problem) for problem in error.problems)
             return

@@ -7,6 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from pipelines.domain.errors import InvalidLessonError
+from pipelines.domain.lesson import Lesson
+
 _NAMED = (
     r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd?|secret|token|(?:api|access)[ _-]?key|credentials?|auth(?:orization)?|pin)"
 )
@@ -75,6 +78,20 @@ def sensitive_parts(text: str) -> tuple[str, ...]:
     if any(_random(piece) for piece in _LONG.findall(_UUID.sub("", text))):
         kinds.append("random text")
     return tuple(kinds)
+
+
+def require_storable(lesson: Lesson) -> None:
+    """Check that a lesson may be stored, whatever of it holds a text.
+
+    Raises:
+        InvalidLessonError: It holds what must not be; the kinds are named, never the values.
+    """
+    conditions = lesson.conditions
+    named = [*conditions.tools, *conditions.files, *conditions.actions, *conditions.words]
+    texts = [lesson.content, lesson.reasoning or "", lesson.span or "", lesson.missed or "", *named]
+    if kinds := sensitive_parts("\n".join(texts)):
+        listed = ", ".join(kinds)
+        raise InvalidLessonError([f"expected nothing that must not be stored, found: {listed}: leave it out"])
 
 
 def _random(piece: str) -> bool:

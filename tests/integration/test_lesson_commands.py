@@ -137,12 +137,13 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     """LES-1, LES-10: by line, and nothing else stops."""
     lines = [Lesson(section="docs", content=f"Date every page of part {name}").to_json() for name in ("one", "two")]
     file = tmp_path / "lessons.jsonl"
-    file.write_text("\n".join([lines[0], '{"section": "docs"}', lines[1]]), encoding="utf-8")
+    secret = Lesson(section="docs", content="Log in with password: hunter2!").to_json()
+    file.write_text("\n".join([lines[0], '{"section": "docs"}', lines[1], secret]), encoding="utf-8")
     assert json.loads(agents.run("import", str(file), says=True)) == {
         "lessons": 2,
         "revised": 0,
         "retired": 0,
-        "problems": 1,
+        "problems": 2,
         "sent": True,
     }
     exported = agents.await_("export", "--json", until=lambda printed: printed.count("Date every page") == 2)
@@ -155,9 +156,14 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     rows = {row["content"]: row for row in map(json.loads, first.splitlines())}
     assert rows["Date every page of part one"]["status"] == "retired"
     older = tmp_path / "old.json"
-    older.write_text('[{"text": "Sign every commit", "topic": "git", "status": "archived"}]', encoding="utf-8")
+    counted = '{"text": "Tag every release", "helpful": 3, "harmful": 1}'
+    archived = '{"text": "Sign every commit", "topic": "git", "status": "archived"}'
+    older.write_text(f"[{archived}, {counted}]", encoding="utf-8")
     assert json.loads(agents.run("import", str(older), "--older", says=True))["retired"] == 1
     agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
+    counted = agents.await_("list", "--json", until=lambda printed: '"success": 3' in printed)
+    (tag,) = (row for row in map(json.loads, counted.splitlines()) if row["content"] == "Tag every release")
+    assert (tag["outcomes"]["success"], tag["outcomes"]["failure"]) == (3, 1)
     assert agents.run("review").endswith("pairs to review\n")
     assert "first confidence" in agents.run("calibration")
 
@@ -186,4 +192,6 @@ def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp
     command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, *place]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout, store.exists()) == (1, "", False)
-    assert said.stderr.startswith("weft: ") and "python -m jobs.broker" in said.stderr and said.stderr.count("\n") == 1
+    assert said.stderr.startswith("weft: ")
+    assert "python -m jobs.broker" in said.stderr
+    assert said.stderr.count("\n") == 1

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.ids import principal_fingerprint
-from pipelines.domain.lesson import Lesson, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
 from pipelines.lessons.markdown import from_markdown
 from pipelines.lessons.migration import migrate
+from pipelines.lessons.sensitive import require_storable
 from pipelines.serving.console.terminal import reading
 from pipelines.serving.lessons.speaking import speaking
 from pipelines.settings import Settings
+
+_MOST_OUTCOMES = 100  # of a kind and lesson: more of one principal and day say no more (LRN-20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class LessonFile:
     Attributes:
         revised: By the id of a lesson, the id of the one that it is said instead of.
         retired: Ids of those that were out of use.
+        outcomes: By the id of a lesson, what was counted of it: how often it helped, and how often it harmed.
         problems: What is wrong, by the number of its line or record.
     """
 
@@ -30,6 +34,14 @@ class LessonFile:
     problems: Sequence[tuple[int, str]]
     revised: Mapping[str, str] = field(default_factory=dict)
     retired: frozenset[str] = frozenset()
+    outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def counted(self, lesson_id: str) -> Iterator[tuple[LessonResult, int]]:
+        """What was counted of a lesson, each outcome with its number, from 0; in proportion where there are many."""
+        helped, harmed = self.outcomes.get(lesson_id, (0, 0))
+        share = min(1.0, _MOST_OUTCOMES / max(1, helped, harmed))
+        for result, count in ((LessonResult.SUCCESS, helped), (LessonResult.FAILURE, harmed)):
+            yield from ((result, number) for number in range(round(count * share)))
 
 
 def read_file(path: Path, *, older: bool) -> LessonFile:
@@ -44,7 +56,8 @@ def read_file(path: Path, *, older: bool) -> LessonFile:
         report = migrate(text)
         retired = frozenset(each.lesson.id for each in report.lessons if each.status is LessonStatus.RETIRED)
         problems = sorted([*report.rejected, *report.warnings])
-        return LessonFile([each.lesson for each in report.lessons], problems, retired=retired)
+        outcomes = {str(each.lesson.id): (each.helpful, each.harmful) for each in report.lessons}
+        return LessonFile([each.lesson for each in report.lessons], problems, retired=retired, outcomes=outcomes)
     if path.suffix.lower() in {".md", ".markdown"}:
         page = from_markdown(text)
         return LessonFile(page.lessons, page.problems, {str(one): str(other) for one, other in page.revised.items()})
@@ -54,7 +67,9 @@ def read_file(path: Path, *, older: bool) -> LessonFile:
         if not line.strip():
             continue
         try:
-            lessons.append(Lesson.from_json(line))
+            lesson = Lesson.from_json(line)
+            require_storable(lesson)
+            lessons.append(lesson)
         except InvalidLessonError as error:
             wrong.append((number, str(error)))
     return LessonFile(lessons, wrong)
@@ -72,5 +87,9 @@ def send_all(settings: Settings, file: LessonFile, *, principal: str | None, ses
                 # Imported twice within a day, it is said once.
                 event_id = f"import-{principal_fingerprint(by)}-{each.id}"
                 producer.lesson_added(of, each, principal=by, event_id=event_id)
+            for result, number in file.counted(each.id):
+                event_id = f"import-{principal_fingerprint(by)}-{each.id}-{result.value}-{number}"
+                why = "it was counted where it came from"
+                producer.lesson_outcome(of, each.id, result.value, principal=by, why=why, event_id=event_id)
             if each.id in file.retired:
                 producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")

@@ -38,6 +38,14 @@ def test_what_is_exported_is_imported_again(book: list[Lesson]) -> None:
     assert to_markdown(page.lessons) == to_markdown(book)
 
 
+def test_what_holds_a_secret_is_refused_by_its_line_and_stops_nothing() -> None:
+    """LES-6, LES-10: the kind is named, never the value."""
+    page = from_markdown("# git\n- Log in with password: hunter2!\n- Sign every commit\n")
+    assert [lesson.content for lesson in page.lessons] == ["Sign every commit"]
+    ((line, problem),) = page.problems
+    assert (line, "password" in problem, "hunter2" in problem) == (2, True, False)
+
+
 def test_a_page_that_a_person_wrote_is_read() -> None:
     """LES-10: plain lists, other bullets, wrapped lines, any heading."""
     page = from_markdown(
