@@ -8,6 +8,7 @@ another word for the same are proposed to a person.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ _PREFIXES = ("un", "dis", "in", "non", "de", "anti")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
 _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
 _SHORTEST = 3
+_SLACK = 1e-9  # a share of words is no exact number
 
 
 class LessonRelation(StrEnum):
@@ -309,40 +311,69 @@ def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str
 
 
 class DuplicateIndex:
-    """Lessons by the words in them: those that may be one with another are found without looking at all."""
+    """Lessons by the words in them: those that may be one with another are found without looking at all.
+
+    A text is taken apart when it is first compared with another; most never are.
+    """
 
     def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
         self._settings = settings
         self._words = words
-        self._lessons: dict[LessonId, tuple[Lesson, ParsedLesson]] = {}
-        self._by_stem: dict[str, list[LessonId]] = defaultdict(list)
+        self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
+        self._parsed: dict[LessonId, ParsedLesson] = {}
+        self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
+        self._counts: Counter[str] = Counter()
+        self._sizes: set[int] = set()
 
     def add(self, lesson: Lesson) -> None:
-        """One more."""
-        parsed = parse_lesson(lesson, self._words)
-        self._lessons[lesson.id] = (lesson, parsed)
-        for stem in sorted(parsed.stems):
-            self._by_stem[stem].append(lesson.id)
+        """One more; one that is there already is left as it is."""
+        if lesson.id in self._lessons:
+            return
+        stems = frozenset(self._words.subject(lesson.content))
+        self._lessons[lesson.id] = (lesson, stems)
+        self._sizes.add(len(stems))
+        self._counts.update(stems)
+        for stem in stems:
+            self._by_stem[stem, len(stems)].append(lesson.id)
 
     def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
         """All pairs of its lessons that are about the same, each once, the greater id first."""
-        for lesson_id, (lesson, parsed) in sorted(self._lessons.items()):
-            for other, comparison in self._near(lesson, parsed):
-                if other.id < lesson_id:
-                    yield lesson, other, comparison
+        for lesson_id, (lesson, _) in sorted(self._lessons.items()):
+            for other, comparison in self._near(lesson, before=lesson_id):
+                yield lesson, other, comparison
 
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        return self._near(lesson, parse_lesson(lesson, self._words))
+        return self._near(lesson)
 
-    def _near(self, lesson: Lesson, parsed: ParsedLesson) -> list[tuple[Lesson, Comparison]]:
-        shared = Counter(each for stem in parsed.stems for each in self._by_stem.get(stem, ()) if each != lesson.id)
-        near = []
-        for lesson_id, count in shared.items():
-            other, theirs = self._lessons[lesson_id]
-            # An opposite counts as shared, too: one word more may be.
-            if 2 * (count + 1) >= self._settings.duplicates.proposed * (len(parsed.stems) + len(theirs.stems)):
-                comparison = compare(parsed, theirs, self._words, self._settings)
+    def _near(self, lesson: Lesson, *, before: LessonId | None = None) -> list[tuple[Lesson, Comparison]]:
+        """Those that are about the same as a lesson; of those whose id is less than `before` alone, where it is."""
+        stems, near = frozenset(self._words.subject(lesson.content)), []
+        for other_id in self._candidates(stems):
+            if other_id == lesson.id or (before is not None and other_id >= before):
+                continue
+            other, theirs = self._lessons[other_id]
+            if len(stems & theirs) >= self._shared(stems, len(theirs)):
+                comparison = compare(self._apart(lesson), self._apart(other), self._words, self._settings)
                 if comparison.relation is not LessonRelation.APART:
                     near.append((other, comparison))
         return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
+
+    def _shared(self, stems: frozenset[str], size: int) -> int:
+        """So many stems are to be shared with a lesson of `size`; an opposite counts, too: one word more may be."""
+        return max(1, math.ceil(self._settings.duplicates.proposed * (len(stems) + size) / 2 - _SLACK) - 1)
+
+    def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
+        """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
+        found: set[LessonId] = set()
+        ordered = sorted(stems, key=lambda stem: (self._counts[stem], stem))
+        for size in self._sizes:
+            for stem in ordered[: max(0, len(stems) - self._shared(stems, size) + 1)]:
+                found.update(self._by_stem.get((stem, size), ()))
+        return found
+
+    def _apart(self, lesson: Lesson) -> ParsedLesson:
+        parsed = self._parsed.get(lesson.id)
+        if parsed is None:
+            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return parsed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ _STEM = 3  # letters that stay of a word at least
 _VOWELS = frozenset("aeiouy")
 
 
+@lru_cache(maxsize=65_536)
 def stem_of(word: str) -> str:
     """A word in lower case without its ending.
 
