@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -175,7 +175,8 @@ def _conflict(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[
     reasons = {
         f"opposites: {' and '.join(opposites[0]) if opposites else ''}": bool(opposites),
         "one denies what the other says": one.denies != other.denies or bool(crossed),
-        "the order is another": bool(one.later & other.earlier and one.earlier & other.later) or _moved(one, other),
+        "the order is another": bool(one.later & other.earlier and one.earlier & other.later)
+        or (_moved(one, other) and _moved(other, one)),
         "the direction is another": any((right, left) in other.directions for left, right in one.directions),
         "numbers or flags differ": counted and (one.numbers, one.flags) != (other.numbers, other.flags),
     }
@@ -324,6 +325,7 @@ class DuplicateIndex:
         self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
         self._counts: Counter[str] = Counter()
         self._sizes: set[int] = set()
+        self._bounds: dict[int, int] = {}
 
     def add(self, lesson: Lesson) -> None:
         """One more; one that is there already is left as it is."""
@@ -338,37 +340,67 @@ class DuplicateIndex:
 
     def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
         """All pairs of its lessons that are about the same, each once, the greater id first."""
-        for lesson_id, (lesson, _) in sorted(self._lessons.items()):
-            for other, comparison in self._near(lesson, before=lesson_id):
+        placed = self._placed()
+        for lesson_id, (lesson, stems) in sorted(self._lessons.items()):
+            ordered, found = self._ordered(stems), set[LessonId]()
+            for size in self._sizes:
+                shared = self._shared(len(stems), size)
+                for stem in ordered[: max(0, len(stems) - shared + 1)]:
+                    for place, other_id in placed.get((stem, size), ()):
+                        if place > size - shared:
+                            break
+                        if other_id < lesson_id:
+                            found.add(other_id)
+            for other, comparison in self._near(lesson, stems, found):
                 yield lesson, other, comparison
+
+    def _placed(self) -> dict[tuple[str, int], list[tuple[int, LessonId]]]:
+        """By stem and size, the place of the stem among a lesson's, the rarest first; the first places first.
+
+        Both lessons of a pair have a stem that they share among their rarest, so that common ones are not gone through.
+        """
+        placed: dict[tuple[str, int], list[tuple[int, LessonId]]] = defaultdict(list)
+        for lesson_id, (_, stems) in self._lessons.items():
+            for place, stem in enumerate(self._ordered(stems)):
+                placed[stem, len(stems)].append((place, lesson_id))
+        for each in placed.values():
+            each.sort()
+        return placed
+
+    def _ordered(self, stems: frozenset[str]) -> list[str]:
+        return sorted(stems, key=lambda stem: (self._counts[stem], stem))
 
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        return self._near(lesson)
+        stems = frozenset(self._words.subject(lesson.content))
+        return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
 
-    def _near(self, lesson: Lesson, *, before: LessonId | None = None) -> list[tuple[Lesson, Comparison]]:
-        """Those that are about the same as a lesson; of those whose id is less than `before` alone, where it is."""
-        stems, near = frozenset(self._words.subject(lesson.content)), []
-        for other_id in self._candidates(stems):
-            if other_id == lesson.id or (before is not None and other_id >= before):
-                continue
+    def _near(
+        self, lesson: Lesson, stems: frozenset[str], candidates: Iterable[LessonId]
+    ) -> list[tuple[Lesson, Comparison]]:
+        """Those of some that are about the same as a lesson."""
+        near = []
+        for other_id in candidates:
             other, theirs = self._lessons[other_id]
-            if len(stems & theirs) >= self._shared(stems, len(theirs)):
+            if len(stems & theirs) >= self._shared(len(stems), len(theirs)):
                 comparison = compare(self._apart(lesson), self._apart(other), self._words, self._settings)
                 if comparison.relation is not LessonRelation.APART:
                     near.append((other, comparison))
         return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
 
-    def _shared(self, stems: frozenset[str], size: int) -> int:
-        """So many stems are to be shared with a lesson of `size`; an opposite counts, too: one word more may be."""
-        return max(1, math.ceil(self._settings.duplicates.proposed * (len(stems) + size) / 2 - _SLACK) - 1)
+    def _shared(self, one: int, other: int) -> int:
+        """So many stems two of such sizes are to share; an opposite counts, too: one word more may be."""
+        total = one + other
+        if total not in self._bounds:
+            self._bounds[total] = max(1, math.ceil(self._settings.duplicates.proposed * total / 2 - _SLACK) - 1)
+        return self._bounds[total]
 
     def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
         """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
         found: set[LessonId] = set()
-        ordered = sorted(stems, key=lambda stem: (self._counts[stem], stem))
+        ordered = self._ordered(stems)
         for size in self._sizes:
-            for stem in ordered[: max(0, len(stems) - self._shared(stems, size) + 1)]:
+            for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
                 found.update(self._by_stem.get((stem, size), ()))
         return found
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +19,7 @@ from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonRe
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.lessons.rows import outcome_bin, saying_bin, text_bin
 from pipelines.learning.uses import UsageKey, Uses
+from pipelines.lessons.duplicates import DuplicateIndex
 from pipelines.lessons.finding import finder_of
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
@@ -73,6 +75,32 @@ def test_a_hundred_thousand_beliefs_are_read(capsys: pytest.CaptureFixture[str])
     Uses.of(evidence.usage).columns()
     say(capsys, "100,000 beliefs", timed(lambda: believed(evidence).status))
     assert len(believed(evidence).ids) == 100_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_duplicates_among_a_hundred_thousand_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-13: every twentieth is said twice, in another order; words as frequent as in a language; goal 10 s."""
+    rng = random.Random(1)
+    syllables = [first + second for first in "bcdfgklmnprst" for second in "aeiou"]
+    things = ["".join(rng.choices(syllables, k=4)) for _ in range(20_000)]
+    frequent = list(accumulate(1.0 / (rank + 10) for rank in range(len(things))))
+    index, said = DuplicateIndex(SETTINGS.lessons, LessonWords(SETTINGS.lessons.words)), []
+    for number in range(95_238):
+        one, other, *rest = rng.choices(things, cum_weights=frequent, k=7)
+        said.append(f"Run the {one} before the {other} and keep {' with '.join(rest)}")
+        if number % 20 == 0:
+            said.append(f"Before the {other} run the {one} and keep {' with '.join(rest)}")
+    lessons = [Lesson(section="work", content=text) for text in said]
+    found = []
+
+    def find() -> None:
+        for each in lessons:
+            index.add(each)
+        found.extend(index.pairs())
+
+    say(capsys, f"duplicates among {len(lessons):,}", timed(find, rounds=1))
+    assert len(found) >= 95_238 // 20
 
 
 @pytest.mark.slow

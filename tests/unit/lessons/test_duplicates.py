@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import pytest
 
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 
@@ -84,3 +85,26 @@ ASKED = [
 def test_a_small_word_that_changes_what_is_said_keeps_lessons_apart(one: str, other: str) -> None:
     """LES-13: merged without asking is only what cannot mean another thing."""
     assert relation(one, other) is not LessonRelation.SAME
+
+
+def test_the_index_finds_what_comparing_everything_finds() -> None:
+    """LES-13: of all labelled lessons, whichever comes first; but for pairs that two opposites alone have in common."""
+    pairs = [*labelled("pairs", held_out=False), *labelled("pairs", held_out=True)]
+    every = [a_lesson(pair[side]) for pair in pairs for side in ("left", "right")]
+    lessons = sorted({each.id: each for each in every}.values(), key=lambda lesson: lesson.id)
+    index = DuplicateIndex(settings().lessons, lesson_words())
+    for each in lessons:
+        index.add(each)
+    expected, parsed = {}, {each.id: parse_lesson(each, lesson_words()) for each in lessons}
+    for one, other in combinations(lessons, 2):
+        left, right = parsed[one.id], parsed[other.id]
+        comparison = compare(left, right, lesson_words(), settings().lessons)
+        assert comparison.relation == compare(right, left, lesson_words(), settings().lessons).relation
+        opposed = comparison.shared * (len(left.stems) + len(right.stems)) / 2 - len(left.stems & right.stems)
+        if comparison.relation is not LessonRelation.APART and opposed < 1.5:
+            expected[frozenset({one.id, other.id})] = comparison.relation
+    assert len(expected) > len(lessons) // 4
+    found = {frozenset({one.id, other.id}): each.relation for one, other, each in index.pairs()}
+    assert found == expected
+    of_each = {frozenset({one.id, other.id}): each.relation for one in lessons for other, each in index.compared(one)}
+    assert of_each == expected
