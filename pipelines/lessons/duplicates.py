@@ -342,7 +342,7 @@ class DuplicateIndex:
         """All pairs of its lessons that are about the same, each once, the greater id first."""
         placed = self._placed()
         for lesson_id, (lesson, stems) in sorted(self._lessons.items()):
-            ordered, found = self._ordered(stems), set[LessonId]()
+            ordered, hits = self._ordered(stems), set[LessonId]()
             for size in self._sizes:
                 shared = self._shared(len(stems), size)
                 for stem in ordered[: max(0, len(stems) - shared + 1)]:
@@ -350,8 +350,8 @@ class DuplicateIndex:
                         if place > size - shared:
                             break
                         if other_id < lesson_id:
-                            found.add(other_id)
-            for other, comparison in self._near(lesson, stems, found):
+                            hits.add(other_id)
+            for other, comparison in self._near(lesson, stems, hits):
                 yield lesson, other, comparison
 
     def _placed(self) -> dict[tuple[str, int], list[tuple[int, LessonId]]]:
@@ -397,12 +397,12 @@ class DuplicateIndex:
 
     def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
         """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
-        found: set[LessonId] = set()
+        hits: set[LessonId] = set()
         ordered = self._ordered(stems)
         for size in self._sizes:
             for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
-                found.update(self._by_stem.get((stem, size), ()))
-        return found
+                hits.update(self._by_stem.get((stem, size), ()))
+        return hits
 
     def _apart(self, lesson: Lesson) -> ParsedLesson:
         parsed = self._parsed.get(lesson.id)

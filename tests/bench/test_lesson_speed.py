@@ -92,7 +92,7 @@ def test_duplicates_among_a_hundred_thousand_are_found(capsys: pytest.CaptureFix
         if number % 20 == 0:
             said.append(f"Before the {other} run the {one} and keep {' with '.join(rest)}")
     lessons = [Lesson(section="work", content=text) for text in said]
-    found = []
+    found: list[object] = []
 
     def find() -> None:
         for each in lessons:

@@ -92,7 +92,11 @@ def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents
     agents.await_("prompt", "--tool", "Docker", until=lambda printed: "digest" in printed)
     listed = map(json.loads, agents.run("list", "--json").splitlines())
     (lesson,) = [row for row in listed if "digest" in row["content"]]
-    used = {"session_id": "s-1", "tool_name": "Docker", "tool_input": {"command": "build the base image"}}
+    used: dict[str, object] = {
+        "session_id": "s-1",
+        "tool_name": "Docker",
+        "tool_input": {"command": "build the base image"},
+    }
     shown = _shown(agents, used)
     assert lesson["id"] in json.loads(shown)["hookSpecificOutput"]["additionalContext"]
     transcript = tmp_path / "transcript.jsonl"
