@@ -460,8 +460,12 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     assert set(tables) == {"weights", "ageing", "calibration_bands", "calibration_bins", "retrieval", "updaters"}
     assert tables["weights"].num_rows == 4 * len(Signal)
     assert json.loads((folder / "summary.json").read_text())["learned"] == summary["learned"]
-    assert run.data.metrics["ece_after"] == pytest.approx(summary["ece_after"])
-    assert run.data.metrics["events_dead_lettered"] == 5
+    assert run.data.metrics["calibration/ece/after"] == pytest.approx(summary["ece_after"])
+    assert run.data.metrics["events/dead_lettered"] == 5
+    assert run.data.metrics["ndcg_at_10/before"] == run.data.metrics["ndcg_at_10/judged/before"] == 0.5
+    assert run.data.metrics["steps/merge/proposed"] == summary["steps"]["merge"]["proposed"]
+    assert {f"weights/{domain}/{signal}" for domain in Domain for signal in Signal} <= run.data.metrics.keys()
+    assert not [name for name in run.data.metrics if "/" not in name]
     assert run.data.params["settings"] == SETTINGS.fingerprint
     assert "5 dead letters" in run.data.tags["mlflow.note.content"]
     evidence = Evidence.from_table(pq.read_table(folder / "learned" / "evidence.parquet"))

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
-_DATABASE = "sqlite:///"
+_KIND_TAG, _KIND = "mlflow.experimentKind", "custom_model_development"
+"""What MLflow's UI opens an experiment as: model training, and not the evaluation of generative models."""
+
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {
     "alembic": logging.WARNING,
@@ -64,6 +66,18 @@ def uri_of(store: Path) -> str:
     path = str(store.resolve() / "mlflow" / "mlflow.db")
     quoted = path.replace("%", "%25").replace("?", "%3F")
     return f"{'sqlite' if quoted == path else 'sqlite+pysqlite'}:///{quoted}"
+
+
+class RecordedRun(NamedTuple):
+    """What a finished run left.
+
+    Attributes:
+        started: Seconds since the epoch.
+    """
+
+    started: float
+    metrics: Mapping[str, float]
+    parameters: Mapping[str, str]
 
 
 class Tracking:
@@ -105,6 +119,17 @@ class Tracking:
             return
         with _mapped(self.uri):
             self._client.log_batch(runs[0].info.run_id, metrics=_metrics(values, now=now, step=step))
+
+    def recorded(self, experiment: str, name: str, *, limit: int) -> list[RecordedRun]:
+        """The newest finished runs of a name, the newest first; none where nothing was recorded."""
+        with _mapped(self.uri):
+            if self._is_absent() or (one := self._client.get_experiment_by_name(experiment)) is None:
+                return []
+            wanted = f"attributes.status = 'FINISHED' and attributes.run_name = '{name}'"
+            runs = self._client.search_runs(
+                [one.experiment_id], wanted, order_by=["attributes.start_time DESC"], max_results=limit
+            )
+        return [RecordedRun(run.info.start_time / 1000, dict(run.data.metrics), dict(run.data.params)) for run in runs]
 
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
@@ -209,11 +234,14 @@ class Tracking:
 
     def _experiment(self, name: str) -> str:
         if (experiment := self._client.get_experiment_by_name(name)) is not None:
+            number = str(experiment.experiment_id)
             if experiment.lifecycle_stage == LifecycleStage.DELETED:
-                self._restore(name, str(experiment.experiment_id))
-            return str(experiment.experiment_id)
+                self._restore(name, number)
+            if _KIND_TAG not in experiment.tags:  # of a store from before, or made by a person
+                self._client.set_experiment_tag(number, _KIND_TAG, _KIND)
+            return number
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()
-        return str(self._client.create_experiment(name, artifact_location=location))
+        return str(self._client.create_experiment(name, artifact_location=location, tags={_KIND_TAG: _KIND}))
 
     def _restore(self, name: str, experiment: str) -> None:
         try:
@@ -291,6 +319,11 @@ class TrackedRun:
         """Keep a table as `<name>.csv`, which the UI shows and a spreadsheet opens."""
         with self._staged(name, ".csv") as path:
             csv.write_csv(table, path)
+
+    def page(self, name: str, html: str) -> None:
+        """Keep a page as `<name>.html`, which the UI shows and a browser opens."""
+        with self._staged(name, ".html") as path:
+            path.write_text(html, encoding="utf-8")
 
     def document(self, name: str, content: Mapping[str, Any]) -> None:
         """Keep a JSON document as `<name>.json`."""

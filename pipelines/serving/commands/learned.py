@@ -24,10 +24,11 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.trace import snippet
-from pipelines.runtime.clock import system_clock
-from pipelines.serving.commands.learned_page import number, page_of
+from pipelines.runtime.clock import stamp, system_clock
+from pipelines.runtime.pages import number
+from pipelines.serving.commands.learned_page import page_of
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import login, print_rows, stamp, stdout, visible
+from pipelines.serving.console.terminal import login, print_rows, stdout, visible
 from pipelines.settings import Settings
 
 
