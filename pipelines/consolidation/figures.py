@@ -69,7 +69,8 @@ class Curve:
 
 def weights(after: Weights, before: Weights) -> Figure:
     """One panel per domain: every signal's weight with its 90 % interval, and where it stood before."""
-    with panels(len(after), height=3.1, sharex=True) as (figure, shown):
+    rows = max((len(beliefs) for beliefs in after.values()), default=0)
+    with panels(len(after), height=1.0 + 0.19 * rows, sharex=True) as (figure, shown):
         for axes, (domain, beliefs) in zip(shown, after.items(), strict=False):
             _weights_panel(axes, domain, beliefs, before.get(domain, {}))
         furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())

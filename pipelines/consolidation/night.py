@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Proposal
-from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.champion import EXPERIMENT, TAGS
 from pipelines.consolidation.citations.refresh import RefreshCitations
 from pipelines.consolidation.fitting import Fitting, ReadLogged, fitting_of
 from pipelines.consolidation.gate import Shadow
@@ -54,8 +54,6 @@ class Rehearsal:
 
 RunRecord: TypeAlias = "TrackedRun | Rehearsal"
 """Where a night is written down."""
-
-TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 
 NIGHT = "consolidate"
 """The name of the run that a night is written to."""

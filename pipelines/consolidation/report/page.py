@@ -28,16 +28,18 @@ _LONGEST = 4_000  # characters of a text that are shown
 _HASH = re.compile(r"[0-9a-f]{40,}")
 _TAKEN = 12  # digits of a hash that are enough to find it by
 _ALWAYS = frozenset({"recalibrate", "gate", "publish", "report"})  # steps of which every night has one
+_UNTOLD = frozenset({"publish", "report"})  # steps that the top of the page tells of
 _OVER_NIGHTS = {"nDCG@10": "ndcg_at_10/after", "ECE": "calibration/ece/after"}
 _OF_STEP = frozenset({"proposed", "applied", "seconds"})
 _CAPTIONS = {
-    "reliability": "What confidences are worth: predicted against observed, before and after.",
-    "weights": "How much each signal counts, with 90 % intervals; hollow: the live version before.",
-    "movers": "What moved most.",
-    "retrieval": "Retrieval before and after, with 95 % intervals.",
     "nights": "The last nights.",
+    "reliability": "What confidences are worth: predicted against observed, before and after.",
+    "movers": "What moved most.",
+    "weights": "How much each signal counts, with 90 % intervals; hollow: the live version before.",
+    "retrieval": "Retrieval before and after, with 95 % intervals.",
     "ageing": "How long things hold.",
 }
+_WIDE = frozenset({"weights", "nights"})
 
 
 class Run(NamedTuple):
@@ -82,10 +84,11 @@ class Choice(NamedTuple):
 
 
 class ShownPicture(NamedTuple):
-    """A picture as a data URI."""
+    """A picture as a data URI; a wide one takes a row of its own."""
 
     caption: str
     source: str
+    is_wide: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +130,21 @@ def page_of(
     """The page of a night."""
     state = _state(findings, review)
     nights = _night_cells(review)
+    moved = [
+        {
+            "domain": each.domain,
+            "signal": each.signal,
+            "before": each.before,
+            "after": each.after,
+            "change": each.change,
+        }
+        for each in findings.moved
+    ]
+    shown = {**examples, "merge": moved}
+    reasons = {
+        "recalibrate": f"{findings.recalibration.reason}; weights: {findings.fitting.reason}",
+        "gate": findings.verdict.reason,
+    }
     live = review.live or f"{PRIORS_VERSION}, the priors,"
     headline = {
         "rehearsal": "Nothing was published: this was a rehearsal",
@@ -143,10 +161,17 @@ def page_of(
         choices=_choices(state, findings, review),
         figures=_figures(findings),
         waiting=_waiting(state, findings, review, settings),
-        steps=[_step(name, review, state, examples.get(name, ())) for name in _in_order(review.steps)],
+        steps=[
+            _step(name, review, state, shown.get(name, ()), reasons.get(name))
+            for name in _in_order(review.steps)
+            if name not in _UNTOLD
+        ],
         columns=[name for name, _ in nights[0]],
         nights=[[value for _, value in cells] for cells in nights],
-        pictures=[ShownPicture(_CAPTIONS.get(name, name), _as_source(pictures[name])) for name in _drawn(pictures)],
+        pictures=[
+            ShownPicture(_CAPTIONS.get(name, name), _as_source(pictures[name]), name in _WIDE)
+            for name in _drawn(pictures)
+        ],
     )
 
 
@@ -211,7 +236,7 @@ def _waiting(state: str, findings: Findings, review: Review, settings: Consolida
     version = [f"{review.version}: go live, or be refused"] if state == "waits" else []
     counts = {name: values["waiting"] for name, values in review.steps.items() if values.get("waiting")}
     proposed = [
-        f"{name}: {number(count)} are only proposed, and act once somebody declares them"
+        f"{name}: {_count(count)} are only proposed, and act once somebody declares them"
         for name, count in counts.items()
     ]
     return [*version, *proposed, *alarms(findings, settings)]
@@ -221,7 +246,7 @@ def _in_order(steps: Mapping[str, Any]) -> list[str]:
     return sorted(steps, key=lambda name: (STEPS.index(name) if name in STEPS else len(STEPS), name))
 
 
-def _step(name: str, review: Review, state: str, rows: Sequence[Row]) -> ShownStep:
+def _step(name: str, review: Review, state: str, rows: Sequence[Row], reason: str | None) -> ShownStep:
     counts = review.steps[name]
     proposed, texts = counts.get("proposed", 0), [each for each in rows if any(map(_is_text, each))]
     plain = [each for each in rows if each not in texts][:EXAMPLES]
@@ -229,7 +254,7 @@ def _step(name: str, review: Review, state: str, rows: Sequence[Row]) -> ShownSt
     return ShownStep(
         name=name,
         about=DOING.get(name, ""),
-        outcome=f"{_count(proposed)} {verb}" if proposed else "nothing changes",
+        outcome=reason or (f"{_count(proposed)} {verb}" if proposed else "nothing changes"),
         counts=[(_words(key), _count(value)) for key, value in counts.items() if key not in _OF_STEP],
         examples=[_example(each) for each in texts[:EXAMPLES]],
         columns=[_words(key) for key in plain[0]] if plain else [],

@@ -158,10 +158,17 @@ class Tracking:
                 )
 
     def register_from(
-        self, folder: Path, learned: LearnedVersion, experiment: str, *, note: str, tags: Mapping[str, str]
+        self,
+        folder: Path,
+        learned: LearnedVersion,
+        experiment: str,
+        run_tags: Mapping[str, str],
+        *,
+        note: str,
+        tags: Mapping[str, str],
     ) -> None:
         """Make a version of the registered model from a folder of files, which a run of its own keeps copies of."""
-        with self.run(experiment, f"register {learned}", tags) as run:
+        with self.run(experiment, f"register {learned}", run_tags) as run:
             for path in sorted(folder.iterdir()):
                 run.file(path, folder.name)
             self.register(learned, run.run_id, folder.name, note=note, tags=tags)
