@@ -17,7 +17,7 @@ from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
 from pipelines.consolidation.report.examples import expired
-from pipelines.consolidation.report.findings import Findings, Review
+from pipelines.consolidation.report.findings import Findings, ReportContext
 from pipelines.consolidation.report.writing import report
 from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
@@ -119,15 +119,15 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
         applied = verdict.decision.goes_live and not dry_run
         came_to = partial(steps_of, candidate, tended, night.seconds, judged=True, applied=applied, lessons=lessons)
         with night.step(page, "report"):
-            summary = report(page, findings, _review(night, version, came_to()), night.rules)
+            summary = report(page, findings, _context(night, version, came_to()), night.rules)
         if version is not None and not dry_run:
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
         return {**summary, "steps": came_to(), "run": page.run_id or None}
 
 
-def _review(night: Night, version: LearnedVersion | None, steps: Steps) -> Review:
-    return Review(
+def _context(night: Night, version: LearnedVersion | None, steps: Steps) -> ReportContext:
+    return ReportContext(
         version=version,
         live=night.catalog.pointer().learned,
         store=str(night.catalog.root.resolve()),

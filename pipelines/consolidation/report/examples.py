@@ -52,9 +52,9 @@ def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs,
         *(("alias", content, f"stood for by {other[:12]}", "") for content, other in stale),
         *(("edge", content, f"{kind} {target[:12]}", "") for content, kind, target in edges),
     ][:EXAMPLES]
-    known_texts = {} if texts is None else texts(sorted({content for _, content, _, _ in rows}))
+    read_texts = {} if texts is None else texts(sorted({content for _, content, _, _ in rows}))
     return [
-        {"kind": kind, "what": what, "last_picked": last, "content": content, "text": known_texts.get(content, "")}
+        {"kind": kind, "what": what, "last_picked": last, "content": content, "text": read_texts.get(content, "")}
         for kind, content, what, last in rows
     ]
 
@@ -64,14 +64,14 @@ def lesson_changes(candidate: Proposal, before: Beliefs, after: Beliefs) -> list
     places = after.lessons.counts.place
     named = sorted({name for name in Uses.of(candidate.fresh.usage).columns().content.words if name in places})
     both = [(each, before.lessons.of(name)) for name in named if (each := after.lessons.of(name)) is not None]
-    changed = [(now, was) for now, was in both if was is None or _standing(now) != _standing(was)]
+    changed = [(now, was) for now, was in both if was is None or _state_of(now) != _state_of(was)]
     changed.sort(
         key=lambda pair: (not _is_other(*pair), -abs(pair[0].p_good - (pair[1] or pair[0]).p_good), pair[0].id)
     )
     return [_lesson_row(now, was, after) for now, was in changed[:EXAMPLES]]
 
 
-def _standing(lesson: LessonBelief) -> tuple[object, ...]:
+def _state_of(lesson: LessonBelief) -> tuple[object, ...]:
     return lesson.status, lesson.representative, lesson.p_good, lesson.observations
 
 

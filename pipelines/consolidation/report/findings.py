@@ -94,7 +94,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
+class ReportContext:
     """What surrounds a night's findings, for who decides.
 
     Attributes:

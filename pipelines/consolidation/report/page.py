@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from pipelines.consolidation.night import DOING, STEPS
 from pipelines.consolidation.report.examples import EXAMPLES, Row
-from pipelines.consolidation.report.findings import MEASURES, Findings, Review
+from pipelines.consolidation.report.findings import MEASURES, Findings, ReportContext
 from pipelines.consolidation.report.note import alarms
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import PRIORS_VERSION
@@ -75,7 +75,7 @@ class ShownStep(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-class Choice(NamedTuple):
+class ReviewOption(NamedTuple):
     """Something that a reviewer can do, what comes of it, and the command that does it."""
 
     what: str
@@ -107,7 +107,7 @@ class NightPage:
     state: str
     headline: str
     why: str
-    choices: Sequence[Choice]
+    choices: Sequence[ReviewOption]
     figures: Sequence[tuple[str, str, str]]
     waiting: Sequence[str]
     steps: Sequence[ShownStep]
@@ -122,14 +122,14 @@ class NightPage:
 
 def page_of(
     findings: Findings,
-    review: Review,
+    context: ReportContext,
     examples: Mapping[str, Sequence[Row]],
     pictures: Mapping[str, Figure],
     settings: ConsolidationSettings,
 ) -> NightPage:
     """The page of a night."""
-    state = _state(findings, review)
-    nights = _night_cells(review)
+    state = _state(findings, context)
+    nights = _night_cells(context)
     moved = [
         {
             "domain": each.domain,
@@ -145,25 +145,25 @@ def page_of(
         "recalibrate": f"{findings.recalibration.reason}; weights: {findings.fitting.reason}",
         "gate": findings.verdict.reason,
     }
-    live = review.live or f"{PRIORS_VERSION}, the priors,"
+    live = context.live or f"{PRIORS_VERSION}, the priors,"
     headline = {
         "rehearsal": "Nothing was published: this was a rehearsal",
-        "waits": f"{review.version} waits for you; {live} stays live",
-        "live": f"{review.version} is live",
-        "past": f"{review.version} is published; {live} is live",
+        "waits": f"{context.version} waits for you; {live} stays live",
+        "live": f"{context.version} is live",
+        "past": f"{context.version} is published; {live} is live",
     }[state]
     return NightPage(
-        title=f"Night of {stamp(review.now)[:10]}: {headline}",
-        about=f"{stamp(review.now)} · {review.store} · built on {findings.candidate.parent or 'the priors'}",
+        title=f"Night of {stamp(context.now)[:10]}: {headline}",
+        about=f"{stamp(context.now)} · {context.store} · built on {findings.candidate.parent or 'the priors'}",
         state=state,
         headline=headline,
         why=f"{findings.verdict.decision.value}: {findings.verdict.reason}",
-        choices=_choices(state, findings, review),
+        choices=_choices(state, findings, context),
         figures=_figures(findings),
-        waiting=_waiting(state, findings, review, settings),
+        waiting=_waiting(state, findings, context, settings),
         steps=[
-            _step(name, review, state, shown.get(name, ()), reasons.get(name))
-            for name in _in_order(review.steps)
+            _step(name, context, state, shown.get(name, ()), reasons.get(name))
+            for name in _in_order(context.steps)
             if name not in _UNTOLD
         ],
         columns=[name for name, _ in nights[0]],
@@ -175,35 +175,35 @@ def page_of(
     )
 
 
-def _state(findings: Findings, review: Review) -> str:
-    if review.version is None:
+def _state(findings: Findings, context: ReportContext) -> str:
+    if context.version is None:
         return "rehearsal"
-    if review.live == review.version:
+    if context.live == context.version:
         return "live"
     return "past" if findings.verdict.decision.goes_live else "waits"
 
 
-def _choices(state: str, findings: Findings, review: Review) -> list[Choice]:
-    store, parent = f"--store {shlex.quote(review.store)}", findings.candidate.parent or PRIORS_VERSION
+def _choices(state: str, findings: Findings, context: ReportContext) -> list[ReviewOption]:
+    store, parent = f"--store {shlex.quote(context.store)}", findings.candidate.parent or PRIORS_VERSION
     if state == "rehearsal":
-        return [Choice("Publish it", "the same night, for good", f"python -m jobs.consolidate {store}")]
+        return [ReviewOption("Publish it", "the same night, for good", f"python -m jobs.consolidate {store}")]
 
     def promote(version: str) -> str:
         return f'weft learned promote {version} --why "…" {store}'
 
-    forward = Choice("Let it go live", "searches follow within a minute", promote(review.version or ""))
+    forward = ReviewOption("Let it go live", "searches follow within a minute", promote(context.version or ""))
     if state == "waits":
         return [
             forward,
-            Choice(
+            ReviewOption(
                 "Refuse it",
                 "all that is said below is left out, for good",
-                f'weft learned refuse {review.version} --why "…" {store}',
+                f'weft learned refuse {context.version} --why "…" {store}',
             ),
-            Choice("Leave it", "what it learned counts on as streamed feedback; the next night builds on it", ""),
+            ReviewOption("Leave it", "what it learned counts on as streamed feedback; the next night builds on it", ""),
         ]
-    back = Choice(f"Roll back to {parent}", "exactly this night is out", promote(parent))
-    beginning = Choice("Roll back to the beginning", "the priors alone", promote(PRIORS_VERSION))
+    back = ReviewOption(f"Roll back to {parent}", "exactly this night is out", promote(parent))
+    beginning = ReviewOption("Roll back to the beginning", "the priors alone", promote(PRIORS_VERSION))
     first = [back] if state == "live" else [forward]
     return first if parent == PRIORS_VERSION and state == "live" else [*first, beginning]
 
@@ -232,9 +232,9 @@ def _both(before: float, after: float) -> tuple[str, str]:
     return number(before), number(after)
 
 
-def _waiting(state: str, findings: Findings, review: Review, settings: ConsolidationSettings) -> list[str]:
-    version = [f"{review.version}: go live, or be refused"] if state == "waits" else []
-    counts = {name: values["waiting"] for name, values in review.steps.items() if values.get("waiting")}
+def _waiting(state: str, findings: Findings, context: ReportContext, settings: ConsolidationSettings) -> list[str]:
+    version = [f"{context.version}: go live, or be refused"] if state == "waits" else []
+    counts = {name: values["waiting"] for name, values in context.steps.items() if values.get("waiting")}
     proposed = [
         f"{name}: {_count(count)} are only proposed, and act once somebody declares them"
         for name, count in counts.items()
@@ -246,8 +246,8 @@ def _in_order(steps: Mapping[str, Any]) -> list[str]:
     return sorted(steps, key=lambda name: (STEPS.index(name) if name in STEPS else len(STEPS), name))
 
 
-def _step(name: str, review: Review, state: str, rows: Sequence[Row], reason: str | None) -> ShownStep:
-    counts = review.steps[name]
+def _step(name: str, context: ReportContext, state: str, rows: Sequence[Row], reason: str | None) -> ShownStep:
+    counts = context.steps[name]
     proposed, texts = counts.get("proposed", 0), [each for each in rows if any(map(_is_text, each))]
     plain = [each for each in rows if each not in texts][:EXAMPLES]
     verb = "changed" if state in {"live", "past"} else "would change"
@@ -303,10 +303,10 @@ def _value(value: object) -> str:
     return text[:_TAKEN] if _HASH.fullmatch(text) else text
 
 
-def _night_cells(review: Review) -> list[list[tuple[str, str]]]:
+def _night_cells(context: ReportContext) -> list[list[tuple[str, str]]]:
     """What is shown of each night by name, this one first; steps in which anything was proposed on any of them."""
-    recorded = {name for one in review.nights for name, value in one.metrics.items() if value}
-    of_steps = {name: f"steps/{name}/proposed" for name in _in_order(review.steps) if name not in _ALWAYS}
+    recorded = {name for one in context.nights for name, value in one.metrics.items() if value}
+    of_steps = {name: f"steps/{name}/proposed" for name in _in_order(context.steps) if name not in _ALWAYS}
     shown = {_words(name): metric for name, metric in of_steps.items() if metric in recorded}
     shown |= {name: metric for name, metric in _OVER_NIGHTS.items() if metric in recorded}
     return [
@@ -317,7 +317,7 @@ def _night_cells(review: Review) -> list[list[tuple[str, str]]]:
             ("new observations", _count(one.metrics.get("observations/new"))),
             *((name, _count(one.metrics.get(metric))) for name, metric in shown.items()),
         ]
-        for one in review.nights
+        for one in context.nights
     ]
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from pipelines.consolidation import figures
 from pipelines.consolidation.night import RunRecord
 from pipelines.consolidation.report.examples import examples_of
-from pipelines.consolidation.report.findings import Findings, Review, summary_of
+from pipelines.consolidation.report.findings import Findings, ReportContext, summary_of
 from pipelines.consolidation.report.metrics import metrics_of
 from pipelines.consolidation.report.note import note_of
 from pipelines.consolidation.report.page import page_of
@@ -23,7 +23,9 @@ PAGE = "report"
 """The name of the page among a run's artifacts."""
 
 
-def report(page: RunRecord, findings: Findings, review: Review, settings: ConsolidationSettings) -> dict[str, Any]:
+def report(
+    page: RunRecord, findings: Findings, context: ReportContext, settings: ConsolidationSettings
+) -> dict[str, Any]:
     """Write the report of a night that published a version, or of a rehearsal that published nothing.
 
     The note comes last, so that what it promises is there.
@@ -31,24 +33,24 @@ def report(page: RunRecord, findings: Findings, review: Review, settings: Consol
     Returns:
         The summary.
     """
-    summary = summary_of(findings, review.version)
-    metrics = metrics_of(findings, review.steps)
-    outcome = {"learned": review.version or "", "decision": findings.verdict.decision.value}
-    review = replace(review, nights=[RecordedRun(review.now, metrics, outcome), *review.nights])
-    page.metrics(metrics, now=review.now)
+    summary = summary_of(findings, context.version)
+    metrics = metrics_of(findings, context.steps)
+    outcome = {"learned": context.version or "", "decision": findings.verdict.decision.value}
+    context = replace(context, nights=[RecordedRun(context.now, metrics, outcome), *context.nights])
+    page.metrics(metrics, now=context.now)
     page.parameters(outcome)
     for name, table in tables_of(findings).items():
         page.table(f"tables/{name}", table)
-    pictures = pictures_of(findings, review)
+    pictures = pictures_of(findings, context)
     for name, picture in pictures.items():
         page.figure(f"pictures/{name}", picture)
-    page.page(PAGE, page_of(findings, review, examples_of(findings), pictures, settings).html())
+    page.page(PAGE, page_of(findings, context, examples_of(findings), pictures, settings).html())
     page.document("summary", summary)
-    page.note(note_of(findings, review.version, settings))
+    page.note(note_of(findings, context.version, settings))
     return summary
 
 
-def pictures_of(findings: Findings, review: Review) -> Mapping[str, Figure]:
+def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, Figure]:
     """The pictures that the findings have something for, by name."""
     pictures = {
         "weights": figures.weights(findings.weights_after, findings.weights_before),
@@ -60,6 +62,6 @@ def pictures_of(findings: Findings, review: Review) -> Mapping[str, Figure]:
         pictures["reliability"] = figures.reliability(before, after)
     if findings.improvements:
         pictures["retrieval"] = figures.retrieval(findings.improvements)
-    if len(review.nights) > 1:
-        pictures["nights"] = figures.nights(review.nights[::-1])
+    if len(context.nights) > 1:
+        pictures["nights"] = figures.nights(context.nights[::-1])
     return pictures

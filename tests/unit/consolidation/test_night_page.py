@@ -17,7 +17,7 @@ from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.consolidation.report.examples import expired, lesson_changes
-from pipelines.consolidation.report.findings import Findings, Review
+from pipelines.consolidation.report.findings import Findings, ReportContext
 from pipelines.consolidation.report.metrics import metrics_of
 from pipelines.consolidation.report.page import NightPage, page_of
 from pipelines.consolidation.report.writing import pictures_of
@@ -38,9 +38,7 @@ from tests.support.nights import a_day
 SETTINGS = load_settings(environment={})
 DAY = 20_000
 NOW = (DAY + 1.5) * SECONDS_PER_DAY
-HOSTILE = (
-    "</pre><script>document.title = 'owned'</script><img src=http://a.org/x onerror=b()> {{ 1234 * 5678 }}"
-)
+HOSTILE = "</pre><script>document.title = 'owned'</script><img src=http://a.org/x onerror=b()> {{ 1234 * 5678 }}"
 A, B, C = (ContentHash(letter * 64) for letter in "abc")
 SECOND = LearnedVersion("v000002")
 STEPS: dict[str, dict[str, float]] = {
@@ -79,10 +77,10 @@ def shown(
     store: str = "/a store",
 ) -> NightPage:
     told = findings(decision)
-    review = Review(version=version, live=live, store=store, now=NOW, steps=STEPS, nights=())
+    context = ReportContext(version=version, live=live, store=store, now=NOW, steps=STEPS, nights=())
     nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told, STEPS), {"learned": HOSTILE}) for day in (0, 1)]
-    review = replace(review, nights=nights)
-    return page_of(told, review, examples, pictures_of(told, review), SETTINGS.consolidation)
+    context = replace(context, nights=nights)
+    return page_of(told, context, examples, pictures_of(told, context), SETTINGS.consolidation)
 
 
 ROWS = {
