@@ -7,13 +7,13 @@ they were written.
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pipelines.runtime.storage.errors import refused
+from sqlalchemy.engine import Connection, create_engine
+
+from pipelines.runtime.mlflow.tracking import mapped, uri_of
 
 _PLACES = (
     ("experiments", "artifact_location"),
@@ -34,28 +34,28 @@ def correct_places(store: Path) -> int:
     what only the former place holds, as where a copy was used before its records were put right.
 
     Raises:
-        StoreError: The database cannot be written.
+        TrackingUnavailableError: The database cannot be read or written.
     """
     root = store.resolve()
-    database = root / "mlflow" / "mlflow.db"
-    if not database.exists():
+    if not (root / "mlflow" / "mlflow.db").exists():
         return 0
+    engine = create_engine(uri_of(root))
     try:
-        with closing(sqlite3.connect(database)) as connection, connection:
+        with mapped(uri_of(root)), engine.begin() as connection:
             changes = list(_changes(connection, (root / "mlflow" / "artifacts").as_uri()))
             for table, column, row, place in changes:
-                connection.execute(f"update {table} set {column} = ? where rowid = ?", [place, row])  # noqa: S608  ours
-    except sqlite3.Error as error:
-        raise refused(database, error) from error
+                connection.exec_driver_sql(f"update {table} set {column} = ? where rowid = ?", (place, row))  # noqa: S608  ours
+    finally:
+        engine.dispose()
     return len(changes)
 
 
-def _changes(connection: sqlite3.Connection, artifacts: str) -> Iterator[tuple[str, str, int, str]]:
-    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+def _changes(connection: Connection, artifacts: str) -> Iterator[tuple[str, str, int, str]]:
+    tables = set(connection.exec_driver_sql("select name from sqlite_master where type = 'table'").scalars())
     for table, column in _PLACES:
         if table not in tables:
             continue
-        for row, place in connection.execute(f"select rowid, {column} from {table}").fetchall():  # noqa: S608  ours
+        for row, place in connection.exec_driver_sql(f"select rowid, {column} from {table}").fetchall():  # noqa: S608  ours
             within = _BELOW_STORE.fullmatch(place or "")
             if within is None or (moved := f"{artifacts}/{within['place']}") == place:
                 continue

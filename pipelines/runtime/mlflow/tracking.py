@@ -101,7 +101,7 @@ class Tracking:
     @contextlib.contextmanager
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[TrackedRun]:
         """A run that is finished on leaving, as failed where the block raises."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             run = TrackedRun(self._client, self._experiment(experiment), name, tags)
         with run:
             yield run
@@ -111,18 +111,18 @@ class Tracking:
     ) -> None:
         """Add a step to the metrics of the one run with these tags, which is made where there is none."""
         wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items()))
-        with _mapped(self.uri):
+        with mapped(self.uri):
             runs = self._client.search_runs([self._experiment(experiment)], wanted, max_results=1)
         if not runs:
             with self.run(experiment, name, tags) as run:
                 run.metrics(values, now=now, step=step)
             return
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.log_batch(runs[0].info.run_id, metrics=_metrics(values, now=now, step=step))
 
     def recorded(self, experiment: str, name: str, *, limit: int) -> list[RecordedRun]:
         """The newest finished runs of a name, the newest first; none where nothing was recorded."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             if self._is_absent() or (one := self._client.get_experiment_by_name(experiment)) is None:
                 return []
             wanted = f"attributes.status = 'FINISHED' and attributes.run_name = '{name}'"
@@ -134,7 +134,7 @@ class Tracking:
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
-        with _mapped(self.uri):
+        with mapped(self.uri):
             runs = self._client.search_runs(
                 [self._experiment(experiment)], " and ".join(["attributes.status = 'RUNNING'", *wanted])
             )
@@ -146,7 +146,7 @@ class Tracking:
         self, learned: LearnedVersion, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]
     ) -> None:
         """Make a run's artifact folder a version of the registered model, tagged with its learned version; once."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._ensure_model()
             if self._version_of(learned) is None:
                 self._client.create_model_version(
@@ -175,7 +175,7 @@ class Tracking:
 
     def tags_of(self, learned: LearnedVersion) -> dict[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             if self._is_absent():
                 return None
             version = self._version_of(learned)
@@ -183,12 +183,12 @@ class Tracking:
 
     def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
         """Set one tag of a registered learned version."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.set_model_version_tag(REGISTERED_MODEL, self._number_of(learned), key, value)
 
     def alias(self, alias: str) -> LearnedVersion | None:
         """The learned version that an alias points at; None without the alias, or on a version that is not weft's."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             if self._is_absent():
                 return None
             try:
@@ -202,12 +202,12 @@ class Tracking:
 
     def set_alias(self, alias: str, learned: LearnedVersion) -> None:
         """Point an alias at a registered learned version."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.set_registered_model_alias(REGISTERED_MODEL, alias, self._number_of(learned))
 
     def drop_alias(self, alias: str) -> None:
         """Remove an alias, if it is there."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             try:
                 self._client.delete_registered_model_alias(REGISTERED_MODEL, alias)
             except MlflowException as error:
@@ -297,29 +297,29 @@ class TrackedRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
     def child(self, name: str) -> TrackedRun:
         """A nested run; use it as a context."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             return TrackedRun(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
         params = [Param(name, str(value)[:_PARAM_LENGTH]) for name, value in sorted(values.items())]
-        with _mapped(self._uri):
+        with mapped(self._uri):
             for batch in _batches(params, _PARAMS_PER_BATCH):
                 self._client.log_batch(self.run_id, params=batch)
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_batch(self.run_id, metrics=_metrics(values, now=now, step=step))
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_figure(self.run_id, figure, f"{name}.png")
 
     def table(self, name: str, table: pa.Table) -> None:
@@ -339,12 +339,12 @@ class TrackedRun:
 
     def file(self, path: Path, folder: str | None = None) -> None:
         """Keep a copy of a file."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_artifact(self.run_id, str(path), folder)
 
     def note(self, markdown: str) -> None:
         """Say in Markdown what the run's page shows at its top."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
 
     @contextlib.contextmanager
@@ -375,7 +375,8 @@ def _database_of(uri: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def _mapped(uri: str) -> Iterator[None]:
+def mapped(uri: str) -> Iterator[None]:
+    """Have whatever MLflow and its database raise leave the block as TrackingUnavailableError."""
     try:
         yield
     except _ERRORS as error:

@@ -26,9 +26,9 @@ from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.trace import snippet
 from pipelines.runtime.clock import stamp, system_clock
 from pipelines.runtime.pages import number
-from pipelines.serving.commands.learned_page import page_of
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import login, print_rows, stdout, visible
+from pipelines.serving.reports.learned_page import page_of
 from pipelines.settings import Settings
 
 

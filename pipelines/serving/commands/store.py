@@ -11,7 +11,6 @@ import typer
 
 from pipelines.catalog.store_id import STORE_FILE
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.mlflow.moving import correct_places
 from pipelines.runtime.storage.errors import refused
 from pipelines.runtime.storage.locks import users_of
 from pipelines.serving.console.terminal import visible
@@ -56,6 +55,9 @@ def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in 
 
 
 def _put_right(folder: Path) -> None:
+    # MLflow takes seconds to import: nobody who is refused waits for it.
+    from pipelines.runtime.mlflow.moving import correct_places  # noqa: PLC0415
+
     places = correct_places(folder)
     sys.stdout.write(visible(f"the store is in {folder}; {places} places in MLflow's records were put right") + "\n")
 
