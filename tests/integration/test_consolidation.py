@@ -22,13 +22,14 @@ from pipelines.consolidation.candidate import ADOPTED, Adopted, learned_by
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
+    EXPERIMENT,
     PROMOTED_TAG,
     REFUSED_TAG,
     ChampionFollower,
     follow_champion,
 )
 from pipelines.consolidation.improvement import Improvement
-from pipelines.consolidation.night import EXPERIMENT, STEPS, Night
+from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
