@@ -13,7 +13,8 @@ import pytest
 from jobs import _job
 from jobs.consolidate import consolidate
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.night import CURVES, EXPERIMENT
+from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.night import CURVES
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query, Signal
 from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep
