@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Command] = {
     "ask": Command("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
     "tell": Command(f"{_SERVING}.tell:tell", "Name the right answer to a question, or a wrong one."),
     "status": Command(f"{_SERVING}.status:status", "What is live in a store, and what became of feedback."),
+    "store": Command(f"{_SERVING}.store:store", "Move a store to another folder."),
     "generations": Command(
         f"{_SERVING}.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),

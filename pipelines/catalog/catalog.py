@@ -195,6 +195,15 @@ class Catalog:
             lambda live: replace(live, learned=version, decided=max(version, live.decided or version))
         )
 
+    def leave_out(self, version: LearnedVersion) -> Pointer:
+        """Settle a version that is not to go live: what was streamed up to its cut counts no more.
+
+        Raises:
+            StoreError: There is no such version, or it is damaged.
+        """
+        self._learned.read(version)
+        return self._pointer.move(lambda live: replace(live, decided=max(version, live.decided or version)))
+
     def learned_versions(self) -> list[LearnedVersion]:
         """Every learned version, oldest first; the last is the newest, live or not."""
         return self._learned.versions()

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
-from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.ids import PRIORS_VERSION, LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
@@ -76,6 +76,10 @@ class LearnedState:
     created_at: float = 0.0
 
 
+NOTHING_LEARNED = LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
+"""What `PRIORS_VERSION` is."""
+
+
 class LearnedManifest(BaseModel):
     """What is known of a learned version without reading its evidence; fields as in `LearnedState`."""
 
@@ -113,7 +117,7 @@ class LearnedStore:
         staging = self.staging.stage()
         try:
             with named(staging):
-                _write_tables(staging, state)
+                write_tables(staging, state)
             with self._pointer.writing():
                 newest = self.newest()
                 if newest != expected_newest:
@@ -131,7 +135,12 @@ class LearnedStore:
         return version
 
     def read(self, version: LearnedVersion) -> LearnedState:
-        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
+        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it.
+
+        The priors' has nothing to read: no evidence, and no cut.
+        """
+        if version == PRIORS_VERSION:
+            return NOTHING_LEARNED
         manifest = self.manifest(version)
         folder = self.folder_of(version)
         verify_files(folder, manifest.files)
@@ -159,6 +168,8 @@ class LearnedStore:
         """
         if _number(version) is None:
             raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
+        if version == PRIORS_VERSION:
+            return _manifest(version, NOTHING_LEARNED, {})
         folder = self.folder_of(version)
         try:
             manifest = LearnedManifest.model_validate(read_manifest(folder))
@@ -176,7 +187,7 @@ class LearnedStore:
         return self._folder / version
 
     def versions(self) -> list[LearnedVersion]:
-        """Every version, oldest first."""
+        """Every version that was published, oldest first; that of the priors was not."""
         names = [LearnedVersion(path.name) for path in self._folder.glob("v*") if path.is_dir()]
         numbered = [(number, name) for name in names if (number := _number(name)) is not None]
         return [name for _, name in sorted(numbered)]
@@ -240,7 +251,8 @@ def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) ->
         raise CorruptionError(f"{path}: expected what was written, found: {error}; roll back") from error
 
 
-def _write_tables(folder: Path, state: LearnedState) -> None:
+def write_tables(folder: Path, state: LearnedState) -> None:
+    """Write all that a version holds but its manifest."""
     for name, evidence in ((EVIDENCE_FILE, state.evidence), (CUT_FILE, state.cut)):
         pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
     if len(state.aliases):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import tempfile
 import threading
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import NOTHING_LEARNED, write_tables
 from pipelines.domain.errors import StoreError, WeftError
-from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.ids import PRIORS_VERSION, LearnedVersion
 from pipelines.runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -20,15 +24,18 @@ log = logging.getLogger(__name__)
 
 CHAMPION = "champion"
 CHALLENGER = "challenger"
-PROMOTED_TAG = "weft.promoted"
-"""Begins the names of the tags that tell who moved the alias by hand."""
+PROMOTED_TAG, REFUSED_TAG = "weft.promoted", "weft.refused"
+"""Begin the names of the tags that tell who moved the alias by hand, and who refused a version."""
 
 DECISION_TAG, REASON_TAG, SETTLED_TAG = "weft.decision", "weft.reason", "weft.settled"
 """Tags of a registered version: what its night decided, why, and that no night has anything left to do for it."""
 
 _BY_A_PERSON = "review"  # as of a night that leaves the decision to one
 EXPERIMENT = "calibration"
-"""The MLflow experiment of nights, and of versions that are registered again."""
+"""The MLflow experiment of nights, and of versions that are registered by themselves."""
+
+TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
+"""Tags of their runs: those that a killed process left open are closed by the next night."""
 
 
 class Aliases(Protocol):
@@ -92,19 +99,58 @@ def promote(
         StoreError: There is no such version, or it is damaged; nothing has changed.
     """
     catalog.read_learned(version)
-    if registry.tags_of(version) is None:
+    if version == PRIORS_VERSION:
+        register_priors(registry)
+    elif registry.tags_of(version) is None:
         note = "registered from the store by who promoted it, for the registry did not know it"
         tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
-        registry.register_from(catalog.learned_folder(version), version, EXPERIMENT, note=note, tags=tags)
+        registry.register_from(catalog.learned_folder(version), version, EXPERIMENT, TAGS, note=note, tags=tags)
     former = registry.alias(CHAMPION)
-    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    promotion = {"by": by, "instead_of": former, "why": why}
-    registry.tag(version, f"{PROMOTED_TAG}.{at}", json.dumps(promotion, ensure_ascii=False))
+    _keep_word(registry, PROMOTED_TAG, version, {"by": by, "instead_of": former, "why": why}, now)
     registry.set_alias(CHAMPION, version)
     if registry.alias(CHALLENGER) == version:
         registry.drop_alias(CHALLENGER)
     follow_champion(catalog, registry)
     return former
+
+
+def refuse(catalog: Catalog, registry: Tracking, version: LearnedVersion, *, by: str, why: str, now: float) -> None:
+    """Have a version that waits for its verdict leave no trace: what it holds counts no more, now or later (CON-7a).
+
+    Who did it, when and why is kept as a tag of the registered version. The arguments are those of `promote`.
+
+    Raises:
+        TrackingUnavailableError: The registry does not answer.
+        StoreError: It does not wait; nothing has changed.
+    """
+    if (waiting := registry.alias(CHALLENGER)) != version:
+        raise StoreError(
+            f"expected a version that waits for its verdict, found {waiting or 'none'} to wait and not {version}: "
+            "roll back what is live with `weft learned promote`, which takes an older version"
+        )
+    catalog.leave_out(version)
+    _keep_word(registry, REFUSED_TAG, version, {"by": by, "why": why}, now)
+    registry.drop_alias(CHALLENGER)
+
+
+def register_priors(registry: Tracking) -> None:
+    """Make the priors a version of the registered model, so that the alias can be moved to the beginning; once."""
+    if registry.tags_of(PRIORS_VERSION) is not None:
+        return
+    note = "the priors: what is believed before anything was learned"
+    tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / PRIORS_VERSION
+        folder.mkdir()
+        write_tables(folder, NOTHING_LEARNED)
+        registry.register_from(folder, PRIORS_VERSION, EXPERIMENT, TAGS, note=note, tags=tags)
+
+
+def _keep_word(
+    registry: Tracking, tag: str, version: LearnedVersion, word: Mapping[str, str | None], now: float
+) -> None:
+    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    registry.tag(version, f"{tag}.{at}", json.dumps(word, ensure_ascii=False))
 
 
 class ChampionFollower:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pipelines.consolidation.recalibrate import Measured
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.reading import Reading
+from pipelines.runtime.mlflow.tracking import RecordedRun
 
 NOW = "#0072B2"  # blue and vermilion of Okabe and Ito's palette; the past is grey and hollow
 ALERT = "#D55E00"
@@ -67,7 +69,8 @@ class Curve:
 
 def weights(after: Weights, before: Weights) -> Figure:
     """One panel per domain: every signal's weight with its 90 % interval, and where it stood before."""
-    with panels(len(after), height=3.1, sharex=True) as (figure, shown):
+    rows = max((len(beliefs) for beliefs in after.values()), default=0)
+    with panels(len(after), height=1.0 + 0.19 * rows, sharex=True) as (figure, shown):
         for axes, (domain, beliefs) in zip(shown, after.items(), strict=False):
             _weights_panel(axes, domain, beliefs, before.get(domain, {}))
         furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())
@@ -214,6 +217,33 @@ def retrieval(improvements: Sequence[Improvement]) -> Figure:
         axes.set_title("Retrieval before and after, 95 % intervals")
         axes.grid(visible=False, axis="y")
     return figure
+
+
+def nights(runs: Sequence[RecordedRun]) -> Figure:
+    """Retrieval and the error of calibration over nights, the oldest first."""
+    with panels(2, height=3.1) as (figure, (left, right)):
+        names = [time.strftime("%m-%d", time.gmtime(one.started)) for one in runs]
+        _over_nights(left, runs, "ndcg_at_10/after", "nDCG@10 after, 95 % interval")
+        _over_nights(right, runs, "calibration/ece/after", "error of calibration (ECE)")
+        for axes in (left, right):
+            axes.set_xticks(range(len(runs)), names, rotation=45 if len(runs) > 7 else 0)
+            axes.set_xlim(-0.5, len(runs) - 0.5)
+            axes.set_ylim(bottom=0.0)
+    return figure
+
+
+def _over_nights(axes: Axes, runs: Sequence[RecordedRun], name: str, title: str) -> None:
+    places = [at for at, one in enumerate(runs) if name in one.metrics]
+    means = [runs[at].metrics[name] for at in places]
+    axes.plot(places, means, color=NOW, lw=2, marker="o", ms=5)
+    low, high = (
+        [runs[at].metrics.get(f"{name}_{end}", mean) for at, mean in zip(places, means, strict=True)]
+        for end in ("low", "high")
+    )
+    axes.fill_between(places, low, high, color=NOW, alpha=0.15, lw=0)
+    axes.set_title(title)
+    if not places:
+        axes.text(0.5, 0.5, "not measured yet", transform=axes.transAxes, ha="center", color=PAST)
 
 
 @contextmanager

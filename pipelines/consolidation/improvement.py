@@ -61,10 +61,20 @@ def deciding(improvements: Sequence[Improvement]) -> Improvement | None:
 
 
 def as_metrics(improvements: Sequence[Improvement]) -> dict[str, float]:
-    """Every figure by name: the source, the measure, and which of them it is."""
+    """Every figure by measure and which of them it is; of what the gate decides by as `ndcg_at_10/before`, and of each
+    source as `ndcg_at_10/own/before`.
+    """
+    order = list(QuestionSource)
+    first: dict[str, Improvement] = {}
+    for one in sorted(improvements, key=lambda one: order.index(one.source)):
+        first.setdefault(one.measure, one)
+    named = [
+        *((measure, one) for measure, one in first.items()),
+        *((f"{one.measure}/{one.source}", one) for one in improvements),
+    ]
     return {
-        f"{one.source}_{one.measure}_{name}": value
-        for one in improvements
+        f"{group}/{name}": value
+        for group, one in named
         for name, value in (*_figures("before", one.before), *_figures("after", one.after))
     }
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.candidate import Proposal
+from pipelines.consolidation.champion import EXPERIMENT, TAGS
 from pipelines.consolidation.citations.refresh import RefreshCitations
 from pipelines.consolidation.fitting import Fitting, ReadLogged, fitting_of
 from pipelines.consolidation.gate import Shadow
@@ -17,17 +18,19 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
-from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.allowances import in_force
+from pipelines.learning.observe.triggers import LearnedTrigger, read_triggers
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
-from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking
+from pipelines.runtime.clock import day_of
+from pipelines.runtime.mlflow.tracking import RecordedRun, TrackedRun, Tracking
 
 
 class Rehearsal:
@@ -46,13 +49,14 @@ class Rehearsal:
 
     def _ignore(self, *arguments: Any, **options: Any) -> None: ...
 
-    parameters = metrics = figure = table = document = file = note = _ignore
+    parameters = metrics = figure = table = page = document = file = note = _ignore
 
 
 RunRecord: TypeAlias = "TrackedRun | Rehearsal"
 """Where a night is written down."""
 
-TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
+NIGHT = "consolidate"
+"""The name of the run that a night is written to."""
 
 CURVES = "retrieval, night by night"
 """The one run that every night adds a point to, so that MLflow draws curves over nights."""
@@ -72,6 +76,23 @@ STEPS = (
     "report",
 )
 
+DOING = {
+    "citations": "asking providers how much documents are relied on",
+    "merge": "folding what was streamed into the base",
+    "duplicates": "looking for near-duplicates across documents",
+    "contradictions": "looking for contents that say opposite things",
+    "expiry": "letting go of aliases and edges whose contents are gone",
+    "recalibrate": "checking what confidences are worth",
+    "lessons": "measuring what lessons came to",
+    "gate": "comparing with what is live",
+    "publish": "publishing and registering",
+    "report": "drawing and writing the report",
+}
+"""What a step is at, for people."""
+
+TextsOf: TypeAlias = Callable[[Sequence[ContentHash]], Mapping[ContentHash, str]]
+"""The texts of contents; of those that what is live lacks, none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
@@ -88,6 +109,7 @@ class Night:
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
         citations: Refreshes what providers count; None where none is on.
+        texts: Reads the texts of contents for the report; None where nothing is live.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
         announce: Told the name of each step before it starts.
@@ -108,6 +130,7 @@ class Night:
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
     citations: RefreshCitations | None = None
+    texts: TextsOf | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     announce: Callable[[str], None] = lambda _: None
@@ -142,6 +165,17 @@ class Night:
         """Retrieval under two states of learning; empty where nothing measures it."""
         return () if self.improve is None else self.improve(former, latter)
 
+    def triggers_of_live(self, candidate: Proposal) -> Sequence[LearnedTrigger]:
+        """Learned triggers under the live version when it was made; none before the first."""
+        if candidate.parent is None:
+            return ()
+        then = self.catalog.learned_manifest(candidate.parent).created_at
+        return read_triggers(self.priors.triggers, candidate.former, day_of(then)).every()
+
+    def recorded(self, *, limit: int) -> list[RecordedRun]:
+        """What the newest nights left, the newest first."""
+        return self.tracking.recorded(EXPERIMENT, NIGHT, limit=limit)
+
     def draw_curves(self, values: Mapping[str, float], version: LearnedVersion) -> None:
         """Add a point to each of the curves over nights, at the number of the version that this one published."""
         if values:
@@ -153,7 +187,7 @@ class Night:
         if dry_run:
             return Rehearsal()
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
-        return self.tracking.run(EXPERIMENT, "consolidate", TAGS)
+        return self.tracking.run(EXPERIMENT, NIGHT, TAGS)
 
     @contextmanager
     def step(self, page: RunRecord, name: str) -> Iterator[RunRecord]:

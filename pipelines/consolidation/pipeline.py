@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
@@ -15,11 +16,15 @@ from pipelines.consolidation.improvement import Improvement, as_metrics, as_summ
 from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
-from pipelines.consolidation.report import Findings, report
-from pipelines.consolidation.tending.steps import Tended, steps_of
+from pipelines.consolidation.report.examples import expired
+from pipelines.consolidation.report.findings import Findings, ReportContext
+from pipelines.consolidation.report.writing import report
+from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.lessons.measures import success_measures
+
+_NIGHTS = 13  # before this one that its report shows: two weeks
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -108,16 +113,28 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
             counters=night.counters,
             tended=tended,
             lessons=lessons,
+            expired=expired(candidate, night.triggers_of_live(candidate), after, night.texts),
         )
         version = candidate.published if dry_run else _published(night, page, findings)
+        applied = verdict.decision.goes_live and not dry_run
+        came_to = partial(steps_of, candidate, tended, night.seconds, judged=True, applied=applied, lessons=lessons)
         with night.step(page, "report"):
-            summary = report(page, findings, version, night.rules, now=night.now)
+            summary = report(page, findings, _context(night, version, came_to()), night.rules)
         if version is not None and not dry_run:
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)
-        applied = verdict.decision.goes_live and not dry_run
-        steps = steps_of(candidate, tended, night.seconds, judged=True, applied=applied, lessons=lessons)
-        return {**summary, "steps": steps, "run": page.run_id or None}
+        return {**summary, "steps": came_to(), "run": page.run_id or None}
+
+
+def _context(night: Night, version: LearnedVersion | None, steps: Steps) -> ReportContext:
+    return ReportContext(
+        version=version,
+        live=night.catalog.pointer().learned,
+        store=str(night.catalog.root.resolve()),
+        now=night.now,
+        steps=steps,
+        nights=night.recorded(limit=_NIGHTS),
+    )
 
 
 def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:

@@ -28,6 +28,7 @@ from pipelines.consolidation.champion import (
     REASON_TAG,
     SETTLED_TAG,
     follow_champion,
+    register_priors,
 )
 from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.consolidation.night import Night, RunRecord
@@ -51,6 +52,7 @@ def publish(
     version = candidate.published or night.catalog.publish_learned(
         _state(night, page, candidate, recalibration), expected_newest=candidate.newest
     )
+    register_priors(tracking)
     tags = {DECISION_TAG: verdict.decision.value, REASON_TAG: verdict.reason}
     tracking.register(version, page.run_id, FOLDER, note=verdict.reason, tags=tags)
     if verdict.decision.goes_live:

@@ -24,3 +24,13 @@ def day_of(seconds: float) -> int:
         3
     """
     return int(seconds // SECONDS_PER_DAY)
+
+
+def stamp(seconds: float) -> str:
+    """A time in seconds since the epoch, for people.
+
+    Examples:
+        >>> stamp(0.0)
+        '1970-01-01 00:00:00Z'
+    """
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))

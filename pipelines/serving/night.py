@@ -23,7 +23,7 @@ from pipelines.consolidation.citations.refresh import (
 )
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
-from pipelines.consolidation.night import STEPS, Night
+from pipelines.consolidation.night import DOING, STEPS, Night, TextsOf
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.tending.contradictions import (
@@ -68,19 +68,6 @@ from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
-_DOING = {
-    "citations": "asking providers how much documents are relied on",
-    "merge": "folding what was streamed into the base",
-    "duplicates": "looking for near-duplicates across documents",
-    "contradictions": "looking for contents that say opposite things",
-    "expiry": "letting go of aliases and edges whose contents are gone",
-    "recalibrate": "checking what confidences are worth",
-    "lessons": "measuring what lessons came to",
-    "gate": "comparing with what is live",
-    "publish": "publishing and registering",
-    "report": "drawing and writing the report",
-}
-
 
 @contextmanager
 def asking_night(settings: Settings) -> Iterator[Night]:
@@ -99,6 +86,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
             citations=citations_of(settings, now),
+            texts=texts_of(settings),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 
@@ -262,6 +250,20 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
     return refresh
 
 
+def texts_of(settings: Settings) -> TextsOf | None:
+    """Reads texts of the live generation; None where nothing is live."""
+    catalog = Catalog(Path(settings.storage.root))
+    if catalog.pointer().generation is None:
+        return None
+
+    def read(contents: Sequence[ContentHash]) -> dict[ContentHash, str]:
+        with closing(catalog.open_live()) as generation:
+            rows = [row for each in contents if (row := generation.chunks.row_of(each)) is not None]
+            return {each.content_hash: each.text for each in generation.chunks.contents(rows)}
+
+    return read
+
+
 def word_lists(settings: Settings) -> WordLists:
     """Words in which near-duplicates must agree."""
     rules, near = settings.consolidation.duplicates, settings.priors.near
@@ -278,4 +280,4 @@ def _newest(settings: Settings) -> list[Query]:
 
 
 def _announce(step: str) -> None:
-    stderr.print(f"step {STEPS.index(step) + 1} of {len(STEPS)} · {step}: {_DOING[step]}")
+    stderr.print(f"step {STEPS.index(step) + 1} of {len(STEPS)} · {step}: {DOING[step]}")

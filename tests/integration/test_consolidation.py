@@ -22,16 +22,18 @@ from pipelines.consolidation.candidate import ADOPTED, Adopted, learned_by
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
+    EXPERIMENT,
     PROMOTED_TAG,
+    REFUSED_TAG,
     ChampionFollower,
     follow_champion,
 )
 from pipelines.consolidation.improvement import Improvement
-from pipelines.consolidation.night import EXPERIMENT, STEPS, Night
+from pipelines.consolidation.night import STEPS, Night
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import ContentHash, LearnedVersion
+from pipelines.domain.ids import PRIORS_VERSION, ContentHash, LearnedVersion
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
@@ -217,6 +219,55 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
     }
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
     assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
+
+
+def test_the_priors_are_a_version_to_roll_back_to(root: Path, night: Night, capsys: pytest.CaptureFixture[str]) -> None:
+    """CON-9, CON-7a: v000000 is registered and listed, the command and the UI make it live, and what is streamed after
+    the newest cut counts on, as after any other roll-back; the next night builds on it.
+    """
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    second = go(night)["learned"]
+    store = ["--store", str(root)]
+    assert main(["learned", "promote", PRIORS_VERSION, "--why", "begin anew", "--by", "ada", *store]) == 0
+    assert capsys.readouterr().out == f"{PRIORS_VERSION} is live, instead of {second}\n"
+    assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == PRIORS_VERSION
+    assert night.catalog.live_evidence() == Evidence()
+    assert main(["learned", "list", "--json", *store]) == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["version"], one["live"]) for one in listed] == [
+        (PRIORS_VERSION, True), (first, False), (second, False),
+    ]  # fmt: skip
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    assert night.catalog.live_evidence() == THIRD_DAY
+    move_alias_in_the_ui(night, second)
+    assert follow_champion(night.catalog, night.tracking) == second
+    move_alias_in_the_ui(night, PRIORS_VERSION)
+    assert follow_champion(night.catalog, night.tracking) == PRIORS_VERSION
+    third = go(night)["learned"]
+    built = night.catalog.read_learned(third)
+    assert (built.parent, built.evidence) == (PRIORS_VERSION, THIRD_DAY)
+
+
+def test_a_refused_version_leaves_no_trace(root: Path, night: Night, capsys: pytest.CaptureFixture[str]) -> None:
+    """CON-7a: what it held counts neither now nor in the next night, what came after it does; who said so is kept."""
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    second = go(replace(night, shadow=overturned))["learned"]
+    store, live = ["--store", str(root)], night.catalog.pointer()
+    assert main(["learned", "refuse", first, *store]) == 1
+    assert f"found {second} to wait and not {first}" in capsys.readouterr().err
+    assert night.catalog.pointer() == live
+    assert main(["learned", "refuse", second, "--why", "turned round", "--by", "ada", *store]) == 0
+    assert capsys.readouterr().out == f"{second} is refused; {first} is live\n"
+    assert (night.catalog.live_evidence(), night.tracking.alias(CHALLENGER)) == (FIRST_DAY, None)
+    tags = night.tracking.tags_of(second) or {}
+    assert [json.loads(tags[key]) for key in tags if REFUSED_TAG in key] == [{"by": "ada", "why": "turned round"}]
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    assert night.catalog.live_evidence() == FIRST_DAY + THIRD_DAY
+    assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY
 
 
 def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path, night: Night) -> None:
@@ -459,9 +510,18 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     tables = {path.stem: pa_csv.read_csv(path) for path in (folder / "tables").glob("*.csv")}
     assert set(tables) == {"weights", "ageing", "calibration_bands", "calibration_bins", "retrieval", "updaters"}
     assert tables["weights"].num_rows == 4 * len(Signal)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"{summary['learned']} is live" in page
+    assert f"weft learned promote {PRIORS_VERSION}" in page
+    assert page.count("data:image/svg+xml;base64,") == 5
+    assert client.get_experiment(run.info.experiment_id).tags["mlflow.experimentKind"] == "custom_model_development"
     assert json.loads((folder / "summary.json").read_text())["learned"] == summary["learned"]
-    assert run.data.metrics["ece_after"] == pytest.approx(summary["ece_after"])
-    assert run.data.metrics["events_dead_lettered"] == 5
+    assert run.data.metrics["calibration/ece/after"] == pytest.approx(summary["ece_after"])
+    assert run.data.metrics["events/dead_lettered"] == 5
+    assert run.data.metrics["ndcg_at_10/before"] == run.data.metrics["ndcg_at_10/judged/before"] == 0.5
+    assert run.data.metrics["steps/merge/proposed"] == summary["steps"]["merge"]["proposed"]
+    assert {f"weights/{domain}/{signal}" for domain in Domain for signal in Signal} <= run.data.metrics.keys()
+    assert not [name for name in run.data.metrics if "/" not in name]
     assert run.data.params["settings"] == SETTINGS.fingerprint
     assert "5 dead letters" in run.data.tags["mlflow.note.content"]
     evidence = Evidence.from_table(pq.read_table(folder / "learned" / "evidence.parquet"))

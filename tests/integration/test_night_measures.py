@@ -13,7 +13,8 @@ import pytest
 from jobs import _job
 from jobs.consolidate import consolidate
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.night import CURVES, EXPERIMENT
+from pipelines.consolidation.champion import EXPERIMENT
+from pipelines.consolidation.night import CURVES
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query, Signal
 from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep
@@ -83,10 +84,10 @@ def test_nights_measure_and_curves_grow(settings: Settings, capsys: pytest.Captu
     client = Tracking.of(settings.tracking, root)._client
     experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
     (curves,) = (run for run in client.search_runs([experiment]) if run.info.run_name == CURVES)
-    for name in ("own_ndcg_at_10_after", "own_mrr_at_10_before", "own_ndcg_at_10_after_low"):
+    for name in ("ndcg_at_10/own/after", "mrr_at_10/own/before", "ndcg_at_10/own/after_low"):
         points = client.get_metric_history(curves.info.run_id, name)
         assert [point.step for point in points] == [int(each["learned"].lstrip("v")) for each in (first, second)]
-    (point,) = client.get_metric_history(curves.info.run_id, "judged_ndcg_at_10_after")
+    (point,) = client.get_metric_history(curves.info.run_id, "ndcg_at_10/judged/after")
     assert point.value == pytest.approx(second["ndcg_at_10"]["after"])
     assert curves.info.status == "FINISHED"
 

@@ -116,9 +116,33 @@ def test_a_registered_version_points_at_artifacts_and_aliases_move(tracking: Tra
     assert tracking.alias(CHAMPION) is None
 
 
+def test_a_kind_that_a_person_gave_an_experiment_stays(tracking: Tracking, client: MlflowClient) -> None:
+    """CON-10: only an experiment without a kind gets one."""
+    own = client.create_experiment("own", tags={"mlflow.experimentKind": "genai_development"})
+    bare = client.create_experiment("bare")
+    for name in ("own", "bare"):
+        with tracking.run(name, "run", {}):
+            pass
+    kinds = [client.get_experiment(each).tags["mlflow.experimentKind"] for each in (own, bare)]
+    assert kinds == ["genai_development", "custom_model_development"]
+
+
+def test_finished_runs_of_a_name_are_read_newest_first(tracking: Tracking) -> None:
+    """CON-10: what a report shows of the nights before; runs under way and those of other names are none."""
+    for value in (1.0, 2.0, 3.0):
+        with tracking.run("nights", "night", {}) as run:
+            run.metrics({"steps/merge/proposed": value}, now=value)
+            run.parameters({"learned": f"v{value:.0f}"})
+    with tracking.run("nights", "other", {}), tracking.run("nights", "night", {}):
+        recorded = tracking.recorded("nights", "night", limit=2)
+    assert [one.metrics["steps/merge/proposed"] for one in recorded] == [3.0, 2.0]
+    assert [one.parameters for one in recorded] == [{"learned": "v3"}, {"learned": "v2"}]
+
+
 def test_reading_an_alias_creates_no_database(tmp_path: Path) -> None:
     """OPS-11: whoever only follows writes nothing."""
     assert Tracking.of(SQLITE, tmp_path).alias(CHAMPION) is None
+    assert Tracking.of(SQLITE, tmp_path).recorded("calibration", "consolidate", limit=3) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,7 +180,9 @@ def test_a_store_keeps_its_registry_wherever_it_lies(tmp_path: Path, other: Path
 def test_a_deleted_experiment_is_restored(
     tracking: Tracking, client: MlflowClient, experiment: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """OPS-15: a run after someone deleted the experiment is recorded in it, and a line says so."""
+    """OPS-15, CON-10: a run after someone deleted the experiment is recorded in it, and a line says so; the UI opens it
+    as model training.
+    """
     with tracking.run(experiment, "before", {}):
         pass
     deleted = client.get_experiment_by_name(experiment).experiment_id
@@ -165,6 +191,7 @@ def test_a_deleted_experiment_is_restored(
         run.note("recorded")
     assert client.get_run(run.run_id).info.experiment_id == deleted
     assert client.get_experiment(deleted).lifecycle_stage == "active"
+    assert client.get_experiment(deleted).tags["mlflow.experimentKind"] == "custom_model_development"
     assert f"experiment {experiment} had been deleted: it is restored" in caplog.text
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.links import LinkKind
 
 Steps = dict[str, dict[str, float]]
 
@@ -21,24 +23,24 @@ class Tended:
     contradictions: Contradictions | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Rows of examples, both texts side by side, by what they are examples of."""
+        """Rows of examples by step, in the form that `report.examples` says."""
         lists = {"duplicates": self.duplicates, "contradictions": self.contradictions}
         return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
-def changed_aliases(candidate: Proposal) -> tuple[int, int]:
-    """How many contents stand for another one that did not, and how many did that no longer do."""
+def aliases_apart(candidate: Proposal) -> tuple[set[tuple[ContentHash, ContentHash]], ...]:
+    """Contents that stand for another one and did not, and those that no longer do, each with its representative."""
     before, after = (set(each.representatives.items()) for each in (candidate.former_aliases, candidate.aliases))
-    return len(after - before), len(before - after)
+    return after - before, before - after
 
 
-def changed_edges(candidate: Proposal) -> tuple[int, int]:
-    """How many edges are new, and how many are gone."""
+def edges_apart(candidate: Proposal) -> tuple[set[tuple[ContentHash, LinkKind, ContentHash]], ...]:
+    """Edges that are new, and those that are gone."""
     before, after = (
         {(each.content, each.kind, each.target) for each in edges.edges}
         for edges in (candidate.former_edges, candidate.edges)
     )
-    return len(after - before), len(before - after)
+    return after - before, before - after
 
 
 def steps_of(
@@ -57,8 +59,8 @@ def steps_of(
         applied: Whether it goes live.
         lessons: Measures of success of lessons; None where none were taken.
     """
-    added, dropped = changed_aliases(candidate)
-    linked, unlinked = changed_edges(candidate)
+    added, dropped = map(len, aliases_apart(candidate))
+    linked, unlinked = map(len, edges_apart(candidate))
     masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
     duplicates, contradictions = tended.duplicates, tended.contradictions
     proposed: Steps = {

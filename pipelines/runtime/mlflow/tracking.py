@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
-_DATABASE = "sqlite:///"
+_KIND_TAG, _KIND = "mlflow.experimentKind", "custom_model_development"
+"""What MLflow's UI opens an experiment as: model training, and not the evaluation of generative models."""
+
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {
     "alembic": logging.WARNING,
@@ -66,6 +68,18 @@ def uri_of(store: Path) -> str:
     return f"{'sqlite' if quoted == path else 'sqlite+pysqlite'}:///{quoted}"
 
 
+class RecordedRun(NamedTuple):
+    """What a finished run left.
+
+    Attributes:
+        started: Seconds since the epoch.
+    """
+
+    started: float
+    metrics: Mapping[str, float]
+    parameters: Mapping[str, str]
+
+
 class Tracking:
     """One MLflow server, or one SQLite database that needs none; connects on first use."""
 
@@ -87,7 +101,7 @@ class Tracking:
     @contextlib.contextmanager
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[TrackedRun]:
         """A run that is finished on leaving, as failed where the block raises."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             run = TrackedRun(self._client, self._experiment(experiment), name, tags)
         with run:
             yield run
@@ -97,19 +111,30 @@ class Tracking:
     ) -> None:
         """Add a step to the metrics of the one run with these tags, which is made where there is none."""
         wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items()))
-        with _mapped(self.uri):
+        with mapped(self.uri):
             runs = self._client.search_runs([self._experiment(experiment)], wanted, max_results=1)
         if not runs:
             with self.run(experiment, name, tags) as run:
                 run.metrics(values, now=now, step=step)
             return
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.log_batch(runs[0].info.run_id, metrics=_metrics(values, now=now, step=step))
+
+    def recorded(self, experiment: str, name: str, *, limit: int) -> list[RecordedRun]:
+        """The newest finished runs of a name, the newest first; none where nothing was recorded."""
+        with mapped(self.uri):
+            if self._is_absent() or (one := self._client.get_experiment_by_name(experiment)) is None:
+                return []
+            wanted = f"attributes.status = 'FINISHED' and attributes.run_name = '{name}'"
+            runs = self._client.search_runs(
+                [one.experiment_id], wanted, order_by=["attributes.start_time DESC"], max_results=limit
+            )
+        return [RecordedRun(run.info.start_time / 1000, dict(run.data.metrics), dict(run.data.params)) for run in runs]
 
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
-        with _mapped(self.uri):
+        with mapped(self.uri):
             runs = self._client.search_runs(
                 [self._experiment(experiment)], " and ".join(["attributes.status = 'RUNNING'", *wanted])
             )
@@ -121,7 +146,7 @@ class Tracking:
         self, learned: LearnedVersion, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]
     ) -> None:
         """Make a run's artifact folder a version of the registered model, tagged with its learned version; once."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._ensure_model()
             if self._version_of(learned) is None:
                 self._client.create_model_version(
@@ -133,17 +158,24 @@ class Tracking:
                 )
 
     def register_from(
-        self, folder: Path, learned: LearnedVersion, experiment: str, *, note: str, tags: Mapping[str, str]
+        self,
+        folder: Path,
+        learned: LearnedVersion,
+        experiment: str,
+        run_tags: Mapping[str, str],
+        *,
+        note: str,
+        tags: Mapping[str, str],
     ) -> None:
         """Make a version of the registered model from a folder of files, which a run of its own keeps copies of."""
-        with self.run(experiment, f"register {learned}", tags) as run:
+        with self.run(experiment, f"register {learned}", run_tags) as run:
             for path in sorted(folder.iterdir()):
                 run.file(path, folder.name)
             self.register(learned, run.run_id, folder.name, note=note, tags=tags)
 
     def tags_of(self, learned: LearnedVersion) -> dict[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             if self._is_absent():
                 return None
             version = self._version_of(learned)
@@ -151,12 +183,12 @@ class Tracking:
 
     def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
         """Set one tag of a registered learned version."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.set_model_version_tag(REGISTERED_MODEL, self._number_of(learned), key, value)
 
     def alias(self, alias: str) -> LearnedVersion | None:
         """The learned version that an alias points at; None without the alias, or on a version that is not weft's."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             if self._is_absent():
                 return None
             try:
@@ -170,12 +202,12 @@ class Tracking:
 
     def set_alias(self, alias: str, learned: LearnedVersion) -> None:
         """Point an alias at a registered learned version."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             self._client.set_registered_model_alias(REGISTERED_MODEL, alias, self._number_of(learned))
 
     def drop_alias(self, alias: str) -> None:
         """Remove an alias, if it is there."""
-        with _mapped(self.uri):
+        with mapped(self.uri):
             try:
                 self._client.delete_registered_model_alias(REGISTERED_MODEL, alias)
             except MlflowException as error:
@@ -209,11 +241,14 @@ class Tracking:
 
     def _experiment(self, name: str) -> str:
         if (experiment := self._client.get_experiment_by_name(name)) is not None:
+            number = str(experiment.experiment_id)
             if experiment.lifecycle_stage == LifecycleStage.DELETED:
-                self._restore(name, str(experiment.experiment_id))
-            return str(experiment.experiment_id)
+                self._restore(name, number)
+            if _KIND_TAG not in experiment.tags:  # of a store from before, or made by a person
+                self._client.set_experiment_tag(number, _KIND_TAG, _KIND)
+            return number
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()
-        return str(self._client.create_experiment(name, artifact_location=location))
+        return str(self._client.create_experiment(name, artifact_location=location, tags={_KIND_TAG: _KIND}))
 
     def _restore(self, name: str, experiment: str) -> None:
         try:
@@ -262,35 +297,40 @@ class TrackedRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
     def child(self, name: str) -> TrackedRun:
         """A nested run; use it as a context."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             return TrackedRun(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
         params = [Param(name, str(value)[:_PARAM_LENGTH]) for name, value in sorted(values.items())]
-        with _mapped(self._uri):
+        with mapped(self._uri):
             for batch in _batches(params, _PARAMS_PER_BATCH):
                 self._client.log_batch(self.run_id, params=batch)
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_batch(self.run_id, metrics=_metrics(values, now=now, step=step))
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_figure(self.run_id, figure, f"{name}.png")
 
     def table(self, name: str, table: pa.Table) -> None:
         """Keep a table as `<name>.csv`, which the UI shows and a spreadsheet opens."""
         with self._staged(name, ".csv") as path:
             csv.write_csv(table, path)
+
+    def page(self, name: str, html: str) -> None:
+        """Keep a page as `<name>.html`, which the UI shows and a browser opens."""
+        with self._staged(name, ".html") as path:
+            path.write_text(html, encoding="utf-8")
 
     def document(self, name: str, content: Mapping[str, Any]) -> None:
         """Keep a JSON document as `<name>.json`."""
@@ -299,12 +339,12 @@ class TrackedRun:
 
     def file(self, path: Path, folder: str | None = None) -> None:
         """Keep a copy of a file."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.log_artifact(self.run_id, str(path), folder)
 
     def note(self, markdown: str) -> None:
         """Say in Markdown what the run's page shows at its top."""
-        with _mapped(self._uri):
+        with mapped(self._uri):
             self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
 
     @contextlib.contextmanager
@@ -335,7 +375,8 @@ def _database_of(uri: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def _mapped(uri: str) -> Iterator[None]:
+def mapped(uri: str) -> Iterator[None]:
+    """Have whatever MLflow and its database raise leave the block as TrackingUnavailableError."""
     try:
         yield
     except _ERRORS as error:

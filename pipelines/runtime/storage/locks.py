@@ -69,6 +69,31 @@ def holders_of(path: Path) -> list[Holder]:
     return [Holder(pid, _is_stopped(pid)) for pid in sorted(pids) if pid > 0]
 
 
+def users_of(folder: Path) -> list[Holder]:
+    """Other processes that work in a folder or have a file below it open; none where the system does not tell.
+
+    Those of other users are seen by root alone, and those of other hosts by nobody.
+    """
+    below = str(folder.resolve())
+    others = (process for process in _PROCESSES.glob("[0-9]*") if process.name != str(os.getpid()))
+    pids = [
+        int(process.name)
+        for process in others
+        if any(place == below or place.startswith(f"{below}/") for place in _open_places(process))
+    ]
+    return [Holder(pid, _is_stopped(pid)) for pid in sorted(pids)]
+
+
+def _open_places(process: Path) -> Iterator[str]:
+    """Where a process works, and the files that it has open or mapped."""
+    with contextlib.suppress(OSError):
+        for link in (process / "cwd", *(process / "fd").iterdir()):
+            with contextlib.suppress(OSError):
+                yield str(link.readlink())
+        for line in (process / "maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            yield line.partition("/")[1] + line.partition("/")[2]
+
+
 def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) -> None:
     """Take a lock as soon as it can be had.
 

@@ -15,9 +15,9 @@ from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.run.metrics import SourceActivity, losses_of, prometheus, samples, standings_of
 from pipelines.feedback.run.partitions import UPDATERS, partition_folder
 from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
-from pipelines.runtime.clock import system_clock
+from pipelines.runtime.clock import stamp, system_clock
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import moment, print_rows, stamp, table_of, tell
+from pipelines.serving.console.terminal import moment, print_rows, table_of, tell
 
 _LOST = ("partition", "offset", "records", "reason", "accepted", "by")
 _SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")

@@ -14,8 +14,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import CHUNKS_FOLDER, Manifest
+from pipelines.runtime.clock import stamp
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import print_rows, stamp, visible
+from pipelines.serving.console.terminal import print_rows, visible
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
 Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]

@@ -16,7 +16,7 @@ from rich.table import Column
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import ContentHash, LearnedVersion
+from pipelines.domain.ids import PRIORS_VERSION, ContentHash, LearnedVersion
 from pipelines.indexes.generation import Generation
 from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -24,10 +24,11 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.trace import snippet
-from pipelines.runtime.clock import system_clock
-from pipelines.serving.commands.learned_page import number, page_of
+from pipelines.runtime.clock import stamp, system_clock
+from pipelines.runtime.pages import number
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import login, print_rows, stamp, stdout, visible
+from pipelines.serving.console.terminal import login, print_rows, stdout, visible
+from pipelines.serving.reports.learned_page import page_of
 from pipelines.settings import Settings
 
 
@@ -48,6 +49,8 @@ class FamilyName(StrEnum):
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
 Family = Annotated[FamilyName | None, typer.Option("--family", help="Only beliefs of this kind.")]
 Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
+Why = Annotated[str, typer.Option("--why", help="Kept with the version, as is when.")]
+By = Annotated[str | None, typer.Option("--by", help="Who says so; default the name you are logged in by.")]
 
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
 
@@ -59,19 +62,19 @@ _SHOWN = 100  # characters of a content
 @learned.command("list")
 @store_command
 def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
-    """Every learned version, oldest first."""
+    """Every learned version, oldest first; the first is the priors."""
     catalog, _ = _opened(options)
-    live = catalog.pointer().learned
+    live = catalog.pointer().learned or PRIORS_VERSION
     print_rows(
-        map(catalog.learned_manifest, catalog.learned_versions()),
+        map(catalog.learned_manifest, (PRIORS_VERSION, *catalog.learned_versions())),
         as_json=as_json,
         document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
         columns=("", "version", "made", "built on", "evidence", "MLflow run"),
         texts=lambda one: (
             LIVE if one.version == live else "",
             one.version,
-            stamp(one.created_at),
-            one.parent or PRIORS,
+            "" if one.version == PRIORS_VERSION else stamp(one.created_at),
+            "" if one.version == PRIORS_VERSION else one.parent or PRIORS,
             one.digest[:12],
             one.mlflow_run_id or "",
         ),
@@ -165,11 +168,14 @@ def promote(
         str, typer.Argument(help="The learned version that is to be live; `weft learned list` names them.")
     ],
     *,
-    why: Annotated[str, typer.Option("--why", help="Kept with the version, as is when.")] = "",
-    by: Annotated[str | None, typer.Option("--by", help="Who says so; default the name you are logged in by.")] = None,
+    why: Why = "",
+    by: By = None,
     options: CommonOptions,
 ) -> None:
-    """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one."""
+    """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one.
+
+    v000000 is the beginning: the priors alone.
+    """
     # MLflow takes seconds to import: only who changes something waits for it.
     from pipelines.consolidation.champion import promote as moved  # noqa: PLC0415
     from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
@@ -180,6 +186,25 @@ def promote(
     former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
     outcome = "as it was" if former == version else f"instead of {former or 'none'}"
     sys.stdout.write(visible(f"{version} is live, {outcome}") + "\n")
+
+
+@learned.command()
+@store_command
+def refuse(
+    version: Annotated[str, typer.Argument(help="The learned version that waits for its verdict.")],
+    *,
+    why: Why = "",
+    by: By = None,
+    options: CommonOptions,
+) -> None:
+    """Leave out what a version that waits holds: it will not go live, and nothing of it counts."""
+    from pipelines.consolidation.champion import refuse as refused  # noqa: PLC0415  as in `promote`
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
+
+    catalog, settings = _opened(options)
+    tracking = Tracking.of(settings.tracking, catalog.root)
+    refused(catalog, tracking, LearnedVersion(version), by=by or login() or "somebody", why=why, now=system_clock())
+    sys.stdout.write(visible(f"{version} is refused; {catalog.pointer().learned or PRIORS} is live") + "\n")
 
 
 @learned.command()
@@ -230,7 +255,7 @@ def _readings(
 
 def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
-    if version == PRIORS:
+    if version in {PRIORS, PRIORS_VERSION}:
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
     name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
     state = None if name is None else catalog.read_learned(name)

@@ -25,7 +25,7 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, moves, read_all
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.commands.learned_page import number
+from pipelines.runtime.pages import number
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import stderr, table_of, tell

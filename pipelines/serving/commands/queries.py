@@ -17,9 +17,9 @@ from rich.table import Table
 from pipelines.domain.errors import StoreError
 from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
-from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, stamp, table_of
+from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, table_of
 from pipelines.settings import Settings
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")

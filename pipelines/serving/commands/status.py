@@ -11,8 +11,9 @@ from rich.table import Table
 from pipelines.catalog.catalog import Catalog
 from pipelines.feedback.run.partitions import states_in
 from pipelines.feedback.settings import WITHOUT_KEY
+from pipelines.runtime.clock import stamp
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import cells, print_lines, stamp, tell
+from pipelines.serving.console.terminal import cells, print_lines, tell
 from pipelines.settings import Settings
 
 _COUNTS = ("documents", "chunks", "contents")

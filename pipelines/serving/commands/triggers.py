@@ -15,10 +15,10 @@ from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.observe.triggers import LearnedTrigger
-from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
 from pipelines.serving.commands.learned import content_names
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import login, print_rows, stamp
+from pipelines.serving.console.terminal import login, print_rows
 from pipelines.settings import Settings
 
 triggers = typer.Typer(no_args_is_help=True, help="Words that contents are found by since people picked them.")

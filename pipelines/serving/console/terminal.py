@@ -10,7 +10,6 @@ import getpass
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from pipelines.domain.errors import SourceError, WeftError
+from pipelines.runtime.clock import stamp
 from pipelines.runtime.storage.errors import advice_on
 
 T = TypeVar("T")
@@ -140,16 +140,6 @@ def print_rows(
         print_lines(map(document, rows))
     else:
         tell(table_of(columns, map(texts, rows)))
-
-
-def stamp(seconds: float) -> str:
-    """A time in seconds since the epoch, for people.
-
-    Examples:
-        >>> stamp(0.0)
-        '1970-01-01 00:00:00Z'
-    """
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
 
 
 def moment(timestamp_ms: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.domain.documents import Domain, Rejection
+from pipelines.domain.ids import PRIORS_VERSION
 from pipelines.domain.lesson import LessonResult
 from pipelines.indexes.schemas import rejections_to_table
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
@@ -111,10 +112,11 @@ def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[
     state = LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
     version = catalog.publish_learned(state, expected_newest=None)
     assert weft(store, "learned", "list", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["live"] is False
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["version"], one["live"]) for one in listed] == [(PRIORS_VERSION, True), (version, False)]
     catalog.make_live(version)
     assert weft(store, "learned", "list") == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["live", version]
+    assert capsys.readouterr().out.splitlines()[2].split()[:2] == ["live", version]
 
 
 @pytest.fixture

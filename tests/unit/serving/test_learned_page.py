@@ -16,7 +16,7 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
 from pipelines.learning.uses import UsageKey
-from pipelines.serving.commands.learned_page import LearnedPage, page_of
+from pipelines.serving.reports.learned_page import LearnedPage, page_of
 from pipelines.settings import load_settings
 from weft.cli import main
 

@@ -6,12 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
@@ -19,6 +17,7 @@ from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import Reading, moves, path_of, read_all
+from pipelines.runtime.pages import number, rendered
 
 _TEMPLATE = "learned_page.html"
 _FULL = 100.0  # width of a bar in its own units
@@ -28,7 +27,6 @@ _OBSERVED = 1.0  # below it there is nothing to tell in a sentence
 _OF_SEVERAL_UNITS = frozenset({"size", "quality", "trust", "threshold"})
 _EVEN = 0.5  # between right and wrong
 _OLDEST_HOURS, _POINTS, _HEIGHT = 26_280.0, 41, 40.0  # of a curve of decay: three years
-_FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 _FOR_FEW = frozenset({"intent"})
 
 NameOf = Callable[[Sequence[ContentHash]], Sequence[str]]
@@ -115,9 +113,7 @@ class LearnedPage:
 
     def html(self) -> str:
         """The page; whatever texts of the store hold is shown as text."""
-        environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        text = files(__package__).joinpath(_TEMPLATE).read_text(encoding="utf-8")
-        return environment.from_string(text).render(page=self)
+        return rendered(__package__, _TEMPLATE, page=self)
 
 
 def page_of(
@@ -146,20 +142,6 @@ def page_of(
     lists = [_questions(after, names), *_contents(after, hashes, names), _triggers(after, names)]
     curves = [_decay(domain, before, after) for domain in Domain if after.reported.decay(domain).observations > 0.0]
     return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists, curves)
-
-
-def number(value: float | None, *, sign: bool = False) -> str:
-    """A number in as many characters as are worth reading.
-
-    Examples:
-        >>> [number(value) for value in (0.25, 1234.5, 5.9e70, None)]
-        ['0.250', '1,234', '6e+70', '–']
-    """
-    if value is None:
-        return "–"
-    size = abs(value)
-    form = ",.3f" if size < _FEW else ",.0f" if size < _MANY else ".0e"
-    return f"{value:{'+' if sign else ''}{form}}"
 
 
 def _readings(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]:

@@ -1,0 +1,117 @@
+"""The top of a night's page in MLflow, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipelines.consolidation.gate import Decision
+from pipelines.consolidation.improvement import Improvement
+from pipelines.consolidation.recalibrate import Recalibration, unreliable
+from pipelines.consolidation.report.findings import MEASURES, Findings
+from pipelines.consolidation.settings import ConsolidationSettings
+from pipelines.consolidation.tending.steps import aliases_apart
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.lessons.measures import GOALS
+
+_FATES = {
+    Decision.SAFE: "goes live",
+    Decision.MONITORED: "goes live; it moved enough to deserve a look",
+    Decision.REVIEW: "waits as **challenger** until someone moves the alias **champion** to it",
+}
+
+
+def note_of(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> str:
+    """What was decided and why, how far calibration is off, and what moved most."""
+    observed = findings.candidate.observations
+    lines = [
+        f"## Learned version {version or '(rehearsal: nothing was published)'}",
+        f"**{findings.verdict.decision.value}**: {_FATES[findings.verdict.decision]}. {findings.verdict.reason}.",
+        "",
+        f"- built on: {findings.candidate.parent or 'the priors'}",
+        f"- observations: {observed['observations']:,.1f}, {observed['observations_new']:,.1f} of them new",
+        f"- calibration: {findings.recalibration.reason}",
+        f"- weights: {findings.fitting.reason}",
+        *_tended_lines(findings),
+        *(f"- ⚠ {alarm}" for alarm in alarms(findings, settings)),
+        *_lesson_lines(findings.lessons),
+        "",
+        "| calibration error | before | after |",
+        "| --- | --- | --- |",
+        *_error_rows(findings.recalibration),
+        "",
+        *_improvement_rows(findings.improvements),
+        "| moved most | before | after | change |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {move.domain.value} · {move.signal.value} | {move.before:.1%} | {move.after:.1%} | {move.change:+.1%} |"
+            for move in findings.moves[:5]
+        ),
+        "",
+        "**Artifacts → report.html** shows all of it on one page; `pictures/` and `tables/` hold the parts.",
+    ]
+    return "\n".join(lines)
+
+
+def _tended_lines(findings: Findings) -> list[str]:
+    added, dropped = map(len, aliases_apart(findings.candidate))
+    lines = []
+    if added or dropped:
+        lines.append(f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`")
+    against = findings.tended.contradictions
+    if against is not None and against.clusters:
+        lines.append(
+            f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
+            f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
+        )
+    return lines
+
+
+def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
+    if not lessons.get("lessons"):
+        return []
+    measures = [
+        f"{name.replace('_', ' ')} {lessons[name]:.2f} ({'at least' if more else 'at most'} {goal:g})"
+        + ("" if (lessons[name] >= goal if more else lessons[name] <= goal) else " ⚠")
+        for name, (goal, more) in GOALS.items()
+        if name in lessons
+    ]
+    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
+
+
+def alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:
+    """What somebody should look at."""
+    after, dead = findings.recalibration.after, findings.dead_letters
+    off = [] if after is None else unreliable(after, settings.calibration)
+    return [
+        *(
+            f"confidence {band.lower:.2f}–{band.upper:.2f} is off by {band.deviation:.2f}"
+            f" ({band.observations:,.0f} observations): look at the reliability diagram"
+            for band in off
+        ),
+        *([f"{dead:,} dead letters: see `tables/updaters.csv`"] if dead else []),
+    ]
+
+
+def _error_rows(recalibration: Recalibration) -> list[str]:
+    before, after = recalibration.before, recalibration.after
+    if before is None or after is None:
+        return ["| none measured | | |"]
+    return [
+        f"| {label} | {getattr(before.measures, name):.4f} | {getattr(after.measures, name):.4f} |"
+        for name, label in MEASURES.items()
+    ]
+
+
+def _improvement_rows(improvements: Sequence[Improvement]) -> list[str]:
+    if not improvements:
+        return []
+    return [
+        "| retrieval | before | after | change |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {one.measure} · {one.questions} {one.source} questions | {one.before.mean:.3f} | {one.after.mean:.3f} |"
+            f" {one.change.mean:+.3f} ({one.change.low:+.3f} to {one.change.high:+.3f}) |"
+            for one in improvements
+        ),
+        "",
+    ]
