@@ -17,6 +17,7 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
+from pipelines.consolidation.tending.thinning import FindThinned
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import Look
@@ -65,6 +66,7 @@ STEPS = (
     "duplicates",
     "contradictions",
     "expiry",
+    "thinning",
     "recalibrate",
     "lessons",
     "gate",
@@ -87,6 +89,8 @@ class Night:
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        thinning: Finds what could be passed over; None leaves it as it is.
+        recall: Measures what that costs; where nothing measures it, it is only proposed.
         citations: Refreshes what providers count; None where none is on.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
@@ -107,6 +111,8 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    thinning: FindThinned | None = None
+    recall: Improve | None = None
     citations: RefreshCitations | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -118,7 +124,7 @@ class Night:
 
     def beliefs(self, learned: Learned) -> Beliefs:
         """What that makes be believed tonight."""
-        evidence, fitted, aliases, _ = learned
+        evidence, fitted, aliases, *_ = learned
         return read_beliefs(self.priors, evidence, now=self.now, fitted=fitted, aliases=aliases)
 
     def fitting(self, evidence: Evidence) -> Fitting:

@@ -20,6 +20,7 @@ from pipelines.consolidation.tending.steps import Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.lessons.measures import success_measures
+from pipelines.learning.thinned import NOTHING_THINNED
 
 
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
@@ -83,7 +84,15 @@ def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
             contradictions = night.contradictions(duplicates, candidate.base)
         tended, edges = Tended(duplicates, contradictions), contradictions.edges
     with night.step(Rehearsal(), "expiry"):
-        return replace(candidate, aliases=duplicates.aliases, edges=edges), tended
+        candidate = replace(candidate, aliases=duplicates.aliases, edges=edges)
+    if night.thinning is None:
+        return candidate, tended
+    with night.step(Rehearsal(), "thinning"):
+        thinning = night.thinning(candidate.base, candidate.aliases)
+        if thinning.proposed and night.recall is not None:
+            whole, thinner = (replace(candidate, thinned=some).learned for some in (NOTHING_THINNED, thinning.proposed))
+            thinning = thinning.checked(night.recall(whole, thinner), night.rules.thinning)
+        return replace(candidate, thinned=thinning.thinned), replace(tended, thinning=thinning)
 
 
 def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: bool) -> Mapping[str, Any]:
@@ -128,7 +137,7 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
 
 def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
-    for name in ("duplicates", "contradictions", "expiry"):
+    for name in ("duplicates", "contradictions", "expiry", "thinning"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 
