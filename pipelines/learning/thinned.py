@@ -33,9 +33,8 @@ def thinned_of(table: pa.Table) -> Thinned:
         >>> thinned_of(thinned_table(some)) == some
         True
     """
-    names: list[Any] = []
-    if is_known := table.schema.remove_metadata().equals(SCHEMA):
-        names = table["content"].to_pylist()
-    if not is_known or None in names:
+    fits = table.schema.remove_metadata().equals(SCHEMA)
+    names: list[Any] = table["content"].to_pylist() if fits else []
+    if not fits or None in names:
         raise StoreError(f"thinned contents: expected a hash of each in {SCHEMA.names}, found {table.schema}")
     return frozenset(map(ContentHash, names))

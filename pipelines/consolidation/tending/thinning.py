@@ -67,7 +67,7 @@ class Thinning:
         thinned: What becomes passed over.
         proposed: What would be, were the loss small enough; the same, where it is.
         candidates: Contents that are far from every document they stand in.
-        kept: Of these, those that stay: anchored, used, or among the last of their document.
+        staying: Of these, those that stay: anchored, used, or among the last of their document.
         recall: By whose questions these are, before and after.
         examples: The furthest first.
     """
@@ -75,7 +75,7 @@ class Thinning:
     thinned: Thinned = NOTHING_THINNED
     proposed: Thinned = NOTHING_THINNED
     candidates: int = 0
-    kept: int = 0
+    staying: int = 0
     recall: Sequence[Improvement] = ()
     examples: Sequence[ThinnedExample] = ()
 
@@ -88,7 +88,7 @@ class Thinning:
         }
         return {
             "candidates": self.candidates,
-            "kept": self.kept,
+            "staying": self.staying,
             "thinned": len(self.thinned),
             "waiting": len(self.proposed) - len(self.thinned),
             **measured,
@@ -189,6 +189,6 @@ def thinning_of(
     return Thinning(
         proposed=frozenset(contents[row] for row in rows),
         candidates=candidates,
-        kept=candidates - len(rows),
+        staying=candidates - len(rows),
         examples=describe(rows[:_EXAMPLES]),
     )

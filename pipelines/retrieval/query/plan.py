@@ -82,7 +82,7 @@ def make_plan(
         understanding = replace(understanding, unmet=filters.unmet(read.filters))
     signed = followed(signs, among, holding) if signs else None
     if among is None and signed is None:
-        among = filters.kept(thinned)
+        among = filters.without(thinned)
     if signed is not None:
         understanding = replace(understanding, signs=signed.held, unheld=signed.unheld)
     return Plan(

@@ -155,7 +155,7 @@ class RowFilter:
     def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
         self._chunks = chunks
         self.communities = communities
-        self._kept = lru_cache(maxsize=2)(self._not_thinned)
+        self._without_thinned = lru_cache(maxsize=2)(self._not_thinned)
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
@@ -166,9 +166,9 @@ class RowFilter:
         """
         return self._of(filters) if filters else None
 
-    def kept(self, thinned: Thinned) -> RowSet | None:
+    def without(self, thinned: Thinned) -> RowSet | None:
         """What searches of everything find: all but these contents (CON-5); None where none of them is here."""
-        return self._kept(thinned) if thinned else None
+        return self._without_thinned(thinned) if thinned else None
 
     def _not_thinned(self, thinned: Thinned) -> RowSet | None:
         rows = self._chunks.rows_of(sorted(thinned))
