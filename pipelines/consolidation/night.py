@@ -17,6 +17,7 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
+from pipelines.consolidation.tending.rebuild import Rebuild
 from pipelines.consolidation.tending.thinning import FindThinned
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -72,6 +73,7 @@ STEPS = (
     "gate",
     "publish",
     "report",
+    "rebuild",
 )
 
 
@@ -91,6 +93,7 @@ class Night:
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
         thinning: Finds what could be passed over; None leaves it as it is.
         recall: Measures what that costs; where nothing measures it, it is only proposed.
+        rebuild: Cuts the live generation anew where sizes are not believed any more; None where nothing is live.
         citations: Refreshes what providers count; None where none is on.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
@@ -113,6 +116,7 @@ class Night:
     contradictions: FindContradictions | None = None
     thinning: FindThinned | None = None
     recall: Improve | None = None
+    rebuild: Rebuild | None = None
     citations: RefreshCitations | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)

@@ -217,6 +217,10 @@ def _tended_lines(findings: Findings) -> list[str]:
             f"- thinning: {len(thinning.proposed):,} chunks far from what their documents are about {outcome}; see "
             "`tables/thinning.csv`"
         )
+    rebuild = findings.tended.rebuild
+    if rebuild is not None and rebuild.moved:
+        outcome = "was cut so once and taken back" if rebuild.declined else "is cut anew, if this night goes live"
+        lines.append(f"- the live generation {outcome}: {len(rebuild.moved)} sizes moved; see `tables/rebuild.csv`")
     return lines
 
 

@@ -64,6 +64,7 @@ from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.questions import by_chunk, deeper, improve_of, judged_questions, own, questions_of
+from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
@@ -82,6 +83,7 @@ _DOING = {
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
+    "rebuild": "cutting documents anew, where other sizes are believed in",
 }
 
 
@@ -102,6 +104,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
             thinning=thinning_finder(settings),
+            rebuild=rebuild_of(settings),
             recall=improve_of(
                 [(deeper(one), under, of) for one, under, of in asked if one.queries], settings, measures=[MEASURE]
             ),

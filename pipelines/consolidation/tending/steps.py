@@ -9,6 +9,7 @@ from typing import Any
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
+from pipelines.consolidation.tending.rebuild import Rebuilt
 from pipelines.consolidation.tending.thinning import Thinning
 
 Steps = dict[str, dict[str, float]]
@@ -21,10 +22,16 @@ class Tended:
     duplicates: Duplicates | None = None
     contradictions: Contradictions | None = None
     thinning: Thinning | None = None
+    rebuild: Rebuilt | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
         """Rows of examples, both texts side by side, by what they are examples of."""
-        lists = {"duplicates": self.duplicates, "contradictions": self.contradictions, "thinning": self.thinning}
+        lists = {
+            "duplicates": self.duplicates,
+            "contradictions": self.contradictions,
+            "thinning": self.thinning,
+            "rebuild": self.rebuild,
+        }
         return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
