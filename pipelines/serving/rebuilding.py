@@ -32,9 +32,9 @@ def rebuild_of(settings: Settings) -> Rebuild | None:
         return None
 
     def rebuild(may: bool) -> Rebuilt:
-        found = due(settings, catalog)
-        if not found.moved or found.declined or not may:
-            return found
+        rebuilt = due(settings, catalog)
+        if not rebuilt.moved or rebuilt.declined or not may:
+            return rebuilt
         plan = replace(plan_of(settings, []), declared=())
         try:
             with alone(plan.store / LOCK, f"indexing {plan.store}"):
@@ -42,9 +42,9 @@ def rebuild_of(settings: Settings) -> Rebuild | None:
                 outcome = run(plan)
         except WeftError as error:
             log.warning("not cut anew, the next night tries again: %s", error)
-            return replace(found, reason=str(error))
+            return replace(rebuilt, reason=str(error))
         made = outcome.generation if outcome.published else ""
-        return replace(found, generation=made, counts={"documents": outcome.documents, "chunks": outcome.chunks})
+        return replace(rebuilt, generation=made, counts={"documents": outcome.documents, "chunks": outcome.chunks})
 
     return rebuild
 
@@ -67,6 +67,6 @@ def _moved(settings: Settings, catalog: Catalog, manifest: Manifest, wanted: dic
     evidence = catalog.live_evidence()
     believed = read_sizing(settings.priors, evidence, last_day(evidence) or 0)
     generation = catalog.open_live()
-    domains = {Domain(each) for each in generation.chunks.table("documents")["domain"].unique().to_pylist()}
+    domains = {Domain(str(each)) for each in generation.chunks.table("documents")["domain"].unique().to_pylist()}
     generation.close()
     return moved_sizes(manifest.facts[SIZING], wanted, believed, domains, level=settings.priors.interval.level)
