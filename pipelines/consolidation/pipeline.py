@@ -149,7 +149,8 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
 
 def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
-    for name in ("duplicates", "contradictions", "expiry", "thinning"):
+    steps["rebuild"] = (tended.rebuild or Rebuilt()).as_step()
+    for name in ("duplicates", "contradictions", "expiry", "thinning", "rebuild"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 
