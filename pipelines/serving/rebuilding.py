@@ -57,6 +57,8 @@ def due(settings: Settings, catalog: Catalog) -> Rebuilt:
     if manifest is None or SIZING not in manifest.facts:
         return Rebuilt()
     wanted = snapshots(live_sizes(settings.chunking, settings.priors, catalog))
+    if same_sizes(manifest.facts[SIZING], wanted):
+        return Rebuilt()
     moved = _moved(settings, catalog, manifest, wanted)
     later = [one for one in manifests if one.id > manifest.id and SIZING in one.facts]
     declined = bool(moved) and any(same_sizes(one.facts[SIZING], wanted) for one in later)
