@@ -108,7 +108,7 @@ $(BENCH)/.installed: $(STAMP) infra/python/bench.txt
 	@touch $@
 
 .PHONY: crash
-crash: setup ## kill ingestion and the updater at many random points and compare the bits
+crash: setup ## kill ingestion, the updater and nights at many random points and compare the bits
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
 .PHONY: bench-feedback

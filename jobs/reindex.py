@@ -41,14 +41,13 @@ from pipelines.runtime.storage.locks import alone
 from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import CommonOptions, job_command, named_path
 from pipelines.serving.console.terminal import plain, stderr
-from pipelines.serving.indexing import dropped, headline, in_force, line, plan_of, report, run
+from pipelines.serving.indexing import LOCK, dropped, headline, in_force, line, plan_of, report, run
 from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
 
 _LINE_EVERY_S = 10.0
 _SHOWN = 20  # declared relations without a target that are named; --json names all
-_LOCK = Path("generations") / ".indexing"
 
 
 @job_command
@@ -111,7 +110,7 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
     Raises:
         StoreError: Another process indexes this store.
     """
-    with alone(plan.store / _LOCK, f"indexing {plan.store}"):
+    with alone(plan.store / LOCK, f"indexing {plan.store}"):
         stderr.print("starting: joining or starting the cluster")
         connect(settings.cluster)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:

@@ -21,6 +21,7 @@ from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FittedWeights
+from pipelines.learning.thinned import NOTHING_THINNED, Thinned, thinned_of, thinned_table
 from pipelines.runtime.storage.errors import named, refused
 from pipelines.runtime.storage.files import (
     file_hashes,
@@ -38,6 +39,7 @@ CALIBRATION_FILE = "calibration.json"
 FITTED_FILE = "fitted.json"
 ALIASES_FILE = "aliases.parquet"
 EDGES_FILE = "edges.parquet"
+THINNED_FILE = "thinned.parquet"
 FORMAT = 1
 
 Part = TypeVar("Part")
@@ -55,6 +57,7 @@ class LearnedState:
         fitted: Weights fitted to logged outcomes, of the domains in which they go live; None where there are none.
         aliases: Contents that stand for one another (CON-2).
         edges: Between contents, found by nights (CON-3, CON-4).
+        thinned: Contents that searches of everything pass over (CON-5).
         priors: Hash of the priors it was judged under.
         policy: Further decisions that searches follow, such as the fusion mode.
         provenance: Where it comes from, for people: counts, gate, run.
@@ -69,6 +72,7 @@ class LearnedState:
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
     edges: LearnedEdges = NO_EDGES
+    thinned: Thinned = NOTHING_THINNED
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -152,6 +156,7 @@ class LearnedStore:
             fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
             aliases=read_aliases(folder / ALIASES_FILE),
             edges=read_edges(folder / EDGES_FILE),
+            thinned=read_thinned(folder / THINNED_FILE),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -242,6 +247,15 @@ def read_edges(path: Path) -> LearnedEdges:
     return _read_table(path, LearnedEdges.from_table, NO_EDGES)
 
 
+def read_thinned(path: Path) -> Thinned:
+    """The contents in a Parquet file that are passed over; none where a version was written without.
+
+    Raises:
+        CorruptionError: The file is not what was written.
+    """
+    return _read_table(path, thinned_of, NOTHING_THINNED)
+
+
 def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) -> Part:
     if not path.exists():
         return absent
@@ -259,6 +273,8 @@ def write_tables(folder: Path, state: LearnedState) -> None:
         pq.write_table(state.aliases.to_table(), folder / ALIASES_FILE, write_page_checksum=True)
     if len(state.edges):
         pq.write_table(state.edges.to_table(), folder / EDGES_FILE, write_page_checksum=True)
+    if state.thinned:
+        pq.write_table(thinned_table(state.thinned), folder / THINNED_FILE, write_page_checksum=True)
     if state.calibration is not None:
         (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
     if state.fitted is not None:

@@ -21,6 +21,7 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.pooling.fitted import FittedWeights, Learned
+from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 
 ADOPTED = "adopted"
 """Under which a version's provenance says what it took over."""
@@ -114,6 +115,7 @@ class Proposal:
         proposed_aliases: Those of the version published last, live or not.
         aliases: Those that go live with it.
         former_edges, proposed_edges, edges: Likewise what nights found between contents.
+        former_thinned, proposed_thinned, thinned: Likewise the contents that are passed over.
     """
 
     published: LearnedVersion | None
@@ -134,22 +136,29 @@ class Proposal:
     former_edges: LearnedEdges = NO_EDGES
     proposed_edges: LearnedEdges = NO_EDGES
     edges: LearnedEdges = NO_EDGES
+    former_thinned: Thinned = NOTHING_THINNED
+    proposed_thinned: Thinned = NOTHING_THINNED
+    thinned: Thinned = NOTHING_THINNED
 
     @property
     def brings_nothing(self) -> bool:
-        """Whether neither evidence nor aliases nor edges are other than the version published last has them."""
-        is_tended = self.aliases.representatives != self.proposed_aliases.representatives
-        return self.fresh.is_empty and not is_tended and self.edges == self.proposed_edges
+        """Whether neither evidence nor what is tended is other than the version published last has it."""
+        is_tended = (
+            self.aliases.representatives != self.proposed_aliases.representatives
+            or self.edges != self.proposed_edges
+            or self.thinned != self.proposed_thinned
+        )
+        return self.fresh.is_empty and not is_tended
 
     @property
     def live(self) -> Learned:
         """What beliefs are read from under the live version."""
-        return Learned(self.former, self.former_fitted, self.former_aliases, self.former_edges)
+        return Learned(self.former, self.former_fitted, self.former_aliases, self.former_edges, self.former_thinned)
 
     @property
     def learned(self) -> Learned:
         """What they are read from under the candidate."""
-        return Learned(self.base, self.fitted, self.aliases, self.edges)
+        return Learned(self.base, self.fitted, self.aliases, self.edges, self.thinned)
 
     @property
     def observations(self) -> dict[str, float]:
@@ -194,6 +203,9 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
         former_edges=live.edges,
         proposed_edges=last.edges,
         edges=(last if waits else live).edges,
+        former_thinned=live.thinned,
+        proposed_thinned=last.thinned,
+        thinned=(last if waits else live).thinned,
     )
 
 
@@ -220,6 +232,9 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
         former_edges=parent.edges,
         proposed_edges=learned.edges,
         edges=learned.edges,
+        former_thinned=parent.thinned,
+        proposed_thinned=learned.thinned,
+        thinned=learned.thinned,
     )
 
 

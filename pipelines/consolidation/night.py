@@ -18,6 +18,8 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
+from pipelines.consolidation.tending.rebuild import Rebuild
+from pipelines.consolidation.tending.thinning import FindThinned
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import Look
@@ -69,11 +71,13 @@ STEPS = (
     "duplicates",
     "contradictions",
     "expiry",
+    "thinning",
     "recalibrate",
     "lessons",
     "gate",
     "publish",
     "report",
+    "rebuild",
 )
 
 DOING = {
@@ -82,11 +86,13 @@ DOING = {
     "duplicates": "looking for near-duplicates across documents",
     "contradictions": "looking for contents that say opposite things",
     "expiry": "letting go of aliases and edges whose contents are gone",
+    "thinning": "looking for chunks far from what their documents are about",
     "recalibrate": "checking what confidences are worth",
     "lessons": "measuring what lessons came to",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
+    "rebuild": "cutting documents anew, where other sizes are believed in",
 }
 """What a step is at, for people."""
 
@@ -108,6 +114,9 @@ class Night:
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        thinning: Finds what could be passed over; None leaves it as it is.
+        recall: Measures what that costs; where nothing measures it, it is only proposed.
+        rebuild: Cuts the live generation anew where sizes are not believed any more; None where nothing is live.
         citations: Refreshes what providers count; None where none is on.
         texts: Reads the texts of contents for the report; None where nothing is live.
         counters: What the updaters did with their records, by partition.
@@ -129,6 +138,9 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    thinning: FindThinned | None = None
+    recall: Improve | None = None
+    rebuild: Rebuild | None = None
     citations: RefreshCitations | None = None
     texts: TextsOf | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -141,7 +153,7 @@ class Night:
 
     def beliefs(self, learned: Learned) -> Beliefs:
         """What that makes be believed tonight."""
-        evidence, fitted, aliases, _ = learned
+        evidence, fitted, aliases, *_ = learned
         return read_beliefs(self.priors, evidence, now=self.now, fitted=fitted, aliases=aliases)
 
     def fitting(self, evidence: Evidence) -> Fitting:

@@ -11,7 +11,7 @@ from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_
 from pipelines.consolidation.champion import follow_if_possible
 from pipelines.consolidation.citations.refresh import Refreshed
 from pipelines.consolidation.fitting import Fitting
-from pipelines.consolidation.gate import GateVerdict, judge
+from pipelines.consolidation.gate import Decision, GateVerdict, judge
 from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
 from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
@@ -19,10 +19,12 @@ from pipelines.consolidation.recalibrate import Recalibration, curves_of, recali
 from pipelines.consolidation.report.examples import expired
 from pipelines.consolidation.report.findings import Findings, ReportContext
 from pipelines.consolidation.report.writing import report
+from pipelines.consolidation.tending.rebuild import Rebuilt
 from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.lessons.measures import success_measures
+from pipelines.learning.thinned import NOTHING_THINNED
 
 _NIGHTS = 13  # before this one that its report shows: two weeks
 
@@ -45,7 +47,17 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
     night.seconds.clear()
     citations = _cited(night, dry_run=dry_run)
     summary = _consolidated(night, dry_run=dry_run, adopted=adopted)
-    return {**summary, "steps": {**summary["steps"], "citations": citations}}
+    may = not dry_run and summary["decision"] != Decision.REVIEW
+    return {**summary, "steps": {**summary["steps"], "citations": citations, "rebuild": _rebuilt(night, may=may)}}
+
+
+def _rebuilt(night: Night, *, may: bool) -> Mapping[str, float]:
+    """What became of the live generation, once all else is settled: a night that is killed here is done again."""
+    rebuilt = Rebuilt()
+    if night.rebuild is not None:
+        with night.step(Rehearsal(), "rebuild"):
+            rebuilt = night.rebuild(may)
+    return {**rebuilt.as_step(), "seconds": round(night.seconds.get("rebuild", 0.0), 3)}
 
 
 def _cited(night: Night, *, dry_run: bool) -> Mapping[str, float]:
@@ -78,17 +90,26 @@ def _consolidated(night: Night, *, dry_run: bool, adopted: Adopted | None) -> Ma
 
 def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
     """The candidate with the aliases and edges of tonight's contents; those of contents that are gone expire."""
+    moved = None if night.rebuild is None else night.rebuild(False)  # what the report says; it is done last
     if night.duplicates is None:
-        return candidate, Tended()
+        return candidate, Tended(rebuild=moved)
     with night.step(Rehearsal(), "duplicates"):
         duplicates = night.duplicates(candidate.base)
-    tended, edges = Tended(duplicates), candidate.edges
+    tended, edges = Tended(duplicates, rebuild=moved), candidate.edges
     if night.contradictions is not None:
         with night.step(Rehearsal(), "contradictions"):
             contradictions = night.contradictions(duplicates, candidate.base)
-        tended, edges = Tended(duplicates, contradictions), contradictions.edges
+        tended, edges = replace(tended, contradictions=contradictions), contradictions.edges
     with night.step(Rehearsal(), "expiry"):
-        return replace(candidate, aliases=duplicates.aliases, edges=edges), tended
+        candidate = replace(candidate, aliases=duplicates.aliases, edges=edges)
+    if night.thinning is None:
+        return candidate, tended
+    with night.step(Rehearsal(), "thinning"):
+        thinning = night.thinning(candidate.base, candidate.aliases)
+        if thinning.proposed and night.recall is not None:
+            whole, thinner = (replace(candidate, thinned=some).learned for some in (NOTHING_THINNED, thinning.proposed))
+            thinning = thinning.checked(night.recall(whole, thinner), night.rules.thinning)
+        return replace(candidate, thinned=thinning.thinned), replace(tended, thinning=thinning)
 
 
 def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: bool) -> Mapping[str, Any]:
@@ -145,7 +166,8 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
 
 def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
-    for name in ("duplicates", "contradictions", "expiry"):
+    steps["rebuild"] = (tended.rebuild or Rebuilt()).as_step()
+    for name in ("duplicates", "contradictions", "expiry", "thinning", "rebuild"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import ALIASES_FILE, EDGES_FILE, LearnedState
+from pipelines.catalog.learned import ALIASES_FILE, EDGES_FILE, THINNED_FILE, LearnedState
 from pipelines.consolidation.candidate import ADOPTED, REACH, Proposal
 from pipelines.consolidation.champion import (
     CHALLENGER,
@@ -34,6 +34,7 @@ from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.thinned import thinned_table
 from pipelines.runtime.mlflow.tracking import Tracking
 
 FOLDER = "learned"
@@ -73,6 +74,7 @@ def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Re
         fitted=candidate.fitted,
         aliases=candidate.aliases,
         edges=candidate.edges,
+        thinned=candidate.thinned,
         priors=night.priors.fingerprint,
         provenance={
             REACH: dict(candidate.reach),
@@ -119,6 +121,10 @@ def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) ->
                 path = Path(scratch) / name
                 pq.write_table(tended.to_table(), path)
                 page.file(path, FOLDER)
+        if candidate.thinned:
+            path = Path(scratch) / THINNED_FILE
+            pq.write_table(thinned_table(candidate.thinned), path)
+            page.file(path, FOLDER)
         path = Path(scratch) / "calibration.json"
         path.write_text("null" if calibration is None else calibration.to_json(), encoding="utf-8")
         page.file(path, FOLDER)

@@ -111,6 +111,24 @@ class ContradictionSettings(BaseModel):
     acting: tuple[Polarity, ...]
 
 
+class ThinningSettings(BaseModel):
+    """When chunks are so far from what their document is about that searches of everything pass over them (CON-5).
+
+    Attributes:
+        enabled: Off, all that was thinned is found again from the next night on.
+        least_cosine: To the mean of the document's chunks, below which one is a candidate.
+        least_chunks: That stay of every document.
+        most_loss: Share of recall@20 that the store's questions may lose, all of a night's candidates together.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    least_cosine: Annotated[float, Field(ge=-1.0, le=1.0)]
+    least_chunks: Annotated[int, Field(ge=2)]
+    most_loss: Annotated[float, Field(ge=0.0, le=0.1)]
+
+
 class CitationSettings(BaseModel):
     """Who is asked how much documents are relied on elsewhere, and how (CIT-1).
 
@@ -159,4 +177,5 @@ class ConsolidationSettings(BaseModel):
     calibration: CalibrationSettings
     duplicates: NearDuplicateSettings
     contradictions: ContradictionSettings
+    thinning: ThinningSettings
     citations: CitationSettings

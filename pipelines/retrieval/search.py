@@ -131,7 +131,8 @@ class Stopwatch:
 def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
     graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
-    plans = [make_plan(query, resources.facts, snapshot.filters, tuned, resources.holding) for query in queries]
+    facts, filters, thinned = resources.facts, snapshot.filters, snapshot.thinned
+    plans = [make_plan(query, facts, filters, tuned, resources.holding, thinned=thinned) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
     if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:

@@ -23,6 +23,9 @@ from pipelines.ingestion.sources.items import begins_with, escaped
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 
+LOCK = Path("generations") / ".indexing"
+"""Held by whoever indexes a store, below its root."""
+
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 
 

@@ -39,6 +39,7 @@ from pipelines.consolidation.tending.duplicates import (
     NearPair,
     find_duplicates,
 )
+from pipelines.consolidation.tending.thinning import MEASURE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import Relation, RelationSource, works_of
@@ -62,10 +63,12 @@ from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
-from pipelines.serving.questions import by_chunk, improve_of, judged_questions, own, questions_of
+from pipelines.serving.questions import by_chunk, deeper, improve_of, judged_questions, own, questions_of
+from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
+from pipelines.serving.thinning import thinning_finder
 from pipelines.settings import Settings
 
 
@@ -85,6 +88,11 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             logged=logged_of(settings),
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
+            thinning=thinning_finder(settings),
+            rebuild=rebuild_of(settings),
+            recall=improve_of(
+                [(deeper(one), under, of) for one, under, of in asked if one.queries], settings, measures=[MEASURE]
+            ),
             citations=citations_of(settings, now),
             texts=texts_of(settings),
             improve=improve_of([each for each in asked if each[0].queries], settings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
@@ -28,6 +28,9 @@ PAGE = 10
 MEASURED = ("ndcg_at_10", "mrr_at_10")
 """Measures of a page."""
 
+DEEP = 20
+"""Results that are asked for where the question is what is found at all."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
@@ -38,11 +41,16 @@ class QuestionSet:
     qrels: Qrels
 
 
+def deeper(questions: QuestionSet) -> QuestionSet:
+    """The same questions, of which more results are looked at."""
+    return replace(questions, queries=[replace(query, k=DEEP) for query in questions.queries])
+
+
 Asked = tuple[QuestionSet, Settings, StoreReplay]
 """Questions, and what they are asked under and of."""
 
 
-def improve_of(asked: Sequence[Asked], settings: Settings) -> Improve | None:
+def improve_of(asked: Sequence[Asked], settings: Settings, *, measures: Sequence[str] = MEASURED) -> Improve | None:
     """Asks questions under both states of evidence and measures the answers; None where there are none."""
     if not asked:
         return None
@@ -51,14 +59,18 @@ def improve_of(asked: Sequence[Asked], settings: Settings) -> Improve | None:
         measured: list[Improvement] = []
         for questions, under, replay in asked:
             rankings = replay.rankings(questions.queries, [(under, former), (under, candidate)])
-            measured += improvements_of(questions, rankings, settings.evaluation)
+            measured += improvements_of(questions, rankings, settings.evaluation, measures=measures)
         return measured
 
     return improvements
 
 
 def improvements_of(
-    questions: QuestionSet, rankings: Sequence[Sequence[Placings]], rules: EvaluationSettings
+    questions: QuestionSet,
+    rankings: Sequence[Sequence[Placings]],
+    rules: EvaluationSettings,
+    *,
+    measures: Sequence[str] = MEASURED,
 ) -> list[Improvement]:
     """What the rankings of the same questions are worth, those before and those after."""
     runs = [
@@ -69,7 +81,7 @@ def improvements_of(
         for side in rankings
     ]
     control, treatment = (measure(run, questions.qrels) for run in runs)
-    return [improvement_of(name, questions.source, control[name], treatment[name], rules) for name in MEASURED]
+    return [improvement_of(name, questions.source, control[name], treatment[name], rules) for name in measures]
 
 
 def improvement_of(

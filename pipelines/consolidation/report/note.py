@@ -63,6 +63,17 @@ def _tended_lines(findings: Findings) -> list[str]:
             f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
             f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
         )
+    thinning = findings.tended.thinning
+    if thinning is not None and thinning.proposed:
+        outcome = "are passed over" if thinning.thinned else "are only proposed, for what recall would lose"
+        lines.append(
+            f"- thinning: {len(thinning.proposed):,} chunks far from what their documents are about {outcome}; see "
+            "`tables/thinning.csv`"
+        )
+    rebuild = findings.tended.rebuild
+    if rebuild is not None and rebuild.moved:
+        outcome = "was cut so once and taken back" if rebuild.declined else "is cut anew, if this night goes live"
+        lines.append(f"- the live generation {outcome}: {len(rebuild.moved)} sizes moved; see `tables/rebuild.csv`")
     return lines
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
+from pipelines.consolidation.tending.rebuild import Rebuilt
+from pipelines.consolidation.tending.thinning import Thinning
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind
 
@@ -21,10 +23,17 @@ class Tended:
 
     duplicates: Duplicates | None = None
     contradictions: Contradictions | None = None
+    thinning: Thinning | None = None
+    rebuild: Rebuilt | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
         """Rows of examples by step, in the form that `report.examples` says."""
-        lists = {"duplicates": self.duplicates, "contradictions": self.contradictions}
+        lists = {
+            "duplicates": self.duplicates,
+            "contradictions": self.contradictions,
+            "thinning": self.thinning,
+            "rebuild": self.rebuild,
+        }
         return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
@@ -73,6 +82,7 @@ def steps_of(
         },
         "contradictions": {"proposed": linked, **({} if contradictions is None else contradictions.counts())},
         "expiry": {"proposed": dropped + unlinked},
+        "thinning": _thinning(candidate, tended.thinning, applied=applied),
         "recalibrate": {"proposed": int(judged)},
         "lessons": {"proposed": 0, **(lessons or {})},
         **{name: {"proposed": int(judged)} for name in ("gate", "publish", "report")},
@@ -80,4 +90,16 @@ def steps_of(
     return {
         name: {"applied": int(applied) * counts["proposed"], "seconds": round(seconds.get(name, 0.0), 3), **counts}
         for name, counts in proposed.items()
+    }
+
+
+def _thinning(candidate: Proposal, thinning: Thinning | None, *, applied: bool) -> dict[str, float]:
+    """What is proposed, and what of it is passed over: nothing, where it would cost too much."""
+    former, thinned = candidate.former_thinned, candidate.thinned
+    proposed = thinned if thinning is None else thinning.proposed
+    return {
+        "proposed": len(proposed - former),
+        "applied": int(applied) * len(thinned - former),
+        "restored": len(former - thinned),
+        **({} if thinning is None else thinning.counts()),
     }

@@ -17,6 +17,7 @@ from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 
 Floats = NDArray[np.float64]
 
@@ -134,9 +135,10 @@ def _fit_of(row: Mapping[str, Any]) -> DomainFit:
 
 
 class Learned(NamedTuple):
-    """All that beliefs are read from beside the priors: what was counted, what was fitted, and what is one content."""
+    """What searches follow beside the priors: what was counted and fitted, what is one content, what is passed over."""
 
     evidence: Evidence
     fitted: FittedWeights | None = None
     aliases: ContentAliases = NO_ALIASES
     edges: LearnedEdges = NO_EDGES
+    thinned: Thinned = NOTHING_THINNED

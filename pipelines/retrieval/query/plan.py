@@ -10,6 +10,7 @@ from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.words import STOP_WORDS, stream
+from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 from pipelines.retrieval.query.signs import Holding, followed, read_signs
 from pipelines.retrieval.query.understanding import understood, with_name_parts
 from pipelines.retrieval.settings import RetrievalSettings
@@ -48,9 +49,17 @@ class Plan:
 
 
 def make_plan(
-    query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings, holding: Holding
+    query: Query,
+    facts: GenerationFacts,
+    filters: RowFilter,
+    settings: RetrievalSettings,
+    holding: Holding,
+    *,
+    thinned: Thinned = NOTHING_THINNED,
 ) -> Plan:
     """Bound, normalise and understand a query, and follow its signs.
+
+    Who names a place or words to be held sees all that is there; everything else passes over `thinned` contents.
 
     Raises:
         ValueError: One of its filters asks for what no document can have; the message names the query.
@@ -72,6 +81,8 @@ def make_plan(
     if among is not None and not len(among):
         understanding = replace(understanding, unmet=filters.unmet(read.filters))
     signed = followed(signs, among, holding) if signs else None
+    if among is None and signed is None:
+        among = filters.without(thinned)
     if signed is not None:
         understanding = replace(understanding, signs=signed.held, unheld=signed.unheld)
     return Plan(

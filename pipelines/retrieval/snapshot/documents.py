@@ -20,6 +20,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.thinned import Thinned
 from pipelines.retrieval.snapshot.citations import Citations, citing_documents, declared_measures
 from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
 from pipelines.retrieval.snapshot.ports import OpenGeneration
@@ -154,6 +155,7 @@ class RowFilter:
     def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
         self._chunks = chunks
         self.communities = communities
+        self._without_thinned = lru_cache(maxsize=2)(self._not_thinned)
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
@@ -163,6 +165,16 @@ class RowFilter:
             ValueError: A filter asks for what no document can have, such as a date that is none.
         """
         return self._of(filters) if filters else None
+
+    def without(self, thinned: Thinned) -> RowSet | None:
+        """What searches of everything find: all but these contents (CON-5); None where none of them is here."""
+        return self._without_thinned(thinned) if thinned else None
+
+    def _not_thinned(self, thinned: Thinned) -> RowSet | None:
+        rows = self._chunks.rows_of(sorted(thinned))
+        mask = np.ones(len(self._chunks), dtype=bool)
+        mask[rows[rows >= 0]] = False
+        return None if mask.all() else RowSet(mask)
 
     def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
         """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""

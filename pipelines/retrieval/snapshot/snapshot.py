@@ -30,6 +30,7 @@ from pipelines.learning.observe.allowances import in_full
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
+from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 from pipelines.retrieval.snapshot.communities import communities_of
 from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.ports import OpenGeneration
@@ -64,8 +65,8 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges]
-"""The name that a learned version goes by, its calibration, its fitted weights, its aliases, and its edges."""
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
+"""The name that a learned version goes by, its calibration, fitted weights, aliases, edges, and what it passes over."""
 
 Describe = Callable[[LearnedVersion | None], Described]
 
@@ -104,7 +105,7 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted, aliases, _ = self._describe(base.learned)
+        learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
         overlay = in_full(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
         beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
@@ -140,6 +141,7 @@ class Snapshot:
         relations: Declared in the store, beside those of the generation.
         edges: Found by the nights that the live version comes from.
         counted: What providers say of works.
+        thinned: Contents that searches of everything pass over.
     """
 
     generation_id: GenerationId
@@ -153,6 +155,7 @@ class Snapshot:
     relations: tuple[Relation, ...] = ()
     edges: LearnedEdges = NO_EDGES
     counted: CountedWorks = field(default_factory=dict)
+    thinned: Thinned = NOTHING_THINNED
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -212,6 +215,7 @@ class Pin:
         aliases: Contents that stand for one another in the live version.
         edges: Between contents, found by the nights that the live version comes from.
         counted: What providers say of works.
+        thinned: Contents that searches of everything pass over.
     """
 
     generation: GenerationId
@@ -225,6 +229,7 @@ class Pin:
     aliases: ContentAliases = NO_ALIASES
     edges: LearnedEdges = NO_EDGES
     counted: CountedWorks = field(default_factory=dict)
+    thinned: Thinned = NOTHING_THINNED
 
 
 class CatalogSource:
@@ -249,7 +254,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES)
+        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -292,7 +297,7 @@ class CatalogSource:
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
         store = self._catalog.store_id()
-        _, _, fitted, aliases, edges = self._described(pointer.learned)
+        _, _, fitted, aliases, edges, thinned = self._described(pointer.learned)
         return Pin(
             pointer.generation or _NONE,
             pointer.learned,
@@ -305,6 +310,7 @@ class CatalogSource:
             aliases,
             edges,
             self._counted(),
+            thinned,
         )
 
     def _counted(self) -> CountedWorks:
@@ -335,6 +341,7 @@ class CatalogSource:
                 relations=pin.relations,
                 edges=pin.edges,
                 counted=pin.counted,
+                thinned=pin.thinned,
             )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -356,6 +363,7 @@ class CatalogSource:
             pin.relations,
             pin.edges,
             pin.counted,
+            pin.thinned,
         )
 
     def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
@@ -383,15 +391,15 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES
+            return PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
                 state = self._catalog.read_learned(version)
-                cached = (version, state.calibration, state.fitted, state.aliases, state.edges)
+                cached = (version, state.calibration, state.fitted, state.aliases, state.edges, state.thinned)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None, NO_ALIASES, NO_EDGES)
+                cached = (version, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
             self._held = cached
         return cached
 

@@ -1,0 +1,101 @@
+"""What of the live generation a night could pass over (CON-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.tending.thinning import (
+    FindThinned,
+    Standings,
+    ThinnedExample,
+    Thinning,
+    far_contents,
+    thinnable,
+    thinning_of,
+    used,
+)
+from pipelines.domain.errors import StoreError
+from pipelines.domain.links import Relation, RelationSource
+from pipelines.indexes.generation import Generation
+from pipelines.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, EdgeKind
+from pipelines.learning.aliases import ContentAliases
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.settings import Settings
+
+
+def thinning_finder(settings: Settings) -> FindThinned | None:
+    """Finds chunks that are far from their documents; none where that is off; None where nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.thinning
+    if catalog.pointer().generation is None:
+        return None
+
+    def find(evidence: Evidence, aliases: ContentAliases) -> Thinning:
+        if not rules.enabled:
+            return Thinning()
+        with closing(catalog.open_live()) as generation:
+            content, _, document = generation.chunks.standings(np.arange(len(generation.contents)))
+            standings, dense = Standings(content, document), generation.dense(next(iter(generation.manifest.dense)))
+            nearness = far_contents(standings, dense.vectors, least=rules.least_chunks)
+            stays = anchored(generation, catalog.relations(), settings)
+            rows = generation.chunks.rows_of(sorted(used(evidence, aliases)))
+            stays[rows[rows >= 0]] = True
+            gone = thinnable(standings, nearness, stays, rules)
+            return thinning_of(gone, nearness, generation.contents, _described(generation, nearness), rules)
+
+    return find
+
+
+def anchored(generation: Generation, declared: Sequence[Relation], settings: Settings) -> NDArray[np.bool_]:
+    """Contents that something holds where they are, bool (contents,).
+
+    A chunk is anchored where it is the first of its document, has a label or defines a symbol, something leads to it
+    (a link, a call, a citation), it is an end of a causal relation, or its document declares phrases that it answers
+    to, or that it always holds.
+    """
+    chunks, size = generation.chunks, len(generation.contents)
+    content, place, _ = chunks.standings(np.arange(size))
+    table = chunks.table("chunks").select(["sequence", "anchor", "symbol"])
+    first = table["sequence"].to_numpy() == 0
+    named = [column.is_valid().to_numpy(zero_copy_only=False) for column in (table["anchor"], table["symbol"])]
+    holds = np.zeros(size, dtype=bool)
+    holds[content[(first | named[0] | named[1])[place]]] = True
+    for _, rows in chunks.trigger_phrases():
+        holds[list(rows)] = True
+    holds[list(chunks.rows_of_tiers(settings.retrieval.degree.excluded_tiers))] = True
+    try:
+        strengths = dict.fromkeys(RelationSource, 1.0)
+        edges = place_relations(generation, declared).added_to(generation.graph.arrays(), strengths)
+    except StoreError:  # built without a graph
+        return holds
+    kinds = list(EdgeKind)
+    leads = np.isin(edges.kind, [kinds.index(kind) for kind in CROSS_REFERENCES - {EdgeKind.SIMILAR}])
+    leads &= edges.source != edges.target
+    causal = np.isin(edges.kind, [kinds.index(kind) for kind in RELATIONS])
+    for ends in (edges.target[leads], edges.target[causal], edges.source[causal]):
+        holds[ends[ends < size]] = True
+    return holds
+
+
+def _described(
+    generation: Generation, nearness: NDArray[np.float64]
+) -> Callable[[Sequence[int]], Sequence[ThinnedExample]]:
+    def describe(rows: Sequence[int]) -> list[ThinnedExample]:
+        return [
+            ThinnedExample(
+                content=one.content_hash,
+                cosine=float(nearness[row]),
+                document=one.occurrences[0].uri,
+                chunks=len(generation.chunks.rows_of_document(one.occurrences[0].uri)),
+                text=one.text,
+            )
+            for row, one in zip(rows, generation.chunks.contents(rows), strict=True)
+        ]
+
+    return describe
