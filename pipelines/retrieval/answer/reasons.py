@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipelines.domain.links import LinkKind, Quadrant
 from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument, Signal
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from pipelines.retrieval.rerank.succession import SUPERSEDED
 
 MOST = 3
 """Reasons that a result gives."""
@@ -179,5 +180,9 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
 
 def sentence_of(name: str) -> str:
     """What a contribution means, in words; its name where it has none."""
-    more = {QUESTION: "people called it so for this question", OWN: "you called it so"}
+    more = {
+        QUESTION: "people called it so for this question",
+        OWN: "you called it so",
+        SUPERSEDED: "what supersedes it stands above it",
+    }
     return more.get(name) or _SIGNALS.get(name, name.replace("_", " "))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,9 +24,12 @@ from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 log = logging.getLogger(__name__)
 
+Name = TypeVar("Name", int, str)
+
 _NAMED = 5  # relations that lead to no document which a warning names
 _ORDER = {(LinkKind.SUPERSEDES, True): 0, (LinkKind.CONTRADICTS, True): 1, (LinkKind.CONTRADICTS, False): 1}
 _KINDS = list(EdgeKind)
+_OPPOSED = (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +48,56 @@ class _Edge:
 
 
 @dataclass(frozen=True, slots=True)
+class Counterparts:
+    """What stands against what, of contents by row and of documents by URI.
+
+    Attributes:
+        rows, documents: The counterparts of each.
+    """
+
+    rows: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    documents: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def pairs(self, rows: Sequence[int], uris: Sequence[str]) -> list[tuple[int, int]]:
+        """Places of contents and of their counterparts among them, in ascending order.
+
+        Args:
+            rows, uris: Of each content, and of the document that it is shown in.
+
+        Examples:
+            >>> newer = Counterparts({7: frozenset({3})}, {"old.md": frozenset({"new.md"})})
+            >>> newer.pairs([3, 7, 8], ["new.md", "a.md", "old.md"])
+            [(1, 0), (2, 0)]
+        """
+        if not self.rows and not self.documents:
+            return []
+        return [
+            (at, other)
+            for at, (row, uri) in enumerate(zip(rows, uris, strict=True))
+            if (own := self.rows.get(row, _NOBODY)) | (theirs := self.documents.get(uri, _NOBODY))
+            for other in range(len(rows))
+            if other != at and (rows[other] in own or (uris[other] in theirs and uris[other] != uri))
+        ]
+
+
+_NOBODY: frozenset[Any] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedRelations:
     """The causal relations of one generation.
 
     Attributes:
         by_end: What stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk.
         further: Edges that the generation's own table does not hold.
+        opposed: What contradicts or supersedes what, either way.
+        newer: What supersedes what.
     """
 
     by_end: Mapping[str, Sequence[RelatedDocument]] = field(default_factory=dict)
     further: Sequence[_Edge] = ()
+    opposed: Counterparts = field(default_factory=Counterparts)
+    newer: Counterparts = field(default_factory=Counterparts)
 
     def around(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
         """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
@@ -80,6 +125,9 @@ class PlacedRelations:
             target=np.append(edges.target, [each.target for each in self.further]),
             strength=np.append(edges.strength, [strengths[each.origin] * each.share for each in self.further]),
         )
+
+
+NO_RELATIONS = PlacedRelations()
 
 
 def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
@@ -129,7 +177,41 @@ def place_relations(
         edges.append(_Edge(one.row, EdgeKind(edge.kind.value), another.row, edge.source, edge.micro / MICRO))
         for end, related in _ends_of(edge, one, another):
             by_end[end].append(related)
-    return PlacedRelations(dict(by_end), edges)
+    return PlacedRelations(dict(by_end), edges, *_counterparts(generation, by_end, edges))
+
+
+def _counterparts(
+    generation: OpenGeneration, by_end: Mapping[str, Sequence[RelatedDocument]], further: Sequence[_Edge]
+) -> tuple[Counterparts, Counterparts]:
+    """What opposes what, and what supersedes what."""
+    every = [(each.kind, each.source, each.target) for each in further]
+    with contextlib.suppress(StoreError):  # built without a graph
+        stored = generation.graph.arrays()
+        some = np.flatnonzero(np.isin(stored.kind, [_KINDS.index(kind) for kind in _OPPOSED]))
+        columns = (column[some].tolist() for column in (stored.kind, stored.source, stored.target))
+        every += [(_KINDS[kind], source, target) for kind, source, target in zip(*columns, strict=True)]
+    opposed_rows, newer_rows = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for kind, source, target in every:
+        if kind in _OPPOSED and source != target:
+            opposed_rows[source].add(target)
+            opposed_rows[target].add(source)
+            if kind is EdgeKind.SUPERSEDES:
+                newer_rows[target].add(source)
+    opposed, newer = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for end, relations in by_end.items():
+        for each in relations:
+            if each.kind in (LinkKind.CONTRADICTS, LinkKind.SUPERSEDES):
+                opposed[end].add(each.uri)
+                if each.kind is LinkKind.SUPERSEDES and each.inward:
+                    newer[end].add(each.uri)
+    return (
+        Counterparts(_frozen(opposed_rows), _frozen(opposed)),
+        Counterparts(_frozen(newer_rows), _frozen(newer)),
+    )
+
+
+def _frozen(sets: Mapping[Name, set[Name]]) -> dict[Name, frozenset[Name]]:
+    return {name: frozenset(each) for name, each in sets.items()}
 
 
 @dataclass(frozen=True, slots=True)
