@@ -17,6 +17,7 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
+from pipelines.consolidation.tending.links import FindLinks
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import Look
@@ -64,6 +65,7 @@ STEPS = (
     "merge",
     "duplicates",
     "contradictions",
+    "links",
     "expiry",
     "recalibrate",
     "lessons",
@@ -86,7 +88,8 @@ class Night:
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
-        contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        contradictions: Finds them among what is near and no duplicate; None leaves such edges as they are.
+        links: Finds what is similar and what was used together; None leaves such edges as they are.
         citations: Refreshes what providers count; None where none is on.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
@@ -107,6 +110,7 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    links: FindLinks | None = None
     citations: RefreshCitations | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)

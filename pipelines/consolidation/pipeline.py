@@ -16,9 +16,12 @@ from pipelines.consolidation.night import Night, Rehearsal, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
 from pipelines.consolidation.report import Findings, report
+from pipelines.consolidation.tending.links import LINKS
 from pipelines.consolidation.tending.steps import Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.links import LinkKind
 from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.edges import LearnedEdges
 from pipelines.learning.lessons.measures import success_measures
 
 
@@ -77,12 +80,18 @@ def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
         return candidate, Tended()
     with night.step(Rehearsal(), "duplicates"):
         duplicates = night.duplicates(candidate.base)
-    tended, edges = Tended(duplicates), candidate.edges
+    tended = Tended(duplicates)
+    opposed, links = (candidate.edges.of_kinds(kinds) for kinds in ((LinkKind.CONTRADICTS,), LINKS))
     if night.contradictions is not None:
         with night.step(Rehearsal(), "contradictions"):
-            contradictions = night.contradictions(duplicates, candidate.base)
-        tended, edges = Tended(duplicates, contradictions), contradictions.edges
+            tended = replace(tended, contradictions=(found := night.contradictions(duplicates, candidate.base)))
+        opposed = found.edges
+    if night.links is not None:
+        with night.step(Rehearsal(), "links"):
+            tended = replace(tended, links=(near := night.links(duplicates.aliases, opposed, candidate.base)))
+        links = near.edges
     with night.step(Rehearsal(), "expiry"):
+        edges = LearnedEdges.of([*opposed.edges, *links.edges])
         return replace(candidate, aliases=duplicates.aliases, edges=edges), tended
 
 
@@ -128,7 +137,7 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
 
 def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
-    for name in ("duplicates", "contradictions", "expiry"):
+    for name in ("duplicates", "contradictions", "links", "expiry"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 

@@ -49,7 +49,7 @@ class Findings:
         fitting: Fitted weights against counted ones.
         improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
-        tended: What was found of near-duplicates and contradictions.
+        tended: What was found of near-duplicates, contradictions and links.
         lessons: Measures of success of lessons (LES-11).
     """
 
@@ -209,6 +209,12 @@ def _tended_lines(findings: Findings) -> list[str]:
         lines.append(
             f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
             f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
+        )
+    if (links := findings.tended.links) is not None and len(links.edges):
+        counts = links.counts()
+        lines.append(
+            f"- links: {counts['similar']:,} pairs are similar, {counts['co_used']:,} were used together; see "
+            "`tables/links.csv`"
         )
     return lines
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
+from pipelines.consolidation.tending.links import LINKS, Links
+from pipelines.domain.links import LinkKind
 
 Steps = dict[str, dict[str, float]]
 
@@ -19,10 +21,11 @@ class Tended:
 
     duplicates: Duplicates | None = None
     contradictions: Contradictions | None = None
+    links: Links | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
         """Rows of examples, both texts side by side, by what they are examples of."""
-        lists = {"duplicates": self.duplicates, "contradictions": self.contradictions}
+        lists = {"duplicates": self.duplicates, "contradictions": self.contradictions, "links": self.links}
         return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
@@ -32,10 +35,10 @@ def changed_aliases(candidate: Proposal) -> tuple[int, int]:
     return len(after - before), len(before - after)
 
 
-def changed_edges(candidate: Proposal) -> tuple[int, int]:
-    """How many edges are new, and how many are gone."""
+def changed_edges(candidate: Proposal, kinds: Collection[LinkKind]) -> tuple[int, int]:
+    """How many edges of some kinds are new, and how many are gone."""
     before, after = (
-        {(each.content, each.kind, each.target) for each in edges.edges}
+        {(each.content, each.kind, each.target) for each in edges.edges if each.kind in kinds}
         for edges in (candidate.former_edges, candidate.edges)
     )
     return len(after - before), len(before - after)
@@ -58,7 +61,8 @@ def steps_of(
         lessons: Measures of success of lessons; None where none were taken.
     """
     added, dropped = changed_aliases(candidate)
-    linked, unlinked = changed_edges(candidate)
+    opposed, settled = changed_edges(candidate, (LinkKind.CONTRADICTS,))
+    linked, unlinked = changed_edges(candidate, LINKS)
     masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
     duplicates, contradictions = tended.duplicates, tended.contradictions
     proposed: Steps = {
@@ -69,8 +73,9 @@ def steps_of(
             "representatives": len(candidate.aliases.classes()),
             **({} if duplicates is None else {"candidates": duplicates.candidates, "refused": len(duplicates.refused)}),
         },
-        "contradictions": {"proposed": linked, **({} if contradictions is None else contradictions.counts())},
-        "expiry": {"proposed": dropped + unlinked},
+        "contradictions": {"proposed": opposed, **({} if contradictions is None else contradictions.counts())},
+        "links": {"proposed": linked, **({} if tended.links is None else tended.links.counts())},
+        "expiry": {"proposed": dropped + settled + unlinked},
         "recalibrate": {"proposed": int(judged)},
         "lessons": {"proposed": 0, **(lessons or {})},
         **{name: {"proposed": int(judged)} for name in ("gate", "publish", "report")},

@@ -173,8 +173,9 @@ def place_relations(
     if unmet:
         named = ", ".join(unmet[:_NAMED])
         log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
-    for edge, one, another in _present(generation, learned):
-        edges.append(_Edge(one.row, EdgeKind(edge.kind.value), another.row, edge.source, edge.micro / MICRO))
+    for edge, row, target in _rows(generation, learned):
+        edges.append(_Edge(row, EdgeKind(edge.kind.value), target, edge.source, edge.micro / MICRO))
+    for edge, one, another in _present(generation, learned.of_kinds(CAUSAL)):
         for end, related in _ends_of(edge, one, another):
             by_end[end].append(related)
     return PlacedRelations(dict(by_end), edges, *_counterparts(generation, by_end, edges))
@@ -218,31 +219,38 @@ def _frozen(sets: Mapping[Name, set[Name]]) -> dict[Name, frozenset[Name]]:
 class _Stands:
     """Where a content stands."""
 
-    row: int
     uris: tuple[str, ...]
     chunk_ids: tuple[str, ...]
 
 
+def _rows(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, int, int]]:
+    """Found edges whose contents the generation holds both, with their rows."""
+    sources, targets = (
+        generation.chunks.rows_of(names).tolist()
+        for names in ([each.content for each in learned.edges], [each.target for each in learned.edges])
+    )
+    for each, source, target in zip(learned.edges, sources, targets, strict=True):
+        if source >= 0 and target >= 0:
+            yield each, source, target
+
+
 def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each chunk that an edge leads from or to, and the document at its other end, where the edge is a relation."""
-    if edge.kind in CAUSAL:
-        for own, other, inward in ((here, there, False), (there, here, True)):
-            related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
-            yield from ((end, related) for end in own.chunk_ids)
+    """Each chunk that a relation leads from or to, and the document at its other end."""
+    for own, other, inward in ((here, there, False), (there, here, True)):
+        related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
+        yield from ((end, related) for end in own.chunk_ids)
 
 
 def _present(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, _Stands, _Stands]]:
     """Found edges whose contents the generation holds both."""
     chunks = generation.chunks
-    names = sorted({name for each in learned.edges for name in (each.content, each.target)})
-    rows = {name: row for name in names if (row := chunks.row_of(name)) is not None}
+    rows = sorted({row for _, *ends in _rows(generation, learned) for row in ends})
     places = {
         content.content_hash: _Stands(
-            rows[content.content_hash],
             tuple(place.uri for place in content.occurrences),
             tuple(str(place.chunk.chunk_id) for place in content.occurrences),
         )
-        for content in chunks.contents(list(rows.values()))
+        for content in chunks.contents(rows)
     }
     for each in learned.edges:
         if each.content in places and each.target in places:
