@@ -84,8 +84,8 @@ def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
     opposed, links = (candidate.edges.of_kinds(kinds) for kinds in ((LinkKind.CONTRADICTS,), LINKS))
     if night.contradictions is not None:
         with night.step(Rehearsal(), "contradictions"):
-            tended = replace(tended, contradictions=(found := night.contradictions(duplicates, candidate.base)))
-        opposed = found.edges
+            tended = replace(tended, contradictions=(detected := night.contradictions(duplicates, candidate.base)))
+        opposed = detected.edges
     if night.links is not None:
         with night.step(Rehearsal(), "links"):
             tended = replace(tended, links=(near := night.links(duplicates.aliases, opposed, candidate.base)))

@@ -49,10 +49,8 @@ def test_the_order_of_uses_means_nothing(uses, rng) -> None:
 @given(USES, st.integers(0, 3))
 def test_more_use_never_weakens_and_is_bounded(uses, more: int) -> None:
     """CON-3: on the newest day one further use together adds one use at most, and the strength stays within 1."""
-    before = together(evidence([*uses, *used(130, "aa", "bb", principal="eve")]))
-    after = together(
-        evidence([*uses, *used(130, "aa", "bb", principal="eve"), *used(130, "aa", "bb", principal="fay")])
-    )
+    once = [*uses, *used(130, "aa", "bb", principal="eve")]
+    before, after = together(evidence(once)), together(evidence([*once, *used(130, "aa", "bb", principal="fay")]))
     pair = ("aa", "bb")
     assert after[pair] == before[pair] + MICRO
     assert {key: micro for key, micro in after.items() if key != pair} == {

@@ -47,11 +47,11 @@ class Joined:
     def has(self, contents: Sequence[ContentHash], pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows, int64 (pairs, 2), it joins; and those of aliases, which nobody is shown."""
         size = max(1, len(contents))
-        known = np.isin(pairs[:, 0] * size + pairs[:, 1], self.rows[:, 0] * size + self.rows[:, 1])
+        linked: NDArray[np.bool_] = np.isin(pairs[:, 0] * size + pairs[:, 1], self.rows[:, 0] * size + self.rows[:, 1])
         opposed = {(each.content, each.target) for each in self.contradictions.edges}
         hidden = self.aliases.representatives.keys()
         named = ((contents[one], contents[other]) for one, other in pairs.tolist())
-        return known | np.array([both in opposed or not hidden.isdisjoint(both) for both in named], dtype=bool)
+        return linked | np.array([both in opposed or not hidden.isdisjoint(both) for both in named], dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,12 @@ def find_links(
         vectors: Unit rows of the contents, float32 (n, dimension); asked for where similar ones are wanted.
         today: Days since the epoch.
     """
-    found = [
-        *_similar(memory, vectors, joined, settings),
-        *_used_together(memory.contents, joined.aliases, evidence, settings, today=today),
-    ]
-    edges = LearnedEdges.of(found)
+    edges = LearnedEdges.of(
+        [
+            *_similar(memory, vectors, joined, settings),
+            *_used_together(memory.contents, joined.aliases, evidence, settings, today=today),
+        ]
+    )
     return Links(edges, _examples(memory, edges))
 
 

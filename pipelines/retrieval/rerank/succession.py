@@ -37,10 +37,10 @@ def after_successors(shown: Candidates, newer: Counterparts) -> Candidates:
     taken = total - lowered(total[:, None], np.ones((len(shown), 1), dtype=bool), pairs)[:, 0]
     older, other = np.array(pairs).T
     while True:  # a sum is rounded once more: until each is below the other to the last bit
-        told = shown.add_term(SUPERSEDED, np.where(taken > 0.0, taken, np.nan), -1.0)
-        wrong = np.unique(older[told.total[older] >= told.total[other]])
+        ordered = shown.add_term(SUPERSEDED, np.where(taken > 0.0, taken, np.nan), -1.0)
+        wrong = np.unique(older[ordered.total[older] >= ordered.total[other]])
         if not len(wrong):
-            return best_first(told)
+            return best_first(ordered)
         taken[wrong] += np.spacing(np.maximum(np.abs(total[wrong]), taken[wrong]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.consolidation.tending.links import Links, find_links
+from pipelines.consolidation.tending.links import Joined, Links, find_links
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
@@ -47,9 +47,7 @@ def linked_by(
     return find_links(
         FiveContents(),
         lambda: VECTORS,
-        linked,
-        aliases,
-        contradictions,
+        Joined(linked, aliases, contradictions),
         evidence or Evidence(),
         RULES,
         today=200,
@@ -70,8 +68,8 @@ def test_what_lies_near_in_another_document_is_similar() -> None:
 
 
 def test_what_is_linked_already_is_left_as_it_is() -> None:
-    """CON-3: by an edge either way, by an alias, or by a contradiction that was found."""
-    assert ends(linked_by([(1, 0)])) == [(A, C)]
+    """CON-3: by an edge, by an alias, or by a contradiction that was found."""
+    assert ends(linked_by([(0, 1)])) == [(A, C)]
     assert ends(linked_by(aliases=ContentAliases({B: D}))) == [(A, C)]
     against = LearnedEdges.of([LearnedEdge(A, LinkKind.CONTRADICTS, C, RelationSource.AUTO)])
     assert ends(linked_by(contradictions=against)) == [(A, B)]
@@ -85,7 +83,8 @@ def test_what_was_used_together_is_linked_by_its_use() -> None:
     found = linked_by(evidence=Evidence(usage=uses), aliases=ContentAliases({E: D}))
     (edge,) = [each for each in found.edges.edges if each.kind is LinkKind.CO_USED]
     assert edge == LearnedEdge(A, LinkKind.CO_USED, D, RelationSource.LEARNED, round(MICRO * 2 / (2 + RULES.half_uses)))
-    assert [(each.kind, each.source, each.text) for each in found.examples][0] == ("co_used", "learned", "a")
+    first = found.examples[0]
+    assert (first.kind, first.source, first.text, first.other_text) == ("co_used", "learned", "a", "d")
     assert linked_by(evidence=Evidence(usage=uses)).edges == linked_by(evidence=Evidence(usage=uses)).edges
 
 
