@@ -103,9 +103,11 @@ def _in_words(result: RankedResult, name: str) -> str:
 
 
 def warnings(result: RankedResult) -> list[str]:
-    """What supersedes or contradicts its document, in words, one of each at most."""
+    """What supersedes or contradicts its document, in words, one of each at most; with that the cluster's others."""
     first = {each.kind: each for each in reversed(result.relations) if warns(each)}
-    return [related(each) for each in result.relations if first.get(each.kind) is each]
+    others = [each.uri for each in result.relations if not each.direct]
+    more = {LinkKind.CONTRADICTS: f" (also in this contradiction: {', '.join(others)})"} if others else {}
+    return [f"{related(each)}{more.get(each.kind, '')}" for each in result.relations if first.get(each.kind) is each]
 
 
 def warns(relation: RelatedDocument) -> bool:
@@ -121,6 +123,8 @@ def related(relation: RelatedDocument) -> str:
         >>> related(RelatedDocument(LinkKind.SUPERSEDES, "docs/new.md", inward=True, source=RelationSource.DECLARED))
         'superseded by docs/new.md'
     """
+    if not relation.direct:
+        return f"in one contradiction with {relation.uri}"
     return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
 
 

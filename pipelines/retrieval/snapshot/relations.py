@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
@@ -25,6 +28,7 @@ from pipelines.retrieval.snapshot.ports import OpenGeneration
 log = logging.getLogger(__name__)
 
 Name = TypeVar("Name", int, str)
+_End = tuple[str, str]  # a document's URI or a chunk's id, and the document
 
 _NAMED = 5  # relations that lead to no document which a warning names
 _ORDER = {(LinkKind.SUPERSEDES, True): 0, (LinkKind.CONTRADICTS, True): 1, (LinkKind.CONTRADICTS, False): 1}
@@ -107,7 +111,10 @@ class PlacedRelations:
         """
         every = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
         return tuple(
-            sorted(every, key=lambda one: (_ORDER.get((one.kind, one.inward), 2), one.kind, one.uri, one.inward))
+            sorted(
+                every,
+                key=lambda one: (_ORDER.get((one.kind, one.inward), 2), not one.direct, one.kind, one.uri, one.inward),
+            )
         )
 
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
@@ -156,29 +163,49 @@ def place_relations(
         learned: Found by nights; those of contents that are gone are left out.
     """
     by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
-    for end, related in _stored(generation):
-        by_end[end].append(related)
+    disputes: list[tuple[_End, _End]] = []
+    for kind, both, relations in _stored(generation):
+        for (end, _), related in zip(both, relations, strict=True):
+            by_end[end].append(related)
+        disputes += [both] if kind is LinkKind.CONTRADICTS else []
     edges: list[_Edge] = []
-    unmet: list[str] = []
-    for each in declared:
-        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
-        if not here or not there:
-            unmet.append(f"{each.uri} {each.kind} {each.target}")
-            continue
-        for name, own, other, inward in ((each.uri, here, there, False), (each.target, there, here, True)):
-            for end in [chunk.chunk_id for chunk in own] if "#" in name else [name]:
+    for each, here, there in _met(generation, declared):
+        ends = [
+            [(str(chunk.chunk_id), chunk.uri) for chunk in own] if "#" in name else [(name, name)]
+            for name, own in ((each.uri, here), (each.target, there))
+        ]
+        disputes += product(*ends) if each.kind is LinkKind.CONTRADICTS else ()
+        for own, other, inward in ((ends[0], there, False), (ends[1], here, True)):
+            for end, _ in own:
                 by_end[end].append(RelatedDocument(each.kind, other[0].uri, inward, each.source, each.at))
         source, target = generation.chunks.rows_of([here[0].content_hash, there[0].content_hash]).tolist()
         edges.append(_Edge(source, EdgeKind(each.kind.value), target, each.source))
-    if unmet:
-        named = ", ".join(unmet[:_NAMED])
-        log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
     for edge, row, target in _rows(generation, learned):
         edges.append(_Edge(row, EdgeKind(edge.kind.value), target, edge.source, edge.micro / MICRO))
     for edge, one, another in _present(generation, learned.of_kinds(CAUSAL)):
         for end, related in _ends_of(edge, one, another):
             by_end[end].append(related)
-    return PlacedRelations(dict(by_end), edges, *_counterparts(generation, by_end, edges))
+        disputes += product(one.ends, another.ends) if edge.kind is LinkKind.CONTRADICTS else ()
+    counterparts = _counterparts(generation, by_end, edges)
+    for end, related in _clustered(disputes, by_end):
+        by_end[end].append(related)
+    return PlacedRelations(dict(by_end), edges, *counterparts)
+
+
+def _met(
+    generation: OpenGeneration, declared: Sequence[Relation]
+) -> Iterator[tuple[Relation, Sequence[Chunk], Sequence[Chunk]]]:
+    """Relations with the chunks at both ends; a warning names those that have none at one."""
+    unmet: list[str] = []
+    for each in declared:
+        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
+        if here and there:
+            yield each, here, there
+        else:
+            unmet.append(f"{each.uri} {each.kind} {each.target}")
+    if unmet:
+        named = ", ".join(unmet[:_NAMED])
+        log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
 
 
 def _counterparts(
@@ -222,6 +249,11 @@ class _Stands:
     uris: tuple[str, ...]
     chunk_ids: tuple[str, ...]
 
+    @property
+    def ends(self) -> Iterator[_End]:
+        """Each of its chunks."""
+        return zip(self.chunk_ids, self.uris, strict=True)
+
 
 def _rows(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, int, int]]:
     """Found edges whose contents the generation holds both, with their rows."""
@@ -257,8 +289,32 @@ def _present(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tupl
             yield each, places[each.content], places[each.target]
 
 
-def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each end of the generation's own relations: a document where it is its first chunk, else that chunk."""
+def _clustered(
+    disputes: Iterable[tuple[_End, _End]], direct: Mapping[str, Sequence[RelatedDocument]]
+) -> Iterator[tuple[str, RelatedDocument]]:
+    """Each end of a contradiction with the documents of its cluster that it does not contradict itself."""
+    both = [pair for pair in disputes if pair[0] != pair[1]]
+    ends = sorted({end for pair in both for end in pair})
+    place = {end: at for at, end in enumerate(ends)}
+    source, target = ([place[pair[side]] for pair in both] for side in (0, 1))
+    if not both:
+        return
+    graph = sparse.coo_matrix((np.ones(len(both)), (source, target)), shape=(len(ends), len(ends)))
+    labels = csgraph.connected_components(graph, directed=False)[1]
+    clusters: defaultdict[int, list[_End]] = defaultdict(list)
+    for end, label in zip(ends, labels.tolist(), strict=True):
+        clusters[label].append(end)
+    for cluster in clusters.values():
+        for end, own in cluster:
+            opponents = {each.uri for each in direct[end] if each.kind is LinkKind.CONTRADICTS}
+            for uri in sorted({uri for _, uri in cluster} - opponents - {own}):
+                yield end, RelatedDocument(LinkKind.CONTRADICTS, uri, False, RelationSource.AUTO, direct=False)
+
+
+def _stored(
+    generation: OpenGeneration,
+) -> Iterator[tuple[LinkKind, tuple[_End, _End], tuple[RelatedDocument, RelatedDocument]]]:
+    """The generation's own relations, by both ends: a document where it is its first chunk, else that chunk."""
     try:
         stored = generation.graph.relations()
     except StoreError:
@@ -268,9 +324,10 @@ def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]
     places = generation.chunks.uri_and_sequence(list({end for each in stored for end in (each.chunk, each.target)}))
     for each in stored:
         kind, source = LinkKind(each.kind.value), RelationSource(each.source)
-        for own, other, inward in ((each.chunk, each.target, False), (each.target, each.chunk, True)):
-            uri, sequence = places[own]
-            yield uri if not sequence else own, RelatedDocument(kind, places[other][0], inward, source, each.time)
+        (uri, sequence), (target, second) = places[each.chunk], places[each.target]
+        ends = (str(each.chunk) if sequence else uri, uri), (str(each.target) if second else target, target)
+        outward = RelatedDocument(kind, target, False, source, each.time)
+        yield kind, ends, (outward, RelatedDocument(kind, uri, True, source, each.time))
 
 
 def _chunks_at(generation: OpenGeneration, name: str) -> list[Chunk]:
