@@ -51,7 +51,9 @@ class Joined:
         opposed = {(each.content, each.target) for each in self.contradictions.edges}
         hidden = self.aliases.representatives.keys()
         named = ((contents[one], contents[other]) for one, other in pairs.tolist())
-        return linked | np.array([both in opposed or not hidden.isdisjoint(both) for both in named], dtype=bool)
+        hides = np.array([both in opposed or not hidden.isdisjoint(both) for both in named], dtype=bool)
+        either: NDArray[np.bool_] = linked | hides
+        return either
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def place_relations(
             [(str(chunk.chunk_id), chunk.uri) for chunk in own] if "#" in name else [(name, name)]
             for name, own in ((each.uri, here), (each.target, there))
         ]
-        disputes += product(*ends) if each.kind is LinkKind.CONTRADICTS else ()
+        disputes += product(ends[0], ends[1]) if each.kind is LinkKind.CONTRADICTS else ()
         for own, other, inward in ((ends[0], there, False), (ends[1], here, True)):
             for end, _ in own:
                 by_end[end].append(RelatedDocument(each.kind, other[0].uri, inward, each.source, each.at))
@@ -294,21 +294,22 @@ def _clustered(
 ) -> Iterator[tuple[str, RelatedDocument]]:
     """Each end of a contradiction with the documents of its cluster that it does not contradict itself."""
     both = [pair for pair in disputes if pair[0] != pair[1]]
-    ends = sorted({end for pair in both for end in pair})
-    place = {end: at for at, end in enumerate(ends)}
-    source, target = ([place[pair[side]] for pair in both] for side in (0, 1))
     if not both:
         return
+    ends = sorted({end for pair in both for end in pair})
+    place = {end: at for at, end in enumerate(ends)}
+    source, target = (np.array([place[pair[side]] for pair in both]) for side in (0, 1))
     graph = sparse.coo_matrix((np.ones(len(both)), (source, target)), shape=(len(ends), len(ends)))
     labels = csgraph.connected_components(graph, directed=False)[1]
     clusters: defaultdict[int, list[_End]] = defaultdict(list)
     for end, label in zip(ends, labels.tolist(), strict=True):
         clusters[label].append(end)
     for cluster in clusters.values():
-        for end, own in cluster:
-            opponents = {each.uri for each in direct[end] if each.kind is LinkKind.CONTRADICTS}
-            for uri in sorted({uri for _, uri in cluster} - opponents - {own}):
-                yield end, RelatedDocument(LinkKind.CONTRADICTS, uri, False, RelationSource.AUTO, direct=False)
+        uris = {uri for _, uri in cluster}
+        for name, own in cluster:
+            opponents = {each.uri for each in direct[name] if each.kind is LinkKind.CONTRADICTS}
+            for uri in sorted(uris - opponents - {own}):
+                yield name, RelatedDocument(LinkKind.CONTRADICTS, uri, False, RelationSource.AUTO, direct=False)
 
 
 def _stored(
