@@ -9,7 +9,6 @@ Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port tak
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from typing import Annotated
 
@@ -18,6 +17,7 @@ import typer
 from jobs import _job
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.terminal import stderr
 
 _LOOK_EVERY_S = 1.0  # whether the broker still runs
@@ -41,4 +41,4 @@ def broker(
 
 
 if __name__ == "__main__":
-    sys.exit(_job.run(broker))
+    leave(_job.run(broker))

@@ -11,7 +11,6 @@ no store or a damaged one, taken over before), 2 usage.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ import typer
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted, learned_by
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.night import asking_night, run_visibly
@@ -53,4 +53,4 @@ def _learned_by(store: Path, settings: Settings) -> Adopted:
 
 
 if __name__ == "__main__":
-    sys.exit(_job.run(consolidate))
+    leave(_job.run(consolidate))

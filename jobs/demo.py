@@ -11,7 +11,6 @@ Exit codes: 0 done, 1 with a reason, 2 usage.
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -44,6 +43,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
@@ -253,4 +253,4 @@ def _under(learned: Learned, systems: Mapping[str, SystemRun]) -> SystemRun:
 
 
 if __name__ == "__main__":
-    sys.exit(_job.run(demo))
+    leave(_job.run(demo))

@@ -18,7 +18,6 @@ Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -41,6 +40,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
@@ -223,4 +223,4 @@ main = partial(_job.run, evaluate)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

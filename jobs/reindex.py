@@ -38,6 +38,7 @@ from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import CommonOptions, job_command, named_path
 from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.indexing import dropped, headline, in_force, line, plan_of, report, run
@@ -151,4 +152,4 @@ def _logged() -> Watch:
 
 
 if __name__ == "__main__":
-    sys.exit(_job.run(reindex))
+    leave(_job.run(reindex))

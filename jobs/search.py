@@ -18,7 +18,6 @@ Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no br
 from __future__ import annotations
 
 import json
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -50,6 +49,7 @@ from pipelines.retrieval.answer.trace import (
 )
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import answering
@@ -326,4 +326,4 @@ main = partial(_job.run, search)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

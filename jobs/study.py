@@ -24,7 +24,6 @@ Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 
 from __future__ import annotations
 
 import random
-import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -37,6 +36,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import tell
 from pipelines.serving.study.again import ask_again
@@ -137,4 +137,4 @@ main = partial(_job.run, study)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -9,7 +9,6 @@ set OMP_WAIT_POLICY=PASSIVE and GOMP_SPINCOUNT=0. Exit codes: 0 done, 1 the data
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +19,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.loop import Schedule
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import Assignments, CommonOptions, Conf
 
 
@@ -72,4 +72,4 @@ main = partial(_job.run, train_ner)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +34,7 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.console.exits import leave
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import login, plain, stderr
 from pipelines.serving.lessons.board import BoardKeeper
@@ -159,4 +159,4 @@ def _stopped_by_signals() -> Callable[[], bool]:
 
 
 if __name__ == "__main__":
-    sys.exit(_job.run(update))
+    leave(_job.run(update))

@@ -14,15 +14,17 @@ HOOK = ["lessons", "hook"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
+    """Run a command line and return its exit code; without one, that of this process, which ends with it."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:2] == HOOK and "--help" not in arguments:
         from pipelines.serving.lessons.hook import answer  # noqa: PLC0415
 
         return answer(arguments[2:])
+    from pipelines.serving.console.exits import leave  # noqa: PLC0415
     from weft.commands import main as run  # noqa: PLC0415
 
-    return run(arguments)
+    code = run(arguments)
+    return code if argv is not None else leave(code)
 
 
 if __name__ == "__main__":

@@ -107,8 +107,10 @@ def load_command(name: str) -> Any:
     Raises:
         KeyError: There is none.
     """
+    from pipelines.runtime.process import uncollected  # noqa: PLC0415  the help needs no NumPy
     from pipelines.serving.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
 
     log_progress() if name == "index" else log_warnings()
-    loaded = pkgutil.resolve_name(COMMANDS[name].target)
+    with uncollected():
+        loaded = pkgutil.resolve_name(COMMANDS[name].target)
     return typer.main.get_command(loaded) if isinstance(loaded, typer.Typer) else as_command(loaded, name)

@@ -30,6 +30,7 @@ from pipelines.runtime.storage.files import (
     verify_files,
     write_manifest,
 )
+from pipelines.runtime.storage.parquet import read_parquet
 
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
@@ -205,7 +206,7 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     except OSError as error:
         raise refused(path, error) from error
     try:
-        table = pq.read_table(io.BytesIO(written), page_checksum_verification=True)
+        table = read_parquet(io.BytesIO(written))
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
         # The bytes are in memory: an OSError is what Arrow says of a page whose checksum is wrong.
@@ -234,7 +235,7 @@ def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) ->
     if not path.exists():
         return absent
     try:
-        return reader(pq.read_table(path, page_checksum_verification=True))
+        return reader(read_parquet(path))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
         raise CorruptionError(f"{path}: expected what was written, found: {error}; roll back") from error
 

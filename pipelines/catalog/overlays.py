@@ -24,6 +24,7 @@ from pipelines.learning.evidence import SCHEMA, Evidence, table_rows, with_later
 from pipelines.learning.pooling.sessions import from_plain
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.storage.errors import refused
+from pipelines.runtime.storage.parquet import read_parquet
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
         except OSError as error:
             raise refused(path, error) from error
         try:
-            table = pq.read_table(written, page_checksum_verification=True)
+            table = read_parquet(written)
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptionError(
                 f"{path}: expected open sessions, found: {error}; an updater that is started publishes it anew"

@@ -8,8 +8,6 @@ clusters. Pure functions: nothing here knows a model or a file.
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 _LARGEST = 127  # of a stored component; −128 is left out, so that both signs reach as far
 
@@ -58,6 +56,10 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
     wanted = -(-len(tokens) // pooling)
     if wanted == len(tokens):
         return tokens
+    # A search pools nothing, and has no time for these.
+    from scipy.cluster.hierarchy import linkage  # noqa: PLC0415
+    from scipy.spatial.distance import squareform  # noqa: PLC0415
+
     cosines = squareform(tokens @ tokens.T, checks=False).astype(np.float64)
     apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
     cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))

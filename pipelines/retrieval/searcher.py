@@ -19,7 +19,7 @@ from pipelines.domain.signatures import SigningKey
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
-from pipelines.retrieval.query.near import QuestionIndex
+from pipelines.retrieval.query.near import Encode, QuestionIndex
 from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
@@ -71,10 +71,12 @@ class Searcher:
         memories: SessionMemories | None = None,
         key: SigningKey | None = None,
         lessons: LessonsBeside | None = None,
+        encode_past: Encode | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
+            encode_past: Encodes past questions; None where the encoder itself does.
             lessons: What finds lessons beside results; None where answers have none (LES-8).
             key: Answers give out tokens by it; without one they have none (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
@@ -89,7 +91,7 @@ class Searcher:
         """
         self._source = source
         self._encoders = (encoder, *further)
-        self._questions = QuestionIndex(encoder.encode)
+        self._questions = QuestionIndex(encode_past or encoder.encode)
         self._terms = terms
         self._pairs = pairs
         self._settings = settings

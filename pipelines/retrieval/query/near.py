@@ -291,6 +291,10 @@ def _pairs(verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]
     return islice(iter(dict.fromkeys(islice(pairs, _PAIRS))), _PAIRS)
 
 
+Encode = Callable[[Sequence[str]], np.ndarray]
+"""From texts to unit rows, float32 (n, dimension)."""
+
+
 class PastQuestion(NamedTuple):
     """A past question.
 
@@ -317,10 +321,10 @@ class QuestionIndex:
     """Past questions by meaning, each encoded and taken apart once; shared by threads.
 
     Args:
-        encode: From texts to unit rows, float32 (n, dimension).
+        encode: Encodes them.
     """
 
-    def __init__(self, encode: Callable[[Sequence[str]], np.ndarray]) -> None:
+    def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._lexicon: Lexicon | None = None
         self._by_text: dict[str, tuple[Wording, np.ndarray]] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +13,9 @@ from typing import Protocol
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
+from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
+from pipelines.embedding.models import locate
+from pipelines.embedding.question_vectors import QuestionVectors
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
@@ -20,7 +23,9 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads
+from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
+from pipelines.runtime.storage.files import files_below
+from pipelines.runtime.storage.sqlite import blob_key
 from pipelines.settings import Settings
 
 
@@ -117,6 +122,7 @@ def searching(
                 most=settings.lessons.prompt.lessons,
                 embed=encoder.encode,
             ),
+            encode_past=QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic)),
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.
@@ -125,6 +131,17 @@ def searching(
             yield searcher
         finally:
             gc.unfreeze()
+
+
+def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
+    """Where the store has vectors of past questions; the name says what computed them, down to the model's files."""
+    folder = locate(settings.embedding)
+    files = [
+        (path.name, status.st_size, status.st_mtime_ns) for path in files_below(folder) for status in [path.stat()]
+    ]
+    made_with = settings.embedding.model_dump(mode="json", include={"max_tokens", "dimension"})
+    facts = [str(folder), files, made_with, dict(arithmetic.precisions), arithmetic.instructions, INT8_REVISION]
+    return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
 
 
 class SearchesMany(Protocol):
@@ -161,9 +178,12 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         NothingPublishedError: No generation is live.
     """
     require_published(settings)
-    engines, memories = load_engines(settings), Catalog(Path(settings.storage.root)).memories
-    source = source_of(settings, arithmetic=engines.arithmetic)
-    with searching(settings, engines, source, memories=memories) as searcher:
+    with ExitStack() as undo:
+        # What is imported and opened here stays.
+        with uncollected():
+            engines, memories = load_engines(settings), Catalog(Path(settings.storage.root)).memories
+            source = source_of(settings, arithmetic=engines.arithmetic)
+            searcher = undo.enter_context(searching(settings, engines, source, memories=memories))
         yield searcher
 
 
