@@ -57,7 +57,7 @@ def test_a_night_links_what_was_used_together(settings: Settings, capsys: pytest
     (edge,) = catalog.read_learned(summary["learned"]).edges.edges
     assert {edge.content, edge.target} == {of["cells"], of["signing"]}
     assert (edge.kind, edge.source, edge.micro) == (LinkKind.CO_USED, RelationSource.LEARNED, MICRO // 2)
-    assert any("co_used,learned" in table.read_text("utf-8") for table in (root / "mlflow").rglob("links.csv"))
+    assert any('"co_used","learned"' in table.read_text("utf-8") for table in (root / "mlflow").rglob("links.csv"))
 
     before = files_of(root)
     assert night(settings, capsys)["decision"] == "nothing new"
