@@ -2,7 +2,7 @@
 
     python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--questions N] [--json]
 
-Indexes weft's own files and modules of the standard library, with the texts that are asked masked; simulated users ask
+Indexes weft's own files and modules of the standard library, whose docstrings are asked and masked; simulated users ask
 half of the questions, one each, and react to what they are shown; quality is measured on the other half, before and
 after. As in a study, what takes minutes stands for days of a hundred users each.
 Exit codes: 0 done, 1 with a reason, 2 usage.
@@ -76,7 +76,7 @@ def demo(
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
-    modules: Annotated[int, typer.Option("--modules", min=1, help="Standard library modules to index.")] = 110,
+    modules: Annotated[int, typer.Option("--modules", min=1, help="Standard library modules to index.")] = 95,
     questions: Annotated[
         int, typer.Option("--questions", min=2, help="At most this many, half of them held out.")
     ] = 800,
@@ -88,7 +88,7 @@ def demo(
     settings = options.settings(MEASURED, "retrieval.unit=chunk")
     root = Path(settings.storage.root)
     make_room(root)
-    report.step("Preparing the corpus: this repository and the standard library, what is asked masked")
+    report.step("Preparing the corpus: this repository, and the standard library less the docstrings that are asked")
     corpus = prepare(root / "demo", settings, modules=modules)
     lessons, held_out = split(corpus.questions, questions)
     report.say(f"{corpus.documents} files; {len(lessons)} questions to learn from, {len(held_out)} held out")

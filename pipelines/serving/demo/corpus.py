@@ -1,4 +1,4 @@
-"""What the demonstration indexes: weft's own files and modules of the standard library, less the texts it asks with."""
+"""What the demonstration indexes: weft's own files, and modules of the standard library less what it asks with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus
+from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus, verbatim
 from pipelines.domain.documents import Document
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import content_hash
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml")
 _TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
 _OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote
-_MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small enough that a hundred are quickly read
+_MODULE_BYTES = range(2_000, 40_000)  # large enough to say something, small enough that a hundred are quickly read
 _CACHE = "cache"
 _SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
 _PARTS = (_CACHE, _SIGN, "evaluation", "generations", "learned", "lessons", "logs", "mlflow", "sessions", "updaters")
@@ -41,24 +41,26 @@ class DemoCorpus:
 def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     """Write the corpus below a folder, replacing what an earlier run wrote there.
 
-    Nothing that is asked later stands verbatim in what is written: docstrings lose their first sentence, Markdown
-    sections their heading.
+    Modules of the standard library are asked about: their docstrings lose the first sentence, which is the question.
+    Nothing that is asked stands verbatim in what is written.
     """
     shutil.rmtree(folder, ignore_errors=True)
     count_tokens = load_token_counter(settings.embedding)
-    originals = [
-        *_documents("weft", [ROOT / name for name in OWN if (ROOT / name).exists()], settings),
-        *_documents("python", _standard_library(modules), settings),
-    ]
+    own = list(_documents("weft", [ROOT / name for name in OWN if (ROOT / name).exists()], settings))
     sizes = prior_sizes(settings.chunking, settings.priors)
-    documents, questions = masked_corpus(originals, sizes.sizes_of, count_tokens)
+    library, questions = masked_corpus(
+        _documents("python", _standard_library(modules), settings), sizes.sizes_of, count_tokens
+    )
+    elsewhere = verbatim((question.text for question in questions), (document.text for document in own))
+    documents = [*own, *library]
     for document in documents:
         path = folder / document.uri
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
         if document.modified_at is not None:
             os.utime(path, (document.modified_at, document.modified_at))
-    return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))
+    asked = tuple(question for question in questions if question.text not in elsewhere)
+    return DemoCorpus((folder / "weft", folder / "python"), len(documents), asked)
 
 
 def split(
