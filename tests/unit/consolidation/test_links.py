@@ -96,3 +96,13 @@ def test_a_pair_may_be_similar_and_used_together() -> None:
         (LinkKind.SIMILAR, RelationSource.AUTO),
         (LinkKind.CO_USED, RelationSource.LEARNED),
     }
+
+
+def test_a_single_use_links_for_a_half_life() -> None:
+    """CON-3: of what was used once, and other contents since then: the link is there for 90 days and then expires."""
+
+    def after(days: int) -> Links:
+        uses = {UsageKey(100, name, "positive", "ada", "why"): MICRO for name in (A, D)}
+        return linked_by(evidence=Evidence(usage={**uses, UsageKey(100 + days, E, "positive", "ada", "why"): MICRO}))
+
+    assert [after(days).counts()["co_used"] for days in (0, 90, 91)] == [3, 1, 0]
