@@ -18,6 +18,7 @@ from pipelines.consolidation.improvement import Improve, Improvement
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
+from pipelines.consolidation.tending.links import FindLinks
 from pipelines.consolidation.tending.rebuild import Rebuild
 from pipelines.consolidation.tending.thinning import FindThinned
 from pipelines.domain.ids import ContentHash, LearnedVersion
@@ -70,6 +71,7 @@ STEPS = (
     "merge",
     "duplicates",
     "contradictions",
+    "links",
     "expiry",
     "thinning",
     "recalibrate",
@@ -85,6 +87,7 @@ DOING = {
     "merge": "folding what was streamed into the base",
     "duplicates": "looking for near-duplicates across documents",
     "contradictions": "looking for contents that say opposite things",
+    "links": "linking what is similar and what was used together",
     "expiry": "letting go of aliases and edges whose contents are gone",
     "thinning": "looking for chunks far from what their documents are about",
     "recalibrate": "checking what confidences are worth",
@@ -113,7 +116,8 @@ class Night:
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
-        contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        contradictions: Finds them among what is near and no duplicate; None leaves such edges as they are.
+        links: Finds what is similar and what was used together; None leaves such edges as they are.
         thinning: Finds what could be passed over; None leaves it as it is.
         recall: Measures what that costs; where nothing measures it, it is only proposed.
         rebuild: Cuts the live generation anew where sizes are not believed any more; None where nothing is live.
@@ -138,6 +142,7 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    links: FindLinks | None = None
     thinning: FindThinned | None = None
     recall: Improve | None = None
     rebuild: Rebuild | None = None

@@ -19,10 +19,13 @@ from pipelines.consolidation.recalibrate import Recalibration, curves_of, recali
 from pipelines.consolidation.report.examples import expired
 from pipelines.consolidation.report.findings import Findings, ReportContext
 from pipelines.consolidation.report.writing import report
+from pipelines.consolidation.tending.links import LINKS
 from pipelines.consolidation.tending.rebuild import Rebuilt
 from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
 from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.links import LinkKind
 from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.edges import LearnedEdges
 from pipelines.learning.lessons.measures import success_measures
 from pipelines.learning.thinned import NOTHING_THINNED
 
@@ -95,13 +98,24 @@ def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
         return candidate, Tended(rebuild=moved)
     with night.step(Rehearsal(), "duplicates"):
         duplicates = night.duplicates(candidate.base)
-    tended, edges = Tended(duplicates, rebuild=moved), candidate.edges
+    tended = Tended(duplicates, rebuild=moved)
+    opposed, links = (candidate.edges.of_kinds(kinds) for kinds in ((LinkKind.CONTRADICTS,), LINKS))
     if night.contradictions is not None:
         with night.step(Rehearsal(), "contradictions"):
-            contradictions = night.contradictions(duplicates, candidate.base)
-        tended, edges = replace(tended, contradictions=contradictions), contradictions.edges
+            tended = replace(tended, contradictions=(detected := night.contradictions(duplicates, candidate.base)))
+        opposed = detected.edges
+    if night.links is not None:
+        with night.step(Rehearsal(), "links"):
+            tended = replace(tended, links=(near := night.links(duplicates.aliases, opposed, candidate.base)))
+        links = near.edges
     with night.step(Rehearsal(), "expiry"):
+        edges = LearnedEdges.of([*opposed.edges, *links.edges])
         candidate = replace(candidate, aliases=duplicates.aliases, edges=edges)
+    return _thinned(night, candidate, tended)
+
+
+def _thinned(night: Night, candidate: Proposal, tended: Tended) -> tuple[Proposal, Tended]:
+    """The candidate with what searches of everything pass over, where recall bears it."""
     if night.thinning is None:
         return candidate, tended
     with night.step(Rehearsal(), "thinning"):
@@ -167,7 +181,7 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
 def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
     steps["rebuild"] = (tended.rebuild or Rebuilt()).as_step()
-    for name in ("duplicates", "contradictions", "expiry", "thinning", "rebuild"):
+    for name in ("duplicates", "contradictions", "links", "expiry", "thinning", "rebuild"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)
 

@@ -111,6 +111,28 @@ class ContradictionSettings(BaseModel):
     acting: tuple[Polarity, ...]
 
 
+class LinkSettings(BaseModel):
+    """When contents are linked as similar, and as used together (CON-3).
+
+    Attributes:
+        least_cosine: Of the default encoder's vectors of contents of different documents; above 1 none are similar.
+        neighbours: Nearest ones of each content that are looked at.
+        least_uses: From which on contents are linked that were used together.
+        half_uses: At which such a link has half of its greatest strength.
+        half_life_days: After which a use counts half; days after the newest use of anything do not count.
+        together: Contents used for one question by one principal on one day that are linked, the best first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_cosine: Annotated[float, Field(gt=0.0)]
+    neighbours: Annotated[int, Field(ge=1)]
+    least_uses: Annotated[float, Field(gt=0.0)]
+    half_uses: Annotated[float, Field(gt=0.0)]
+    half_life_days: Annotated[float, Field(gt=0.0)]
+    together: Annotated[int, Field(ge=2)]
+
+
 class ThinningSettings(BaseModel):
     """When chunks are so far from what their document is about that searches of everything pass over them (CON-5).
 
@@ -177,5 +199,6 @@ class ConsolidationSettings(BaseModel):
     calibration: CalibrationSettings
     duplicates: NearDuplicateSettings
     contradictions: ContradictionSettings
+    links: LinkSettings
     thinning: ThinningSettings
     citations: CitationSettings

@@ -25,6 +25,7 @@ class LinkKind(StrEnum):
     TESTS = "tests"
     CITES = "cites"
     SIMILAR = "similar"
+    CO_USED = "co_used"  # found good together for one question (CON-3)
     CAUSED = "caused"
     DERIVED_FROM = "derived_from"
     ENABLED = "enabled"

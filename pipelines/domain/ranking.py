@@ -239,6 +239,7 @@ class RelatedDocument(msgspec.Struct, frozen=True):
     Attributes:
         inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
         at: When it was said, seconds since the epoch; None where that is not known.
+        direct: Whether it is said of both; else others between them contradict one another, and all are one cluster.
     """
 
     kind: LinkKind
@@ -246,6 +247,7 @@ class RelatedDocument(msgspec.Struct, frozen=True):
     inward: bool
     source: RelationSource
     at: float | None = None
+    direct: bool = True
 
 
 class Placed(NamedTuple):

@@ -1,8 +1,8 @@
-"""Edges between contents that nights found: part of a learned version, beside those of a generation (CON-4)."""
+"""Edges between contents that nights found: part of a learned version, beside those of a generation (CON-3, CON-4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -71,6 +71,10 @@ class LearnedEdges:
             if key not in best or (each.micro, each.source) > (best[key].micro, best[key].source):
                 best[key] = each
         return cls(tuple(best[key] for key in sorted(best)))
+
+    def of_kinds(self, kinds: Collection[LinkKind]) -> LearnedEdges:
+        """Those of some kinds."""
+        return LearnedEdges(tuple(each for each in self.edges if each.kind in kinds))
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, an edge a row."""

@@ -73,9 +73,11 @@ class Pipeline(Resources):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, past=past, settings=tuned)
-            shown = diverse(contenders, ks, vectors, tuned, passes=passes)
+            shown = diverse(contenders, ks, vectors, tuned, passes=passes, relations=self.relations)
             choices = {
-                at: Choice(contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at])
+                at: Choice(
+                    contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at], self.relations
+                )
                 for at, each in enumerate(contexts)
                 if each.plan.query.explore
             }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
@@ -39,6 +40,7 @@ from pipelines.consolidation.tending.duplicates import (
     NearPair,
     find_duplicates,
 )
+from pipelines.consolidation.tending.links import FindLinks, Joined, Links, find_links
 from pipelines.consolidation.tending.thinning import MEASURE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
@@ -53,13 +55,15 @@ from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.run.partitions import states_in
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import EdgeKind
+from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
+from pipelines.learning.edges import LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
 from pipelines.retrieval.snapshot.relations import place_relations
-from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
@@ -88,6 +92,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             logged=logged_of(settings),
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
+            links=links_of(settings, now),
             thinning=thinning_finder(settings),
             rebuild=rebuild_of(settings),
             recall=improve_of(
@@ -200,6 +205,44 @@ def contradictions_of(settings: Settings) -> FindContradictions | None:
             return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
 
     return find
+
+
+def links_of(settings: Settings, now: float) -> FindLinks | None:
+    """Finds what is similar in the live generation, and what was used together; None where nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.links
+    if catalog.pointer().generation is None:
+        return None
+
+    def find(aliases: ContentAliases, contradictions: LearnedEdges, evidence: Evidence) -> Links:
+        with closing(catalog.open_live()) as generation:
+            memory = GenerationMemory(generation.contents, generation.chunks)
+            vectors = lambda: _vectors(generation)  # noqa: E731
+            joined = Joined(_linked(generation, catalog.relations()), aliases, contradictions)
+            return find_links(memory, vectors, joined, evidence, rules, today=day_of(now))
+
+    return find
+
+
+def _vectors(generation: Generation) -> NDArray[np.float32]:
+    """The vector of each content by the encoder that its graph is built with; none where it has no encoder."""
+    if not generation.encoders:
+        return np.zeros((0, 1), np.float32)
+    vectors: NDArray[np.float32] = generation.dense(min(generation.encoders)).vectors(
+        np.arange(len(generation.contents))
+    )
+    return vectors
+
+
+def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np.int64]:
+    """Pairs of contents that an edge of the generation or of the store joins, as rows."""
+    try:
+        edges = place_relations(generation, relations).added_to(
+            generation.graph.arrays(), dict.fromkeys(RelationSource, 1.0)
+        )
+    except StoreError:  # built without a graph
+        return np.zeros((0, 2), np.int64)
+    ends = np.stack([edges.source, edges.target], axis=1)
+    return np.unique(np.sort(ends[edges.target < edges.contents], axis=1), axis=0)
 
 
 def declared_in(generation: Generation, relations: Sequence[Relation]) -> DeclaredContradictions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -21,7 +22,7 @@ from pipelines.catalog.relations import RELATIONS_FILE
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.report import IndexOutcome
-from pipelines.retrieval.answer.reasons import reason, reasons
+from pipelines.retrieval.answer.reasons import reason, reasons, sentence_of
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import CatalogSource
@@ -186,6 +187,36 @@ def test_what_the_graph_says_of_each_place_is_kept_with_the_generation_and_scope
         assert {numbers[result.content_hash] for result in shown} == {number}
     assert store.searcher.search(a_query("locks", filters={"community": "999"})).results == ()
     assert {numbers[result.content_hash] for result in store.answer().results} != {number}
+
+
+def test_a_result_names_the_whole_cluster_of_its_opponents(store: Store) -> None:
+    """CON-4: new.md contradicts doubt.md, and that far.md: each of the three names both others, and whom directly."""
+    store.run("declare", "far.md", "contradicts", "deep/doubt.md")
+    related = store.result("tree/new.md").relations
+    assert {(each.uri, each.direct) for each in related if each.kind.value == "contradicts"} == {
+        ("tree/deep/doubt.md", True),
+        ("tree/far.md", False),
+    }
+    assert reasons(store.result("tree/new.md"))[0] == (
+        "contradicts tree/deep/doubt.md (also in this contradiction: tree/far.md)"
+    )
+    assert "contradicts tree/far.md" in reasons(store.result("tree/deep/doubt.md"))[0]
+    shown = answer_as_json(store.answer())["results"]
+    (new,) = (one for one in shown if one["uris"][0] == "tree/new.md")
+    assert "in one contradiction with tree/far.md" in [each["says"] for each in new["relations"]]
+
+
+def test_a_superseded_result_stands_after_what_supersedes_it(store: Store) -> None:
+    """CON-4, ARC-7: though the older text matches better; what it loses for that is told, and scores still add up."""
+    question = "locks are released after a minute"
+    answer = store.answer(question)
+    places = {one.uris[0]: one for one in answer.results}
+    old, new = places["tree/old.md"], places["tree/new.md"]
+    assert (old.rank, old.score < new.score) == (new.rank + 1, True)
+    (lost,) = (part for part in old.contributions if part.name == "superseded")
+    assert lost.amount < 0.0
+    assert all(math.fsum(part.amount for part in one.contributions) == one.score for one in answer.results)
+    assert "what supersedes it stands above it" in sentence_of(lost.name)
 
 
 def test_a_relation_that_is_declared_reaches_searches_at_once_and_can_be_taken_back(store: Store) -> None:

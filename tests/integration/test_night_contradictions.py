@@ -38,10 +38,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def said(settings: Settings) -> dict[str, list[str]]:
-    """What a search warns of, by the file of the result; texts that lie very near each other are shown side by side."""
-    diversity = settings.retrieval.diversity.model_copy(update={"duplicate_cosine": 1.1})
-    retrieval = settings.retrieval.model_copy(update={"diversity": diversity})
-    with opened(settings.model_copy(update={"retrieval": retrieval})) as searcher:
+    """What a search warns of, by the file of the result."""
+    with opened(settings) as searcher:
         answer = searcher.search(Query(text=ASKED, k=10))
     return {Path(result.uris[0]).stem: warnings(result) for result in answer.results}
 
@@ -69,7 +67,7 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     warned = said(settings)
     assert any("contradicts" in line and "cells-denied" in line for line in warned["cells-own"])
     assert any("contradicts" in line and "cells-own" in line for line in warned["cells-denied"])
-    assert not warned["cells-renumbered"]
+    assert not warned.get("cells-renumbered")
     command = [sys.executable, "-m", "weft.cli", "graph", "show", "files/cells-own.txt", "--json", "--store", str(root)]
     shown = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert [(each["kind"], each["source"]) for each in shown["relations"]] == [("contradicts", "auto")]

@@ -113,7 +113,7 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
     summary = night(settings, capsys)
     assert summary["learned"] == catalog.pointer().learned == "v000001"
     assert summary["steps"].keys() == {
-        "citations", "merge", "duplicates", "contradictions", "expiry", "thinning",
+        "citations", "merge", "duplicates", "contradictions", "links", "expiry", "thinning",
         "recalibrate", "lessons", "gate", "publish", "report", "rebuild",
     }  # fmt: skip
     aliases = catalog.read_learned(summary["learned"]).aliases

@@ -63,6 +63,12 @@ def _tended_lines(findings: Findings) -> list[str]:
             f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
             f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
         )
+    if (links := findings.tended.links) is not None and len(links.edges):
+        counts = links.counts()
+        lines.append(
+            f"- links: {counts['similar']:,} pairs are similar, {counts['co_used']:,} were used together; see "
+            "`tables/links.csv`"
+        )
     thinning = findings.tended.thinning
     if thinning is not None and thinning.proposed:
         outcome = "are passed over" if thinning.thinned else "are only proposed, for what recall would lose"

@@ -1,1 +1,1 @@
-"""What a night looks after in what is remembered: near-duplicates, and contents that say opposite things."""
+"""What a night looks after in what is remembered: near-duplicates, and contents that say opposite things, and links."""

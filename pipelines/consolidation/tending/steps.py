@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
+from pipelines.consolidation.tending.links import LINKS, Links
 from pipelines.consolidation.tending.rebuild import Rebuilt
 from pipelines.consolidation.tending.thinning import Thinning
 from pipelines.domain.ids import ContentHash
@@ -23,6 +24,7 @@ class Tended:
 
     duplicates: Duplicates | None = None
     contradictions: Contradictions | None = None
+    links: Links | None = None
     thinning: Thinning | None = None
     rebuild: Rebuilt | None = None
 
@@ -31,6 +33,7 @@ class Tended:
         lists = {
             "duplicates": self.duplicates,
             "contradictions": self.contradictions,
+            "links": self.links,
             "thinning": self.thinning,
             "rebuild": self.rebuild,
         }
@@ -43,10 +46,12 @@ def aliases_apart(candidate: Proposal) -> tuple[set[tuple[ContentHash, ContentHa
     return after - before, before - after
 
 
-def edges_apart(candidate: Proposal) -> tuple[set[tuple[ContentHash, LinkKind, ContentHash]], ...]:
-    """Edges that are new, and those that are gone."""
+def edges_apart(
+    candidate: Proposal, kinds: Collection[LinkKind] = tuple(LinkKind)
+) -> tuple[set[tuple[ContentHash, LinkKind, ContentHash]], ...]:
+    """Edges of some kinds that are new, and those that are gone."""
     before, after = (
-        {(each.content, each.kind, each.target) for each in edges.edges}
+        {(each.content, each.kind, each.target) for each in edges.edges if each.kind in kinds}
         for edges in (candidate.former_edges, candidate.edges)
     )
     return after - before, before - after
@@ -69,7 +74,8 @@ def steps_of(
         lessons: Measures of success of lessons; None where none were taken.
     """
     added, dropped = map(len, aliases_apart(candidate))
-    linked, unlinked = map(len, edges_apart(candidate))
+    opposed, settled = map(len, edges_apart(candidate, (LinkKind.CONTRADICTS,)))
+    linked, unlinked = map(len, edges_apart(candidate, LINKS))
     masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
     duplicates, contradictions = tended.duplicates, tended.contradictions
     proposed: Steps = {
@@ -80,8 +86,9 @@ def steps_of(
             "representatives": len(candidate.aliases.classes()),
             **({} if duplicates is None else {"candidates": duplicates.candidates, "refused": len(duplicates.refused)}),
         },
-        "contradictions": {"proposed": linked, **({} if contradictions is None else contradictions.counts())},
-        "expiry": {"proposed": dropped + unlinked},
+        "contradictions": {"proposed": opposed, **({} if contradictions is None else contradictions.counts())},
+        "links": {"proposed": linked, **({} if tended.links is None else tended.links.counts())},
+        "expiry": {"proposed": dropped + settled + unlinked},
         "thinning": _thinning(candidate, tended.thinning, applied=applied),
         "recalibrate": {"proposed": int(judged)},
         "lessons": {"proposed": 0, **(lessons or {})},

@@ -30,6 +30,7 @@ class EdgeKind(StrEnum):
     TESTS = "tests"
     CITES = "cites"
     SIMILAR = "similar"
+    CO_USED = "co_used"
     CAUSED = "caused"
     DERIVED_FROM = "derived_from"
     ENABLED = "enabled"

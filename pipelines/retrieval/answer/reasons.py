@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipelines.domain.links import LinkKind, Quadrant
 from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument, Signal
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from pipelines.retrieval.rerank.succession import SUPERSEDED
 
 MOST = 3
 """Reasons that a result gives."""
@@ -102,9 +103,11 @@ def _in_words(result: RankedResult, name: str) -> str:
 
 
 def warnings(result: RankedResult) -> list[str]:
-    """What supersedes or contradicts its document, in words, one of each at most."""
+    """What supersedes or contradicts its document, in words, one of each at most; with that the cluster's others."""
     first = {each.kind: each for each in reversed(result.relations) if warns(each)}
-    return [related(each) for each in result.relations if first.get(each.kind) is each]
+    others = [each.uri for each in result.relations if not each.direct]
+    more = {LinkKind.CONTRADICTS: f" (also in this contradiction: {', '.join(others)})"} if others else {}
+    return [f"{related(each)}{more.get(each.kind, '')}" for each in result.relations if first.get(each.kind) is each]
 
 
 def warns(relation: RelatedDocument) -> bool:
@@ -120,6 +123,8 @@ def related(relation: RelatedDocument) -> str:
         >>> related(RelatedDocument(LinkKind.SUPERSEDES, "docs/new.md", inward=True, source=RelationSource.DECLARED))
         'superseded by docs/new.md'
     """
+    if not relation.direct:
+        return f"in one contradiction with {relation.uri}"
     return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
 
 
@@ -179,5 +184,9 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
 
 def sentence_of(name: str) -> str:
     """What a contribution means, in words; its name where it has none."""
-    more = {QUESTION: "people called it so for this question", OWN: "you called it so"}
+    more = {
+        QUESTION: "people called it so for this question",
+        OWN: "you called it so",
+        SUPERSEDED: "what supersedes it stands above it",
+    }
     return more.get(name) or _SIGNALS.get(name, name.replace("_", " "))

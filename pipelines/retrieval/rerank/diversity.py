@@ -11,7 +11,9 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
 from pipelines.retrieval.ranking.table import CHANNELS, Candidates, Flags, Floats, Ints, best_first
+from pipelines.retrieval.rerank.succession import after_successors, lowered, successions
 from pipelines.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
+from pipelines.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, PlacedRelations
 
 MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
@@ -33,6 +35,7 @@ def diverse(
     settings: RetrievalSettings,
     *,
     passes: Sequence[Passes],
+    relations: PlacedRelations = NO_RELATIONS,
 ) -> Candidates:
     """The candidates to show, best first.
 
@@ -44,9 +47,16 @@ def diverse(
         ks: How many are shown of each query, (queries,).
         vectors: Of each query; None where no vectors are kept: then nothing counts as a duplicate.
         passes: Of each query.
+        relations: What contradicts or supersedes another is no near-duplicate of it: both are shown (CON-4).
     """
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
-    chosen = marginal(candidates, vectors, tuned) if learned else candidates
+    chosen = marginal(candidates, vectors, tuned, relations.opposed) if learned else candidates
+    shown = _head(chosen, ks, settings, passes)
+    return after_successors(shown, relations.newer) if learned else shown
+
+
+def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Sequence[Passes]) -> Candidates:
+    tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     if not tuned.represent:
         return chosen.head(ks)
     # What was called right stands where its effects put it: who called it wrong since is not shown it again.
@@ -73,7 +83,12 @@ def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequenc
     return replace(candidates, duplicates=duplicates)
 
 
-def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
+def marginal(
+    candidates: Candidates,
+    vectors: Sequence[VectorsOf | None],
+    settings: DiversitySettings,
+    opposed: Counterparts = NO_RELATIONS.opposed,
+) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
@@ -82,6 +97,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     Args:
         candidates: Best first.
         vectors: Of each query: of as many of its first candidates as are compared; the others stay as they are.
+        opposed: What takes nothing from one another, whatever its cosine.
     """
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
@@ -89,7 +105,8 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     lifted = candidates.total + candidates.lift
     for query, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
-        cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
+        first = candidates.take(slice(lines.start, lines.start + len(compared)))
+        cosines = cosines_of(vectors[query], first, settings, opposed)
         if cosines is None:
             continue
         # Candidates of one score come by content hash.
@@ -102,17 +119,25 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
             duplicates[number] = tuple(dict.fromkeys((*candidates.duplicates.get(number, ()), *uris)))
     if settings.mmr <= 0.0 and not duplicates:
         return candidates
-    lowered = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
-    return best_first(replace(lowered, duplicates=duplicates).take(stays))
+    left = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
+    return best_first(replace(left, duplicates=duplicates).take(stays))
 
 
-def cosines_of(vectors: VectorsOf | None, rows: Ints, settings: DiversitySettings) -> np.ndarray | None:
-    """Of contents to one another, (n, n), −1 to themselves; None where they change nothing of what is shown."""
+def cosines_of(
+    vectors: VectorsOf | None, candidates: Candidates, settings: DiversitySettings, opposed: Counterparts
+) -> np.ndarray | None:
+    """Of candidates to one another, (n, n), −1 to themselves and to what opposes them.
+
+    None where they change nothing of what is shown.
+    """
     if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
         return None
-    unit = vectors(rows)
+    unit = vectors(candidates.rows)
     cosines: np.ndarray = np.fmax(unit @ unit.T, -1.0)  # what is no number is like nothing
     np.fill_diagonal(cosines, -1.0)
+    uris = [candidates.uris(number)[0] for number in candidates.number.tolist()]
+    for pair in opposed.pairs(candidates.rows.tolist(), uris):
+        cosines[pair] = -1.0
     return None if settings.mmr <= 0.0 and cosines.max() < settings.duplicate_cosine else cosines
 
 
@@ -231,6 +256,7 @@ class Choice:
         k: How many are shown.
         vectors: None where no vectors are kept.
         passes: Whether one of them may stand for its channel.
+        relations: See `diverse`.
     """
 
     contenders: Candidates
@@ -238,6 +264,7 @@ class Choice:
     vectors: VectorsOf | None
     settings: DiversitySettings
     passes: Passes
+    relations: PlacedRelations = NO_RELATIONS
 
     def ranked(self, scores: Floats) -> Ints:
         """What is shown at each rank under each draw: lines of `contenders`, (k, draws); −1 where nothing is.
@@ -245,27 +272,37 @@ class Choice:
         Args:
             scores: Of each contender under each draw, (contenders, draws).
         """
-        lowered = self._lowered((scores.T + self.contenders.lift).T)
-        order = np.argsort(-lowered, axis=0, kind="stable")
-        stays = np.isfinite(np.take_along_axis(lowered, order, axis=0))
+        left = self._lowered((scores.T + self.contenders.lift).T)
+        order = np.argsort(-left, axis=0, kind="stable")
+        stays = np.isfinite(np.take_along_axis(left, order, axis=0))
         head = stays & (np.arange(len(scores))[:, None] < self.k)
         if self.settings.represent:
             self._represent(order, stays, head)
+        order, head = self._after_successors(left, order, head)
         ranked = np.full((self.k, scores.shape[1]), -1, dtype=np.int64)
         place, draw = np.nonzero(head)
         ranked[(np.cumsum(head, axis=0) - 1)[place, draw], draw] = order[place, draw]
         return ranked
 
+    def _after_successors(self, scores: Floats, order: Ints, head: Flags) -> tuple[Ints, Flags]:
+        """Order and head where what supersedes another stands before it; as `after_successors` has it."""
+        if not (pairs := successions(self.contenders, self.relations.newer)):
+            return order, head
+        shown = np.zeros_like(head)
+        np.put_along_axis(shown, order, head, axis=0)
+        order = np.argsort(-lowered(scores, shown, pairs), axis=0, kind="stable")
+        return order, np.take_along_axis(shown, order, axis=0)
+
     def _lowered(self, scores: Floats) -> Floats:
         """Scores less what those above take from them, −inf of near-duplicates; as `diversity.marginal` has it."""
-        cosines = cosines_of(self.vectors, self.contenders.rows, self.settings)
+        cosines = cosines_of(self.vectors, self.contenders, self.settings, self.relations.opposed)
         if cosines is None:
             return scores
         turns, nearest = marginal_relevance(scores, cosines, self.settings)
         left = np.take_along_axis(scores, turns, axis=0) - self.settings.mmr * nearest
-        lowered = scores.copy()
-        np.put_along_axis(lowered, turns, np.where(np.isnan(left), -np.inf, left), axis=0)
-        return lowered
+        lower = scores.copy()
+        np.put_along_axis(lower, turns, np.where(np.isnan(left), -np.inf, left), axis=0)
+        return lower
 
     def _represent(self, order: Ints, stays: Flags, head: Flags) -> None:
         """Let channels have their word in every draw where one is missing, in place; as `diversity.represented` has it.

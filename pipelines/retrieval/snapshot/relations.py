@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
@@ -22,9 +27,13 @@ from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 log = logging.getLogger(__name__)
 
+Name = TypeVar("Name", int, str)
+_End = tuple[str, str]  # a document's URI or a chunk's id, and the document
+
 _NAMED = 5  # relations that lead to no document which a warning names
 _ORDER = {(LinkKind.SUPERSEDES, True): 0, (LinkKind.CONTRADICTS, True): 1, (LinkKind.CONTRADICTS, False): 1}
 _KINDS = list(EdgeKind)
+_OPPOSED = (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +52,56 @@ class _Edge:
 
 
 @dataclass(frozen=True, slots=True)
+class Counterparts:
+    """What stands against what, of contents by row and of documents by URI.
+
+    Attributes:
+        rows, documents: The counterparts of each.
+    """
+
+    rows: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    documents: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def pairs(self, rows: Sequence[int], uris: Sequence[str]) -> list[tuple[int, int]]:
+        """Places of contents and of their counterparts among them, in ascending order.
+
+        Args:
+            rows, uris: Of each content, and of the document that it is shown in.
+
+        Examples:
+            >>> newer = Counterparts({7: frozenset({3})}, {"old.md": frozenset({"new.md"})})
+            >>> newer.pairs([3, 7, 8], ["new.md", "a.md", "old.md"])
+            [(1, 0), (2, 0)]
+        """
+        if not self.rows and not self.documents:
+            return []
+        return [
+            (at, other)
+            for at, (row, uri) in enumerate(zip(rows, uris, strict=True))
+            if (own := self.rows.get(row, _NOBODY)) | (theirs := self.documents.get(uri, _NOBODY))
+            for other in range(len(rows))
+            if other != at and (rows[other] in own or (uris[other] in theirs and uris[other] != uri))
+        ]
+
+
+_NOBODY: frozenset[Any] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedRelations:
     """The causal relations of one generation.
 
     Attributes:
         by_end: What stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk.
         further: Edges that the generation's own table does not hold.
+        opposed: What contradicts or supersedes what, either way.
+        newer: What supersedes what.
     """
 
     by_end: Mapping[str, Sequence[RelatedDocument]] = field(default_factory=dict)
     further: Sequence[_Edge] = ()
+    opposed: Counterparts = field(default_factory=Counterparts)
+    newer: Counterparts = field(default_factory=Counterparts)
 
     def around(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
         """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
@@ -62,7 +111,10 @@ class PlacedRelations:
         """
         every = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
         return tuple(
-            sorted(every, key=lambda one: (_ORDER.get((one.kind, one.inward), 2), one.kind, one.uri, one.inward))
+            sorted(
+                every,
+                key=lambda one: (_ORDER.get((one.kind, one.inward), 2), not one.direct, one.kind, one.uri, one.inward),
+            )
         )
 
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
@@ -80,6 +132,9 @@ class PlacedRelations:
             target=np.append(edges.target, [each.target for each in self.further]),
             strength=np.append(edges.strength, [strengths[each.origin] * each.share for each in self.further]),
         )
+
+
+NO_RELATIONS = PlacedRelations()
 
 
 def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
@@ -108,67 +163,159 @@ def place_relations(
         learned: Found by nights; those of contents that are gone are left out.
     """
     by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
-    for end, related in _stored(generation):
-        by_end[end].append(related)
+    disputes: list[tuple[_End, _End]] = []
+    for kind, both, relations in _stored(generation):
+        for (end, _), related in zip(both, relations, strict=True):
+            by_end[end].append(related)
+        disputes += [both] if kind is LinkKind.CONTRADICTS else []
     edges: list[_Edge] = []
-    unmet: list[str] = []
-    for each in declared:
-        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
-        if not here or not there:
-            unmet.append(f"{each.uri} {each.kind} {each.target}")
-            continue
-        for name, own, other, inward in ((each.uri, here, there, False), (each.target, there, here, True)):
-            for end in [chunk.chunk_id for chunk in own] if "#" in name else [name]:
+    for each, here, there in _met(generation, declared):
+        ends = [
+            [(str(chunk.chunk_id), chunk.uri) for chunk in own] if "#" in name else [(name, name)]
+            for name, own in ((each.uri, here), (each.target, there))
+        ]
+        disputes += product(ends[0], ends[1]) if each.kind is LinkKind.CONTRADICTS else ()
+        for own, other, inward in ((ends[0], there, False), (ends[1], here, True)):
+            for end, _ in own:
                 by_end[end].append(RelatedDocument(each.kind, other[0].uri, inward, each.source, each.at))
         source, target = generation.chunks.rows_of([here[0].content_hash, there[0].content_hash]).tolist()
         edges.append(_Edge(source, EdgeKind(each.kind.value), target, each.source))
+    for edge, row, target in _rows(generation, learned):
+        edges.append(_Edge(row, EdgeKind(edge.kind.value), target, edge.source, edge.micro / MICRO))
+    for edge, one, another in _present(generation, learned.of_kinds(CAUSAL)):
+        for end, related in _ends_of(edge, one, another):
+            by_end[end].append(related)
+        disputes += product(one.ends, another.ends) if edge.kind is LinkKind.CONTRADICTS else ()
+    counterparts = _counterparts(generation, by_end, edges)
+    for end, related in _clustered(disputes, by_end):
+        by_end[end].append(related)
+    return PlacedRelations(dict(by_end), edges, *counterparts)
+
+
+def _met(
+    generation: OpenGeneration, declared: Sequence[Relation]
+) -> Iterator[tuple[Relation, Sequence[Chunk], Sequence[Chunk]]]:
+    """Relations with the chunks at both ends; a warning names those that have none at one."""
+    unmet: list[str] = []
+    for each in declared:
+        here, there = _chunks_at(generation, each.uri), _chunks_at(generation, each.target)
+        if here and there:
+            yield each, here, there
+        else:
+            unmet.append(f"{each.uri} {each.kind} {each.target}")
     if unmet:
         named = ", ".join(unmet[:_NAMED])
         log.warning("%d declared relations lead to no document of what is live: %s", len(unmet), named)
-    for edge, one, another in _present(generation, learned):
-        edges.append(_Edge(one.row, EdgeKind(edge.kind.value), another.row, edge.source, edge.micro / MICRO))
-        for end, related in _ends_of(edge, one, another):
-            by_end[end].append(related)
-    return PlacedRelations(dict(by_end), edges)
+
+
+def _counterparts(
+    generation: OpenGeneration, by_end: Mapping[str, Sequence[RelatedDocument]], further: Sequence[_Edge]
+) -> tuple[Counterparts, Counterparts]:
+    """What opposes what, and what supersedes what."""
+    every = [(each.kind, each.source, each.target) for each in further]
+    with contextlib.suppress(StoreError):  # built without a graph
+        stored = generation.graph.arrays()
+        some = np.flatnonzero(np.isin(stored.kind, [_KINDS.index(kind) for kind in _OPPOSED]))
+        columns = (column[some].tolist() for column in (stored.kind, stored.source, stored.target))
+        every += [(_KINDS[kind], source, target) for kind, source, target in zip(*columns, strict=True)]
+    opposed_rows, newer_rows = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for kind, source, target in every:
+        if kind in _OPPOSED and source != target:
+            opposed_rows[source].add(target)
+            opposed_rows[target].add(source)
+            if kind is EdgeKind.SUPERSEDES:
+                newer_rows[target].add(source)
+    opposed, newer = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for end, relations in by_end.items():
+        for each in relations:
+            if each.kind in (LinkKind.CONTRADICTS, LinkKind.SUPERSEDES):
+                opposed[end].add(each.uri)
+                if each.kind is LinkKind.SUPERSEDES and each.inward:
+                    newer[end].add(each.uri)
+    return (
+        Counterparts(_frozen(opposed_rows), _frozen(opposed)),
+        Counterparts(_frozen(newer_rows), _frozen(newer)),
+    )
+
+
+def _frozen(sets: Mapping[Name, set[Name]]) -> dict[Name, frozenset[Name]]:
+    return {name: frozenset(each) for name, each in sets.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Stands:
     """Where a content stands."""
 
-    row: int
     uris: tuple[str, ...]
     chunk_ids: tuple[str, ...]
 
+    @property
+    def ends(self) -> Iterator[_End]:
+        """Each of its chunks."""
+        return zip(self.chunk_ids, self.uris, strict=True)
+
+
+def _rows(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, int, int]]:
+    """Found edges whose contents the generation holds both, with their rows."""
+    sources, targets = (
+        generation.chunks.rows_of(names).tolist()
+        for names in ([each.content for each in learned.edges], [each.target for each in learned.edges])
+    )
+    for each, source, target in zip(learned.edges, sources, targets, strict=True):
+        if source >= 0 and target >= 0:
+            yield each, source, target
+
 
 def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each chunk that an edge leads from or to, and the document at its other end, where the edge is a relation."""
-    if edge.kind in CAUSAL:
-        for own, other, inward in ((here, there, False), (there, here, True)):
-            related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
-            yield from ((end, related) for end in own.chunk_ids)
+    """Each chunk that a relation leads from or to, and the document at its other end."""
+    for own, other, inward in ((here, there, False), (there, here, True)):
+        related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
+        yield from ((end, related) for end in own.chunk_ids)
 
 
 def _present(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[LearnedEdge, _Stands, _Stands]]:
     """Found edges whose contents the generation holds both."""
     chunks = generation.chunks
-    names = sorted({name for each in learned.edges for name in (each.content, each.target)})
-    rows = {name: row for name in names if (row := chunks.row_of(name)) is not None}
+    rows = sorted({row for _, *ends in _rows(generation, learned) for row in ends})
     places = {
         content.content_hash: _Stands(
-            rows[content.content_hash],
             tuple(place.uri for place in content.occurrences),
             tuple(str(place.chunk.chunk_id) for place in content.occurrences),
         )
-        for content in chunks.contents(list(rows.values()))
+        for content in chunks.contents(rows)
     }
     for each in learned.edges:
         if each.content in places and each.target in places:
             yield each, places[each.content], places[each.target]
 
 
-def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each end of the generation's own relations: a document where it is its first chunk, else that chunk."""
+def _clustered(
+    disputes: Iterable[tuple[_End, _End]], direct: Mapping[str, Sequence[RelatedDocument]]
+) -> Iterator[tuple[str, RelatedDocument]]:
+    """Each end of a contradiction with the documents of its cluster that it does not contradict itself."""
+    both = [pair for pair in disputes if pair[0] != pair[1]]
+    if not both:
+        return
+    ends = sorted({end for pair in both for end in pair})
+    place = {end: at for at, end in enumerate(ends)}
+    source, target = (np.array([place[pair[side]] for pair in both]) for side in (0, 1))
+    graph = sparse.coo_matrix((np.ones(len(both)), (source, target)), shape=(len(ends), len(ends)))
+    labels = csgraph.connected_components(graph, directed=False)[1]
+    clusters: defaultdict[int, list[_End]] = defaultdict(list)
+    for end, label in zip(ends, labels.tolist(), strict=True):
+        clusters[label].append(end)
+    for cluster in clusters.values():
+        uris = {uri for _, uri in cluster}
+        for name, own in cluster:
+            opponents = {each.uri for each in direct[name] if each.kind is LinkKind.CONTRADICTS}
+            for uri in sorted(uris - opponents - {own}):
+                yield name, RelatedDocument(LinkKind.CONTRADICTS, uri, False, RelationSource.AUTO, direct=False)
+
+
+def _stored(
+    generation: OpenGeneration,
+) -> Iterator[tuple[LinkKind, tuple[_End, _End], tuple[RelatedDocument, RelatedDocument]]]:
+    """The generation's own relations, by both ends: a document where it is its first chunk, else that chunk."""
     try:
         stored = generation.graph.relations()
     except StoreError:
@@ -178,9 +325,10 @@ def _stored(generation: OpenGeneration) -> Iterator[tuple[str, RelatedDocument]]
     places = generation.chunks.uri_and_sequence(list({end for each in stored for end in (each.chunk, each.target)}))
     for each in stored:
         kind, source = LinkKind(each.kind.value), RelationSource(each.source)
-        for own, other, inward in ((each.chunk, each.target, False), (each.target, each.chunk, True)):
-            uri, sequence = places[own]
-            yield uri if not sequence else own, RelatedDocument(kind, places[other][0], inward, source, each.time)
+        (uri, sequence), (target, second) = places[each.chunk], places[each.target]
+        ends = (str(each.chunk) if sequence else uri, uri), (str(each.target) if second else target, target)
+        outward = RelatedDocument(kind, target, False, source, each.time)
+        yield kind, ends, (outward, RelatedDocument(kind, uri, True, source, each.time))
 
 
 def _chunks_at(generation: OpenGeneration, name: str) -> list[Chunk]:

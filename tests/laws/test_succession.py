@@ -1,0 +1,100 @@
+"""CON-4: opposites are shown side by side, and what supersedes a result stands before it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.retrieval.rerank.diversity import Choice, contending, diverse
+from pipelines.retrieval.rerank.succession import SUPERSEDED, lowered
+from pipelines.retrieval.snapshot.relations import Counterparts, PlacedRelations
+from tests.laws.test_diversity import contenders, scored, tuned
+from tests.support.candidate_tables import told
+
+PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
+
+
+def standing(found, pairs: list[tuple[int, int]]) -> PlacedRelations:
+    """Relations in which the content at the first place of a pair is superseded by that at the second."""
+    rows = sorted(found[0].rows.tolist())
+    newer: dict[int, set[int]] = {}
+    opposed: dict[int, set[int]] = {}
+    for one, other in ((rows[a % len(rows)], rows[b % len(rows)]) for a, b in pairs):
+        if one != other:
+            newer.setdefault(one, set()).add(other)
+            opposed.setdefault(one, set()).add(other)
+            opposed.setdefault(other, set()).add(one)
+    frozen = [{row: frozenset(each) for row, each in sets.items()} for sets in (opposed, newer)]
+    return PlacedRelations(opposed=Counterparts(frozen[0]), newer=Counterparts(frozen[1]))
+
+
+def vectors_in(found):
+    candidates, vectors = found
+    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
+    return lambda rows: vectors[[place[row] for row in rows.tolist()]]
+
+
+def answered(found, relations: PlacedRelations, k: int = 10, **changes: object):
+    settings = tuned(**changes)
+    return diverse(found[0], np.array([k]), [vectors_in(found)], settings, passes=[lambda _: True], relations=relations)
+
+
+@given(contenders(), PAIRS, st.integers(1, 10), st.sampled_from([0.0, 0.2]))
+def test_what_supersedes_stands_first_and_scores_add_up(found, pairs, k: int, mmr: float) -> None:
+    """CON-4, ARC-7: of those shown, but for circles; the order is that of scores, which are sums of what is told."""
+    acyclic = [(min(pair), max(pair)) for pair in pairs]
+    count = len(found[0])
+    relations = standing(found, [pair for pair in acyclic if max(pair) < count])
+    shown = answered(found, relations, k, mmr=mmr)
+    rows = shown.rows.tolist()
+    for older, others in relations.newer.rows.items():
+        for other in others:
+            if older in rows and other in rows:
+                assert rows.index(other) < rows.index(older)
+    answer = told(shown)
+    assert [one.score for one in answer] == sorted((one.score for one in answer), reverse=True)
+    for one in answer:
+        assert one.score == math.fsum(part.amount for part in one.contributions)
+    plain = answered(found, PlacedRelations(opposed=relations.opposed), k, mmr=mmr)
+    assert {one.content_hash for one in answer} == {one.content_hash for one in told(plain)}
+    moved = {one.content_hash for one in answer for part in one.contributions if part.name == SUPERSEDED}
+    assert moved <= {found[0].occurrences.contents[row] for row in relations.newer.rows}
+
+
+@given(contenders(), PAIRS, st.integers(1, 10), st.booleans())
+def test_a_draw_shows_what_a_search_shows(found, pairs, k: int, represent: bool) -> None:
+    """CON-4, EVA-7: propensities know opposites and successors, too."""
+    relations = standing(found, pairs)
+    choice = Choice(
+        contending(found[0], 0), k, vectors_in(found), tuned(represent=represent).diversity, lambda _: True, relations
+    )
+    totals = choice.contenders.totals[choice.contenders.number]
+    names = [choice.contenders.hashes[line] for line in choice.ranked(totals[:, None])[:, 0] if line >= 0]
+    assert names == [one.content_hash for one in told(answered(found, relations, k, represent=represent))]
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_opposites_are_no_near_duplicates(related: bool) -> None:
+    """CON-4, RET-12: two texts with a cosine of .9988 are both shown where one contradicts the other, else one is."""
+    found = scored([(1.0, 0.0, 0.0, 0.0), (math.cos(0.05), math.sin(0.05), 0.0, 0.0)], a=0.5, b=0.25)
+    one, other = found[0].rows.tolist()
+    opposed = Counterparts({one: frozenset({other}), other: frozenset({one})} if related else {})
+    shown = told(answered(found, PlacedRelations(opposed=opposed), duplicate_cosine=0.98))
+    assert [each.content_hash for each in shown] == (["a", "b"] if related else ["a"])
+
+
+def test_a_circle_orders_nothing() -> None:
+    """CON-4: where each supersedes the other, people contradict themselves: the scores decide."""
+    found = scored([(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0)], a=0.5, b=0.25)
+    assert [one.content_hash for one in told(answered(found, standing(found, [(0, 1), (1, 0)])))] == ["a", "b"]
+    assert [one.content_hash for one in told(answered(found, standing(found, [(0, 1)])))] == ["b", "a"]
+
+
+def test_what_is_not_shown_moves_nothing() -> None:
+    """CON-4: of two draws only the one in which both are shown is put in order."""
+    scores, shown = np.array([[0.5, 0.5], [0.25, 0.25]]), np.array([[True, True], [True, False]])
+    assert lowered(scores, shown, [(0, 1)])[0].tolist() == [np.nextafter(0.25, 0.0), 0.5]
