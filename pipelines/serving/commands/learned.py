@@ -116,7 +116,7 @@ def diff(
     """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
     catalog, settings = _opened(options)
     old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
-    changes = moves(old, new, level=settings.priors.interval.level)
+    changes = sorted(moves(old, new, level=settings.priors.interval.level), key=_is_unseen)
     if not as_json:
         stdout.print(_beyond_chance(changes))
     print_rows(
@@ -283,6 +283,15 @@ def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) 
             start = snippet(content.text, "", _SHOWN)
             names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
     return [names[content_hash] for content_hash in hashes]
+
+
+def _is_unseen(change: BeliefChange) -> bool:
+    """Whether the numbers that are shown are the same."""
+    return (
+        change.before is not None
+        and change.after is not None
+        and number(change.before.mean) == number(change.after.mean)
+    )
 
 
 def _beyond_chance(changes: Sequence[BeliefChange]) -> str:
