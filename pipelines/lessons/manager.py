@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicate_index import DuplicateIndex
+from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.wording import LessonWords
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pipelines.domain.lesson import Lesson
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation
+from pipelines.lessons.duplicate_index import DuplicateIndex
+from pipelines.lessons.duplicates import Comparison, LessonRelation
 from pipelines.lessons.wording import LessonWords
 from pipelines.settings import Settings
 
@@ -45,7 +46,7 @@ def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPai
     for believed in beliefs.injectable():
         index.add(believed.lesson)
         p_good[believed.lesson.id] = believed.p_good
-    settled = beliefs.counts.separate
+    settled = beliefs.separate
     for one, other, comparison in index.pairs():
         if frozenset({one.id, other.id}) not in settled:
             best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))

@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicate_index import DuplicateIndex
+from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 
