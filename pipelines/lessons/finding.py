@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
 from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonId
-from pipelines.lessons.duplicates import Opposed
+from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.duplicate_index import DuplicateIndex
-from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.wording import LessonWords
 

@@ -19,7 +19,7 @@ from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonRe
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.lessons.rows import outcome_bin, saying_bin, text_bin
 from pipelines.learning.uses import UsageKey, Uses
-from pipelines.lessons.duplicate_index import DuplicateIndex
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.finding import finder_of
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords

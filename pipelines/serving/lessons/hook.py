@@ -27,7 +27,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonPriority, LessonResult, LessonStatus
-from pipelines.lessons.duplicates import Opposed
+from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.finding import LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pipelines.domain.lesson import Lesson
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.lessons.duplicate_index import DuplicateIndex
-from pipelines.lessons.duplicates import Comparison, LessonRelation
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.wording import LessonWords
 from pipelines.settings import Settings
 

@@ -8,8 +8,8 @@ from itertools import combinations
 import pytest
 
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.duplicate_index import DuplicateIndex
-from pipelines.lessons.duplicates import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 

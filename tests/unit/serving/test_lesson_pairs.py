@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.domain.events import LessonEvent
 from pipelines.domain.lesson import Lesson, LessonSource
-from pipelines.lessons.duplicates import LessonRelation
+from pipelines.lessons.duplicates.comparison import LessonRelation
 from pipelines.serving.lessons.pairs import open_pairs
 from tests.support.feedback_events import SETTINGS, lesson_added, lesson_changed
 from tests.support.lesson_words import believed

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Lesson, LessonId
-from pipelines.lessons.duplicates import Comparison, LessonRelation, ParsedLesson, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, ParsedLesson, compare, parse_lesson
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:
