@@ -23,6 +23,7 @@ from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.learning.priors import Priors
@@ -51,6 +52,9 @@ class Rehearsal:
 
 RunRecord: TypeAlias = "TrackedRun | Rehearsal"
 """Where a night is written down."""
+
+TendLessons = Callable[[LessonBeliefs, bool], Mapping[str, float]]
+"""Says which lessons are one, given what is believed and whether nothing may change; counts what came of it."""
 
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 
@@ -87,6 +91,7 @@ class Night:
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves edges as they are.
+        tend_lessons: Merges lessons that say the same and counts the others; None leaves them as they are.
         citations: Refreshes what providers count; None where none is on.
         counters: What the updaters did with their records, by partition.
         seconds: What each step took so far, by its name.
@@ -107,6 +112,7 @@ class Night:
     look: Look | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
+    tend_lessons: TendLessons | None = None
     citations: RefreshCitations | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)

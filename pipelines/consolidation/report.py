@@ -50,7 +50,7 @@ class Findings:
         improvements: Retrieval before and after, where something measures it.
         counters: What the updaters did with their records, by partition.
         tended: What was found of near-duplicates and contradictions.
-        lessons: Measures of success of lessons (LES-11).
+        lessons: Measures of success of lessons (LES-11), and what came of pairs of them (LES-13).
     """
 
     candidate: Proposal
@@ -222,7 +222,11 @@ def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
         for name, (goal, more) in GOALS.items()
         if name in lessons
     ]
-    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
+    lines = [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
+    if lessons.get("proposed"):
+        waiting = f"{lessons['to_review']:,.0f} to review, {lessons['in_conflict']:,.0f} of them in conflict"
+        lines.append(f"- pairs of lessons: {lessons['applied']:,.0f} merged, {waiting}; see `weft lessons review`")
+    return lines
 
 
 def _alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:

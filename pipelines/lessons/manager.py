@@ -76,6 +76,8 @@ class LessonOperation:
         """
         kinds, results = set(OperationKind), set(LessonResult)
         kind, result, lesson = stated.get("kind"), stated.get("result"), stated.get("lesson")
+        if isinstance(kind, str):  # "KEEP-APART"
+            kind = kind.casefold().replace("-", "_")
         problems = [
             f"{name}: expected a text, found {stated[name]!r}: state one, or leave it out"
             for name in ("lesson_id", "other_id", "why")

@@ -62,6 +62,7 @@ from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
+from pipelines.serving.lessons.tending import tend_lessons
 from pipelines.serving.questions import by_chunk, improve_of, judged_questions, own, questions_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
@@ -75,7 +76,7 @@ _DOING = {
     "contradictions": "looking for contents that say opposite things",
     "expiry": "letting go of aliases and edges whose contents are gone",
     "recalibrate": "checking what confidences are worth",
-    "lessons": "measuring what lessons came to",
+    "lessons": "measuring what lessons came to, and merging those that say the same",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
@@ -99,6 +100,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
             citations=citations_of(settings, now),
+            tend_lessons=lambda beliefs, dry_run: tend_lessons(beliefs, settings, dry_run=dry_run),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 

@@ -55,7 +55,7 @@ def steps_of(
     Args:
         judged: Whether there was anything to judge.
         applied: Whether it goes live.
-        lessons: Measures of success of lessons; None where none were taken.
+        lessons: Measures of success of lessons, and what came of pairs of them; None where none were taken.
     """
     added, dropped = changed_aliases(candidate)
     linked, unlinked = changed_edges(candidate)

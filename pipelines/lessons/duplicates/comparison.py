@@ -169,6 +169,8 @@ def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> 
     """Why two lessons of the same words may yet be two."""
     if one.deciding != other.deciding:
         return f"one of them says: {_listed(one.deciding ^ other.deciding)}"
+    if bool(one.later) != bool(other.later) or bool(one.directions) != bool(other.directions):
+        return "one of them alone says in which order or direction"
     # "Commit often, push rarely" has the words of "push often, commit rarely".
     pairs = len(one.neighbours) + len(other.neighbours)
     if pairs and 2 * len(one.neighbours & other.neighbours) < settings.duplicates.bound * pairs:
@@ -336,5 +338,6 @@ _BARE = frozenset(
 def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str, str]]:
     places = [(at, words.stem(word)) for at, word in enumerate(tokens) if word not in words.idle]
     for (at, left), (then, right) in pairwise(places):
-        if _DIRECTIONS.intersection(tokens[at + 1 : then]):
+        between = tokens[at + 1 : then]
+        if _DIRECTIONS.intersection(between) and "be" not in between:  # "is to be done"
             yield left, right

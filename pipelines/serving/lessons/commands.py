@@ -25,7 +25,14 @@ from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import moment, print_lines, print_rows, stamp, stdout, visible
+from pipelines.serving.console.terminal import (
+    moment,
+    print_lines,
+    print_rows,
+    stamp,
+    stdout,
+    visible,
+)
 from pipelines.serving.lessons import hook, telling
 from pipelines.serving.lessons.files import read_file, send_all
 from pipelines.serving.lessons.pairs import LessonPair, open_pairs

@@ -62,6 +62,15 @@ def test_opposites_are_conflicts(one: str, other: str) -> None:
     assert relation(one, other) is LessonRelation.CONFLICT
 
 
+def test_what_states_an_order_is_not_merged_with_what_states_none() -> None:
+    """LES-13: else two that contradict one another could be one through it."""
+    first, second = (a_lesson(f"Run the migrations {word} starting the API") for word in ("before", "after"))
+    neither = a_lesson("Run the migrations when starting the API")
+    assert compared(first, second).relation is LessonRelation.CONFLICT
+    for each in (first, second):
+        assert compared(each, neither).relation is not LessonRelation.SAME
+
+
 def test_conditions_that_exclude_each_other_keep_lessons_apart_until_a_person_says_so() -> None:
     """LES-13: one text for two tools may be meant twice."""
     one, other = (a_lesson("Quote every path", tools=(tool,)) for tool in ("Bash", "Edit"))
