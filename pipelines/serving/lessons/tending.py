@@ -25,15 +25,15 @@ def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -
     """
     pairs = list(open_pairs(beliefs, settings))
     same = [each for each in pairs if each.comparison.relation is LessonRelation.SAME]
-    said = 0
+    merged = 0
     if same and not dry_run:
         try:
             _merge(same, settings)
-            said = len(same)
+            merged = len(same)
         except (BrokerUnavailableError, ConfigurationError) as error:
             stderr.print(visible(f"lessons that say the same wait for a later night ({len(same):,} pairs): {error}"))
     conflicts = sum(each.comparison.relation is LessonRelation.CONFLICT for each in pairs)
-    return {"proposed": len(pairs), "applied": said, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
+    return {"proposed": len(pairs), "applied": merged, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
 
 
 def _merge(pairs: Sequence[LessonPair], settings: Settings) -> None:
