@@ -116,8 +116,9 @@ def diff(
     """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
     catalog, settings = _opened(options)
     old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
-    changes = sorted(moves(old, new, level=settings.priors.interval.level), key=_is_unseen)
+    changes = moves(old, new, level=settings.priors.interval.level)
     if not as_json:
+        changes.sort(key=_is_unseen)
         stdout.print(_beyond_chance(changes))
     print_rows(
         changes,

@@ -127,7 +127,7 @@ def page_of(
         names: What is shown of contents.
     """
     old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
-    sentences = [*_verdicts(after), *_told(moves(old, new, level=priors.interval.level))]
+    sentences = [*_verdicts(after), *_sentences(moves(old, new, level=priors.interval.level))]
     former = {reading.key: reading for reading in old}
     observed = [reading for reading in new if reading.observations > 0.0]
     groups = [
@@ -156,7 +156,7 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def _told(changes: Sequence[BeliefChange]) -> Iterator[str]:
+def _sentences(changes: Sequence[BeliefChange]) -> Iterator[str]:
     """What changed, a sentence each: what every search goes by first, the largest change of those beyond chance."""
     seen = [
         (move.beyond_chance, move.before, move.after, move.change or 0.0)
