@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ _OF_LINES: Mapping[str, re.Pattern[str]] = {
     "yaml": re.compile(r"^(?:title|name|info:\n[ \t]+title)[ \t]*:[ \t]+[\"']?([^\n\"'#>|&*{\[]+)", re.MULTILINE),
     "toml": re.compile(r"^(?:title|name)[ \t]*=[ \t]*[\"']([^\n\"']+)", re.MULTILINE),
 }
+_PAGE_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,1000})</title", re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]+?)[ \t#]*$", re.MULTILINE)
 
 
@@ -53,6 +55,8 @@ def title_of(document: Document, chunks: Sequence[Chunk]) -> str | None:
         found = _of_configuration(document.text, document.language)
     else:
         found = next((chunk.heading_path[0] for chunk in chunks if chunk.heading_path), None)
+        if found is None and document.language == "html":
+            found = html.unescape(_said(_PAGE_TITLE, document.text) or "")
     return " ".join((found or "").split())[:_LONGEST].rstrip() or None
 
 
