@@ -117,11 +117,11 @@ class _Reader:
 
     def _skipped(self, token: re.Match[bytes], closing: bytes, absent: set[bytes]) -> int:
         """Where something ends that is not read; its opening tag alone where nothing ends it."""
-        found = -1 if closing in absent else self._source.find(closing, token.end())
-        if found < 0:
+        ends = -1 if closing in absent else self._source.find(closing, token.end())
+        if ends < 0:
             absent.add(closing)
             return token.end()
-        return found + len(closing) if token["comment"] else (self._source.find(b">", found) + 1 or len(self._source))
+        return ends + len(closing) if token["comment"] else (self._source.find(b">", ends) + 1 or len(self._source))
 
     def _text(self, start: int, end: int) -> None:
         if self._inked or not (text := self._source[start:end].strip()):

@@ -105,14 +105,14 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     reader = _Reader(source, rules)
     blocks = reader.blocks()
     code = reader.code
-    found = [match for match in rules.inline.finditer(source) if not _inside(code, match.start())]
+    matches = [match for match in rules.inline.finditer(source) if not _inside(code, match.start())]
     anchors = [(match.start(), decoded(match[match.lastindex or 0])) for match in rules.anchors.finditer(source)]
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of([*anchors, *reader.headings]),
-        links=NamePositions.of(filter(None, map(_link, found))),
+        links=NamePositions.of(filter(None, map(_link, matches))),
         heads=heads_of_lines(source),
-        marks=merged(source, [*reader.marks, *(span for match in found for span in _around(match))]),
+        marks=merged(source, [*reader.marks, *(span for match in matches for span in _around(match))]),
     )
 
 

@@ -50,7 +50,8 @@ HTML = (
 )
 ASCIIDOC = (
     "= The Manual\n:toc:\n\nWhat it is: a tool.\n\n[[install]]\n== Install\n\n// A comment.\n"
-    "See xref:other.adoc#use[the use], not https://a.org[others].\n\n* one\n* two\n\n[source,python]\n----\n== no heading\n"
+    "See xref:other.adoc#use[the use], not https://a.org[others].\n\n* one\n* two\n\n"
+    "[source,python]\n----\n== no heading\n"
     + "".join(f"print({row})  # python line\n" for row in range(ROWS))
     + '----\n\n== Values\n\n[cols="1,2"]\n|===\n|Key |Value\n\n'
     + "".join(f"|cell{row} |one two\n" for row in range(ROWS))
@@ -145,13 +146,63 @@ def test_links_and_anchors_are_found(language: str, target: str) -> None:
 
 
 FRAGMENTS = {
-    "html": ["<h1>A</h1>", "<h2>B", "<p>c d e f", "</p>", "<ul><li>a", "</ul>", "<table><tr><th>a</tr>", "<td>b c</td>",
-             "</table>", "<pre>x y\n", "</pre>", "&lt;", "<!-- a -->", "<div id=a>", "</div>", "<script>a", "<", "&", "'"],
-    "asciidoc": ["= A\n", "== B\n", "----\n", "|===\n", "|a |b\n", "* a b c\n", "[source,c]\n", "[[a]]\n", "// a\n", ":a: b\n",
-                 "////\n", "<<a,b>>", "xref:a[b c]", "+\n", ".Title\n"],
-    "org": ["* A\n", "** B\n", "#+begin_src c\n", "#+end_src\n", "| a | b |\n", "|---+---|\n", "- a b c\n", ":END:\n",
-            ":PROPERTIES:\n", "# a\n", "#+title: a\n", "[[a][b c]]"],
-}  # fmt: skip
+    "html": [
+        "<h1>A</h1>",
+        "<h2>B",
+        "<p>c d e f",
+        "</p>",
+        "<ul><li>a",
+        "</ul>",
+        "<table><tr><th>a</tr>",
+        "<td>b c</td>",
+        "</table>",
+        "<pre>x y\n",
+        "</pre>",
+        "&lt;",
+        "<!-- a -->",
+        "<div id=a>",
+        "</div>",
+        "<script>a",
+        "<",
+        "&",
+        "'",
+        "<dl><dt>a<dd>b",
+        "</dl>",
+    ],
+    "asciidoc": [
+        "= A\n",
+        "== B\n",
+        "----\n",
+        "|===\n",
+        "|a |b\n",
+        "* a b c\n",
+        "[source,c]\n",
+        "[[a]]\n",
+        "// a\n",
+        ":a: b\n",
+        "////\n",
+        "<<a,b>>",
+        "xref:a[b c]",
+        "+\n",
+        ".Title\n",
+        "====\n",
+        "a:: b\n",
+    ],
+    "org": [
+        "* A\n",
+        "** B\n",
+        "#+begin_src c\n",
+        "#+end_src\n",
+        "| a | b |\n",
+        "|---+---|\n",
+        "- a b c\n",
+        ":END:\n",
+        ":PROPERTIES:\n",
+        "# a\n",
+        "#+title: a\n",
+        "[[a][b c]]",
+    ],
+}
 ANY = ["a b c d e f g. ", "\n", "\n\n", " ", "é", "漢字。", "w" * 30]
 
 
