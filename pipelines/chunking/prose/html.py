@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -55,7 +56,7 @@ def html_outline(source: bytes) -> Outline:
     """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it."""
     reader = _Reader(source)
     reader.read()
-    spans = merged(source, [(start, end) for start, end, _ in reader.tags])
+    spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
     characters = {
         start: html.unescape(decoded(source[start:end])).replace("\xa0", " ").encode() for start, end in reader.entities
     }
@@ -65,7 +66,7 @@ def html_outline(source: bytes) -> Outline:
         links=NamePositions.of(reader.links),
         heads=reader.heads,
         marks=sorted([*spans, *reader.entities]),
-        instead={**_separators(source, spans, reader.tags), **characters},
+        instead={**_separators(source, spans, reader.tags), **_opened(source, spans, reader.fences), **characters},
     )
 
 
@@ -73,6 +74,7 @@ class _Reader:
     """Reads the tokens of one page.
 
     Attributes:
+        fences: What opens code whose language is known, by where its tag stands.
         tags: Spans of what is not shown, in order, each with the name of its element.
         entities: Spans of characters that are written by name or number, outside of tags.
     """
@@ -82,6 +84,7 @@ class _Reader:
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
         self.heads: list[Head] = []
+        self.fences: list[tuple[int, str]] = []
         self.tags: list[tuple[int, int, str]] = []
         self.entities: list[Span] = []
         self._source = source
@@ -91,7 +94,7 @@ class _Reader:
         self._depth = 0  # of elements of that name
         self._items: list[int] = []
         self._rows: list[Span] = []
-        self._row = 0
+        self._row = self._code = 0
         self._language: str | None = None
 
     def read(self) -> None:
@@ -151,7 +154,7 @@ class _Reader:
             self._start = token.start()
         if name in _HEADINGS or name in _LISTS or name in _WHOLE:
             self._open, self._depth, self._inked = name, 1, True
-            self._items, self._rows, self._language = [], [], _language(token)
+            self._items, self._rows, self._language, self._code = [], [], _language(token), token.start()
         elif name == "hr":
             self._close(token.end())
 
@@ -202,8 +205,10 @@ class _Reader:
         """Note the header row of a table, and the language of code."""
         if opened == "pre":
             first = self._source.find(b"\n", start, end) + 1
-            if self._language and first:
-                self.heads.append(Head(first, end, self._language))
+            if self._language:
+                fence = f"```{self._language}"
+                self.fences.append((self._code, fence))
+                self.heads += [Head(first, end, fence)] if first else []
         elif self._rows and b"<th" in self._source[slice(*self._rows[0])].lower():
             first = self._rows[0][1]
             if first < end:
@@ -247,6 +252,24 @@ def _is_hidden(name: str, rest: bytes | None) -> bool:
 def _language(token: re.Match[bytes]) -> str | None:
     match = _LANGUAGE.search(decoded(token["rest"]))
     return match[1] if match and match[1] not in {"default", "none", "text"} else None
+
+
+def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
+    """Spans of tags, cut where a block begins: each part belongs to what stands there."""
+    starts = [block.start for block in blocks]
+    for start, end in spans:
+        inside = starts[bisect_right(starts, start) : bisect_left(starts, end)]
+        yield from pairwise([start, *inside, end])
+
+
+def _opened(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
+    """What stands above code instead of its tag, so that it is told in which language it is."""
+    starts = [start for start, _ in spans]
+    opened: dict[int, bytes] = {}
+    for at, fence in fences:
+        start, end = spans[bisect_right(starts, at) - 1]
+        opened[start] = f"\n{fence}".encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
+    return opened
 
 
 def _separators(source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, int, str]]) -> Mapping[int, bytes]:

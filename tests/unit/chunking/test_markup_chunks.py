@@ -86,7 +86,7 @@ def test_passages_stand_under_their_headings(language: str) -> None:
 @pytest.mark.parametrize(
     ("language", "columns", "fence"),
     [
-        ("html", "Key Value", "python"),
+        ("html", "Key Value", "```python"),
         ("asciidoc", "|Key |Value", "[source,python]"),
         ("org", "| Key | Value |", "#+begin_src python"),
     ],
