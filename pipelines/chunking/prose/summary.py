@@ -109,8 +109,8 @@ def _without_marks(text: str, document: Document) -> str:
         outline = markdown_outline(text, source)
     elif document.content_type is ContentType.RST:
         outline = rst_outline(source)
-    elif document.content_type is ContentType.MARKUP and document.language in OUTLINES:
-        outline = OUTLINES[document.language](source)
+    elif document.content_type is ContentType.MARKUP and (read := OUTLINES.get(document.language or "")) is not None:
+        outline = read(source)
     else:
         return text
     return decoded(SourceFacts(marks=outline.marks, instead=outline.instead).shown(source, 0, len(source)))
