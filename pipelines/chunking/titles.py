@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ _OF_LINES: Mapping[str, re.Pattern[str]] = {
     "yaml": re.compile(r"^(?:title|name|info:\n[ \t]+title)[ \t]*:[ \t]+[\"']?([^\n\"'#>|&*{\[]+)", re.MULTILINE),
     "toml": re.compile(r"^(?:title|name)[ \t]*=[ \t]*[\"']([^\n\"']+)", re.MULTILINE),
 }
+_PAGE_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,1000})</title", re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]+?)[ \t#]*$", re.MULTILINE)
 
 
@@ -48,15 +50,17 @@ def title_of(document: Document, chunks: Sequence[Chunk]) -> str | None:
     if document.title:
         return document.title
     if document.content_type is ContentType.CODE:
-        found = _said(_OF_CODE.get(document.language or ""), document.text)
+        title = _first_of(_OF_CODE.get(document.language or ""), document.text)
     elif document.content_type is ContentType.CONFIGURATION:
-        found = _of_configuration(document.text, document.language)
+        title = _of_configuration(document.text, document.language)
     else:
-        found = next((chunk.heading_path[0] for chunk in chunks if chunk.heading_path), None)
-    return " ".join((found or "").split())[:_LONGEST].rstrip() or None
+        title = next((chunk.heading_path[0] for chunk in chunks if chunk.heading_path), None)
+        if title is None and document.language == "html":
+            title = html.unescape(_first_of(_PAGE_TITLE, document.text) or "")
+    return " ".join((title or "").split())[:_LONGEST].rstrip() or None
 
 
-def _said(pattern: re.Pattern[str] | None, text: str) -> str | None:
+def _first_of(pattern: re.Pattern[str] | None, text: str) -> str | None:
     match = None if pattern is None else pattern.search(text[:_LOOKED_AT])
     return None if match is None else next((group for group in match.groups() if group), None)
 
@@ -64,7 +68,7 @@ def _said(pattern: re.Pattern[str] | None, text: str) -> str | None:
 def _of_configuration(text: str, language: str | None) -> str | None:
     if language == "json":
         return _of_json(text)
-    return _said(_OF_LINES.get(language or ""), text)
+    return _first_of(_OF_LINES.get(language or ""), text)
 
 
 def _of_json(text: str) -> str | None:
@@ -86,5 +90,5 @@ def _heading_in(cell: Any) -> str | None:
     if not isinstance(cell, dict) or cell.get("cell_type") != "markdown":
         return None
     lines = cell.get("source")
-    said = "".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
-    return _said(_HEADING, said)
+    text = "".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
+    return _first_of(_HEADING, text)
