@@ -264,9 +264,9 @@ class _Opened:
             for near in self.generation.graph.neighbours(content, _OTHERS, direction):
                 if near.here is None or near.here in chunks:
                     yield {"direction": direction.value, **self._edge(near)}
-        yield from self._found(content)
+        yield from self._learned_edges(content)
 
-    def _found(self, content: ContentHash) -> Iterator[Facts]:
+    def _learned_edges(self, content: ContentHash) -> Iterator[Facts]:
         """What nights found a content to be similar to, and used together with."""
         row, strengths = self.generation.chunks.row_of(content), self.settings.retrieval.graph.strengths
         for each in self.relations.further:
