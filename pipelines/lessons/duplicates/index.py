@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pipelines.domain.lesson import Lesson, LessonId
 from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, ParsedLesson, compare, parse_lesson
+from pipelines.lessons.duplicates.sharing import Ints, sharing
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:
@@ -46,32 +50,32 @@ class DuplicateIndex:
 
     def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
         """All pairs of its lessons that are about the same, each once, the greater id first."""
-        placed = self._placed()
-        for lesson_id, (lesson, stems) in sorted(self._lessons.items()):
-            ordered, hits = self._ordered(stems), set[LessonId]()
-            for size in self._sizes:
-                shared = self._shared(len(stems), size)
-                for stem in ordered[: max(0, len(stems) - shared + 1)]:
-                    for place, other_id in placed.get((stem, size), ()):
-                        if place > size - shared:
-                            break
-                        if other_id < lesson_id:
-                            hits.add(other_id)
-            for other, comparison in self._near(lesson, stems, hits):
-                yield lesson, other, comparison
+        ids = sorted(self._lessons)
+        hits: dict[int, list[LessonId]] = defaultdict(list)
+        for one, other in self._sharing(ids).tolist():
+            hits[max(one, other)].append(ids[min(one, other)])
+        for place in sorted(hits):
+            lesson, stems = self._lessons[ids[place]]
+            for other_lesson, comparison in self._near(lesson, stems, hits[place]):
+                yield lesson, other_lesson, comparison
 
-    def _placed(self) -> dict[tuple[str, int], list[tuple[int, LessonId]]]:
-        """By stem and size, the place of the stem among a lesson's, the rarest first; the first places first.
-
-        Both lessons of a pair have a stem that they share among their rarest, so that common ones are not gone through.
-        """
-        placed: dict[tuple[str, int], list[tuple[int, LessonId]]] = defaultdict(list)
-        for lesson_id, (_, stems) in self._lessons.items():
-            for place, stem in enumerate(self._ordered(stems)):
-                placed[stem, len(stems)].append((place, lesson_id))
-        for each in placed.values():
-            each.sort()
-        return placed
+    def _sharing(self, ids: Sequence[LessonId]) -> Ints:
+        """Pairs of places in `ids` of lessons that share enough stems, int64 (pairs, 2)."""
+        numbers = {stem: at for at, stem in enumerate(self._ordered(frozenset(self._counts)))}
+        rows: dict[int, list[list[int]]] = defaultdict(list)
+        for place, lesson_id in enumerate(ids):
+            stems = sorted(numbers[stem] for stem in self._lessons[lesson_id][1])
+            rows[len(stems)].append([place, *stems])
+        arrays = ((size, np.array(each, dtype=np.int64)) for size, each in sorted(rows.items()))
+        groups = {size: (each[:, 0], each[:, 1:]) for size, each in arrays}
+        found = [np.zeros((0, 2), dtype=np.int64)]
+        for one, other in combinations_with_replacement(groups, 2):
+            shared = self._shared(one, other)
+            if shared <= one:
+                (here, left), (there, right) = groups[one], groups[other]
+                pairs = sharing(left, right, shared)
+                found.append(np.stack([here[pairs[:, 0]], there[pairs[:, 1]]], axis=1))
+        return np.concatenate(found)
 
     def _ordered(self, stems: frozenset[str]) -> list[str]:
         return sorted(stems, key=lambda stem: (self._counts[stem], stem))
