@@ -1,11 +1,66 @@
-"""Evidence about the sizes of chunks."""
+"""Outcomes of chunks as evidence, and documents whose chunks show every size at work."""
 
 from __future__ import annotations
 
-from pipelines.domain.documents import Domain
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.splitting import ChunkSizes
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.observe.sizes import size_masses
+from tests.support.outcomes import outcome_evidence
+
+_CODE = """import os
+
+
+class Store:
+    def small(self):
+        return 1
+
+
+def large(value):
+"""
+
+
+def outcomes(made: MadeBy, *, good: int = 0, bad: int = 0, domain: Domain = Domain.CODE, day: int = 100) -> Evidence:
+    """Evidence of so many good and bad outcomes of chunks made alike."""
+
+    def of(count: int, *, useful: bool) -> Evidence:
+        return outcome_evidence(
+            day=day,
+            scope=Scope(domain),
+            intent="*",
+            signals={},
+            score=0.5,
+            content_hash=ContentHash("a" * 64),
+            good=useful,
+            weight=float(count),
+            bins=20,
+            made=made,
+        )
+
+    return of(good, useful=True) + of(bad, useful=False)
+
+
+def a_code_document(*, record: bool = False) -> Document:
+    """A preamble, a class with one method, and a function far above any small limit."""
+    body = "".join(f"    value = combine(value, {number})\n" for number in range(60))
+    return Document(
+        uri="tree/store.py",
+        content_type=ContentType.RECORD if record else ContentType.CODE,
+        domain=Domain.CODE,
+        language=None if record else "python",
+        text=f"{_CODE}{body}    return value\n",
+        trust_level=100,
+    )
+
+
+def chunks_of(document: Document, sizes: ChunkSizes) -> list[Chunk]:
+    """Its chunks, with words for tokens."""
+    return chunk_document(document, sizes, lambda text: len(text.split()))
 
 
 def liked(tokens: int, times: int, *, day: int) -> Evidence:
