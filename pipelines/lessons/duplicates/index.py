@@ -68,14 +68,14 @@ class DuplicateIndex:
             rows[len(stems)].append([place, *stems])
         arrays = ((size, np.array(each, dtype=np.int64)) for size, each in sorted(rows.items()))
         groups = {size: (each[:, 0], each[:, 1:]) for size, each in arrays}
-        found = [np.zeros((0, 2), dtype=np.int64)]
+        parts = [np.zeros((0, 2), dtype=np.int64)]
         for one, other in combinations_with_replacement(groups, 2):
             shared = self._shared(one, other)
             if shared <= one:
                 (here, left), (there, right) = groups[one], groups[other]
                 pairs = sharing(left, right, shared)
-                found.append(np.stack([here[pairs[:, 0]], there[pairs[:, 1]]], axis=1))
-        return np.concatenate(found)
+                parts.append(np.stack([here[pairs[:, 0]], there[pairs[:, 1]]], axis=1))
+        return np.concatenate(parts)
 
     def _ordered(self, stems: frozenset[str]) -> list[str]:
         return sorted(stems, key=lambda stem: (self._counts[stem], stem))

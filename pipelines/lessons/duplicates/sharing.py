@@ -35,7 +35,7 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
     order = np.argsort(theirs, kind="stable")
     theirs, their_rows = theirs[order], their_rows[order]
     begin, end = (np.searchsorted(theirs, ours, side=side) for side in ("left", "right"))
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    parts = [np.zeros((0, 2), dtype=np.int64)]
     for some in _portions(end - begin):
         counts = end[some] - begin[some]
         starts = np.cumsum(counts) - counts
@@ -47,8 +47,8 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
         both = np.unique(one * len(right) + other)
         one, other = both // len(right), both % len(right)
         enough = _overlaps(left[one], right[other]) >= shared
-        found.append(np.stack([one[enough], other[enough]], axis=1))
-    return np.unique(np.concatenate(found), axis=0)
+        parts.append(np.stack([one[enough], other[enough]], axis=1))
+    return np.unique(np.concatenate(parts), axis=0)
 
 
 def _keys(rows: Ints, prefix: int, together: int, most: int) -> tuple[Ints, Ints]:
