@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -50,6 +50,7 @@ _COLUMN_TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(_COLUMN_TYPES)
 """Both tables in one: `kind` tells them apart, columns that a kind lacks are empty strings."""
+_ROWS = 65_536  # written at once
 _LATER_COLUMNS = ("principal", "question")  # that tables of earlier versions lack
 
 
@@ -106,8 +107,8 @@ class Evidence:
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
-        counts, usage = sorted(self.counts.items()), sorted(self.usage.items())
-        return table_of([(*key, micro) for key, micro in counts], [(*key, micro) for key, micro in usage])
+        counts = table_of([(*key, micro) for key, micro in sorted(self.counts.items())], ())
+        return pa.concat_tables([counts, _filled(_USAGE, Uses.of(self.usage).ordered())]).combine_chunks()
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Evidence:
@@ -135,14 +136,33 @@ class Evidence:
     def digest(self) -> str:
         """SHA-256 over the sorted rows, 64 hex digits: equal for equal evidence, on any machine."""
         digest = hashlib.sha256()
-        for row in self.rows():
+        for row in table_rows([(*key, micro) for key, micro in sorted(self.counts.items())], ()):
             digest.update(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+        for line in _lines(Uses.of(self.usage).ordered()):
+            digest.update(line)
         return digest.hexdigest()
 
     def rows(self) -> list[tuple[str | int, ...]]:
         """The rows of `to_table`."""
         counts, usage = sorted(self.counts.items()), sorted(self.usage.items())
         return table_rows([(*key, micro) for key, micro in counts], [(*key, micro) for key, micro in usage])
+
+
+def _lines(uses: pa.Table) -> Iterator[bytes]:
+    """What `json.dumps` makes of the rows of uses, a line each; many lines at once."""
+    written = {
+        name: pa.array([json.dumps(word) for word in column.dictionary.to_pylist()], pa.string())
+        for name in UsageKey._fields[1:]
+        for column in [uses[name].combine_chunks()]
+    }
+    for some in uses.to_batches(max_chunksize=_ROWS):
+        words = {name: each.take(some[name].indices) for name, each in written.items()}
+        cells = [
+            words[name] if name in words else '""' if name in _TEXT_COLUMNS else pc.cast(some[name], pa.string())
+            for name in SCHEMA.names[1:]
+        ]
+        cells[-1] = pc.binary_join_element_wise(cells[-1], "]\n", "")
+        yield "".join(pc.binary_join_element_wise(f'["{_USAGE}"', *cells, ",").to_pylist()).encode()
 
 
 def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...]]) -> list[tuple[str | int, ...]]:
@@ -164,6 +184,16 @@ def table_of(counts: Sequence[tuple[Any, ...]], usage: Sequence[tuple[Any, ...]]
     """
     parts = ((_PARAMETER, EvidenceKey._fields, counts), (_USAGE, UsageKey._fields, usage))
     return pa.concat_tables([_part(*each) for each in parts]).combine_chunks()
+
+
+def _filled(kind: str, rows: pa.Table) -> pa.Table:
+    """A table of schema `SCHEMA` of rows that hold some of its columns."""
+    cells = {"kind": kind, **dict.fromkeys(_TEXT_COLUMNS, "")}
+    columns = [
+        rows[part.name].cast(part.type) if part.name in rows.column_names else pa.repeat(cells[part.name], len(rows))
+        for part in SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:

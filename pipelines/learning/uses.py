@@ -166,6 +166,12 @@ class Uses(Mapping[UsageKey, int]):
             self._columns = UseColumns(day, content, bin_, principal, question, micro)
         return self._columns
 
+    def ordered(self) -> pa.Table:
+        """All rows in ascending order of their keys, with the fields of `UsageKey` and `micro`; texts by number."""
+        day, *texts, _ = self.columns()
+        ranks = [_ranks(each.words)[each.codes] for each in texts]
+        return self._table.take(pa.array(np.lexsort([*reversed(ranks), day])))
+
     def __getitem__(self, key: UsageKey) -> int:
         return self._all[key]
 
@@ -207,6 +213,13 @@ def numbered(*codes: tuple[Ints, int]) -> tuple[Ints, Ints]:
     for code, size in others:  # numbered anew each time, so that products stay within int64
         _, first, number = np.unique(number * max(1, size) + code, return_index=True, return_inverse=True)
     return first, number
+
+
+def _ranks(words: Sequence[str]) -> Ints:
+    """The place of each word among all, in the order of their characters, (words,)."""
+    ranks = np.empty(len(words), dtype=np.int64)
+    ranks[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+    return ranks
 
 
 def _table(day: Any, words: Sequence[Any], micro: Any) -> pa.Table:

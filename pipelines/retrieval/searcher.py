@@ -50,12 +50,15 @@ class Searcher:
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
     request that comes `refresh_s` after the last look. Where reading beliefs took longer than `LOOK_MS`, they are read
     beside requests from then on, which go on with what is held, and rest in between: reading takes no more of the time
-    than `LOOK_SHARE`. A search remembers nothing by itself: what a session remembers is part of its query and of its
-    answer, and `memories` keeps it in between for queries that name a session and bring none along.
+    than `LOOK_SHARE`, unless that left a decision unseen for `FOLLOW_S`. The first request after a longer pause waits
+    for what is live by then, instead of answering from before the pause. A search remembers nothing by itself: what a
+    session remembers is part of its query and of its answer, and `memories` keeps it in between for queries that name a
+    session and bring none along.
     """
 
     LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60
     LOOK_SHARE = 0.25  # of the time: what comes in is seen after five times as long as reading takes, at the latest
+    FOLLOW_S = 60.0  # within which searches follow what a person decided (CON-9)
 
     def __init__(
         self,
@@ -168,10 +171,10 @@ class Searcher:
 
     def _current(self, now: float) -> _Held:
         # One thread looks, the others go on with what is held: a look must not stall them.
-        apart_s = max(self._settings.refresh_s, self._took_s / self.LOOK_SHARE)
-        due = abs(now - self._held.looked_at) >= apart_s
-        if due and self._lock.acquire(blocking=False):
-            if self._took_s * 1000.0 > self.LOOK_MS:
+        apart_s = max(self._settings.refresh_s, min(self._took_s / self.LOOK_SHARE, self.FOLLOW_S / 2.0))
+        behind_s = abs(now - self._held.looked_at)
+        if behind_s >= apart_s and self._lock.acquire(blocking=False):
+            if self._took_s * 1000.0 > self.LOOK_MS and behind_s < self.FOLLOW_S:
                 self._look_beside(now)
             else:
                 self._look_and_release(now)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import CHAMPION, ChampionFollower
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.ids import PRIORS_VERSION
-from pipelines.domain.ranking import Query, Signal
+from pipelines.domain.ranking import Answer, Query, Signal
+from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.serving.night import night_of
 from pipelines.serving.searching.engines import opened
+from pipelines.settings import Settings
 from tests.integration.test_night_duplicates import stored
 from tests.support.nights import a_day, stream
 from weft.cli import main
@@ -24,31 +28,77 @@ TEXTS = {
 }
 
 
-@pytest.mark.integration
-def test_rolled_back_to_the_beginning_searches_rank_as_the_priors_do(tmp_path: Path) -> None:
-    """CON-9, CON-7a: scores are those of before any feedback, to the bit, and change again with the version after."""
+QUERY = Query(text="when are tomatoes watered", k=3)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A store of these texts."""
     (tmp_path / "files").mkdir()
     for name, text in TEXTS.items():
         (tmp_path / "files" / f"{name}.md").write_text(f"# About {name}\n\n{text}\n", encoding="utf-8")
-    settings = stored(tmp_path)
+    return stored(tmp_path)
+
+
+def two_nights(settings: Settings) -> str:
+    """Two days of outcomes, each consolidated; what the second night published."""
     root, today = Path(settings.storage.root), day_of(system_clock())
-    catalog, query = Catalog(root), Query(text="when are tomatoes watered", k=3)
-
-    def scores() -> list[tuple[str, float]]:
-        with opened(settings) as searcher:
-            return [(result.content_hash, result.score) for result in searcher.search(query).results]
-
-    priors = scores()
     streamed = a_day(today - 2, telling=Signal.FRESHNESS)
     stream(root, 0, streamed)
     consolidate(night_of(settings))
     stream(root, 0, streamed + a_day(today - 1, telling=Signal.FRESHNESS))
-    last = consolidate(night_of(settings))["learned"]
+    return str(consolidate(night_of(settings))["learned"])
+
+
+def scores_of(answer: Answer) -> list[tuple[str, float]]:
+    return [(result.content_hash, result.score) for result in answer.results]
+
+
+def scores(settings: Settings) -> list[tuple[str, float]]:
+    """By a searcher that is opened now."""
+    with opened(settings) as searcher:
+        return scores_of(searcher.search(QUERY))
+
+
+def answered_by(searcher: Searcher, version: str) -> Answer:
+    """The first answer by a learned version; asked again and again for no longer than a decision may take."""
+    until = time.monotonic() + Searcher.FOLLOW_S
+    while (answer := searcher.search(QUERY)).learned != version:
+        assert time.monotonic() < until, f"expected answers by {version}, found {answer.learned}"
+        time.sleep(0.05)
+    return answer
+
+
+@pytest.mark.integration
+def test_rolled_back_to_the_beginning_searches_rank_as_the_priors_do(settings: Settings) -> None:
+    """CON-9, CON-7a: scores are those of before any feedback, to the bit, and change again with the version after."""
+    root = Path(settings.storage.root)
+    priors, last = scores(settings), two_nights(settings)
     assert main(["learned", "promote", last, "--store", str(root)]) == 0
-    learned = scores()
+    learned = scores(settings)
     assert learned != priors
     assert main(["learned", "promote", PRIORS_VERSION, "--store", str(root)]) == 0
-    assert catalog.pointer().learned == PRIORS_VERSION
-    assert scores() == priors
+    assert Catalog(root).pointer().learned == PRIORS_VERSION
+    assert scores(settings) == priors
     assert main(["learned", "promote", last, "--store", str(root)]) == 0
-    assert scores() == learned
+    assert scores(settings) == learned
+
+
+@pytest.mark.integration
+def test_a_searcher_that_is_open_follows_the_alias_there_and_back(settings: Settings) -> None:
+    """CON-9: to a promoted night, by an alias that was moved in the registry to the priors, and to the night again."""
+    root = Path(settings.storage.root)
+    with opened(settings) as searcher:
+        priors, last = scores_of(searcher.search(QUERY)), two_nights(settings)
+        assert main(["learned", "promote", last, "--store", str(root)]) == 0
+        learned = scores_of(answered_by(searcher, last))
+        assert learned == scores(settings) != priors
+        assert main(["learned", "promote", PRIORS_VERSION, "--store", str(root)]) == 0
+        assert scores_of(answered_by(searcher, PRIORS_VERSION)) == priors
+        follower = ChampionFollower(Catalog(root), night_of(settings).tracking, every_s=0.0, clock=system_clock)
+        for version, ranked in ((last, learned), (PRIORS_VERSION, priors)):
+            night_of(settings).tracking.set_alias(CHAMPION, version)  # as a person does in MLflow
+            follower.tick()
+            assert scores_of(answered_by(searcher, version)) == ranked
+        follower.close(Searcher.FOLLOW_S)
+        assert (follower.moved, follower.failed) == (2, 0)

@@ -18,10 +18,14 @@ import pytest
 import weft
 from jobs.search import show
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
 from pipelines.catalog.relations import RELATIONS_FILE
+from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.report import IndexOutcome
+from pipelines.learning.edges import LearnedEdge, LearnedEdges
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.reasons import reason, reasons, sentence_of
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
@@ -114,6 +118,31 @@ def test_a_contradiction_is_told_from_both_sides(store: Store) -> None:
     assert "contradicts tree/deep/doubt.md" in reasons(store.result("tree/new.md"))
     assert "contradicts tree/new.md" in reasons(store.result("tree/deep/doubt.md"))
     assert not any("caused" in each or "supersedes" in each for each in reasons(store.result("tree/new.md")))
+
+
+def test_show_prints_what_nights_found_from_both_ends(store: Store) -> None:
+    """CON-3, GRA-1: what is similar (source auto) and what was used together (learned), by document and by content."""
+    far, old, cause = (store.run("show", name)["contents"][0] for name in ("far.md", "old.md", "cause.md"))
+    similar, together = sorted((far, old)), sorted((far, cause))
+    edges = LearnedEdges.of(
+        [
+            LearnedEdge(similar[0], LinkKind.SIMILAR, similar[1], RelationSource.AUTO, 900_000),
+            LearnedEdge(together[0], LinkKind.CO_USED, together[1], RelationSource.LEARNED, 500_000),
+        ]
+    )
+    learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), edges=edges)
+    store.catalog.make_live(store.catalog.publish_learned(learned, expected_newest=None))
+
+    def found(name: str) -> set[tuple[str, str, str, float]]:
+        rows = store.run("show", name)["edges"]
+        return {(each["kind"], each["source"], each["content_hash"], each["confidence"]) for each in rows}
+
+    assert {("similar", "auto", old, 0.9), ("co_used", "learned", cause, 0.5)} <= found("far.md")
+    assert found("far.md") == found(far)
+    assert ("similar", "auto", far, 0.9) in found("old.md")
+    assert ("co_used", "learned", far, 0.5) in found("cause.md")
+    assert main(["graph", "show", "far.md", "--store", str(store.root)]) == 0
+    assert "co_used" in store.capsys.readouterr().out
 
 
 def test_targets_that_are_not_found_are_counted_and_named(store: Store) -> None:

@@ -1,5 +1,7 @@
 """LRN-1, ARC-1: evidence is a commutative group of integers, whatever order it came in."""
 
+import hashlib
+import json
 import random
 
 import pyarrow as pa
@@ -28,7 +30,12 @@ keys = st.builds(
     st.sampled_from(["for", "against"]),
 )
 usage_keys = st.builds(
-    UsageKey, st.integers(0, 3), st.sampled_from(["a" * 64, "b" * 64]), st.sampled_from(["positive", "negative"])
+    UsageKey,
+    st.integers(0, 3),
+    st.sampled_from(["a" * 64, "b" * 64]),
+    st.sampled_from(["positive", "negative"]),
+    st.sampled_from(["", "ada", "ß"]),
+    st.sampled_from(["", 'why "so"']),
 )
 gathered = st.builds(
     Evidence, st.dictionaries(keys, masses, max_size=6), st.dictionaries(usage_keys, masses, max_size=4)
@@ -53,6 +60,14 @@ histories = st.lists(outcomes, max_size=8)
 
 def _total(history: list[dict]) -> Evidence:
     return Evidence.sum(outcome_evidence(**outcome) for outcome in history)
+
+
+@given(evidence)
+def test_tables_and_digests_are_those_of_the_sorted_rows(each: Evidence) -> None:
+    """LRN-1, CON-1: however it is held; row by row as JSON writes them, which digests that were stored were made of."""
+    lines = [json.dumps(row, separators=(",", ":")) + "\n" for row in each.rows()]
+    assert each.digest() == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert [tuple(row.values()) for row in each.to_table().to_pylist()] == each.rows()
 
 
 @given(evidence, evidence, evidence)

@@ -28,6 +28,7 @@ from pipelines.quality.statements import Statements, WordLists
 Floats = NDArray[np.float32]
 
 _EXAMPLES = 10  # that a report shows
+_PAIRS = 65_536  # whose documents are compared at once
 
 
 class Memory(Protocol):
@@ -131,24 +132,34 @@ class GenerationMemory:
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
         self.contents = contents
-        self._owner, self._place, self._document = chunks.standings(np.arange(len(contents)))
+        owner, self._place, self._document = chunks.standings(np.arange(len(contents)))
+        self._first = np.searchsorted(owner, np.arange(len(contents) + 1))  # of each content's places, and the end
+        self._size = 1 + int(self._document.max(initial=0))
+        self._stands = np.unique(owner * self._size + self._document)
         self._chunks = chunks
 
     def texts(self) -> Sequence[str]:
         """The text of each content: that of its representative."""
-        first = np.searchsorted(self._owner, np.arange(len(self.contents)))
-        texts: list[Any] = self._chunks.table("chunks")["text"].take(pa.array(self._place[first])).to_pylist()
+        places = pa.array(self._place[self._first[:-1]])
+        texts: list[Any] = self._chunks.table("chunks")["text"].take(places).to_pylist()
         return texts
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
-        begin, end = (np.searchsorted(self._owner, pairs, side=side) for side in ("left", "right"))
-        rows = zip(begin.tolist(), end.tolist(), strict=True)
-        documents = self._document
-        return np.array(
-            [set(documents[a:b].tolist()).isdisjoint(documents[c:d].tolist()) for (a, c), (b, d) in rows],
-            dtype=bool,
-        )
+        parts = [self._apart(pairs[start : start + _PAIRS]) for start in range(0, len(pairs), _PAIRS)]
+        return np.concatenate([np.zeros(0, dtype=bool), *parts])
+
+    def _apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The same: whether the one of each pair that stands in fewer places stands in a document of the other."""
+        counts = np.diff(self._first)
+        fewer = np.where(counts[pairs[:, 0]] <= counts[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
+        other, each = pairs.sum(axis=1) - fewer, counts[fewer]
+        number = np.repeat(np.arange(len(pairs)), each)
+        places = np.arange(len(number)) + np.repeat(self._first[fewer] - np.cumsum(each) + each, each)
+        wanted = other[number] * self._size + self._document[places]
+        at = np.minimum(np.searchsorted(self._stands, wanted), len(self._stands) - 1)
+        met = number[self._stands[at] == wanted]
+        return np.asarray(np.bincount(met, minlength=len(pairs)) == 0)
 
 
 def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> float:

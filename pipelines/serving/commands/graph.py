@@ -264,6 +264,24 @@ class _Opened:
             for near in self.generation.graph.neighbours(content, _OTHERS, direction):
                 if near.here is None or near.here in chunks:
                     yield {"direction": direction.value, **self._edge(near)}
+        yield from self._learned_edges(content)
+
+    def _learned_edges(self, content: ContentHash) -> Iterator[Facts]:
+        """What nights found a content to be similar to, and used together with."""
+        row, strengths = self.generation.chunks.row_of(content), self.settings.retrieval.graph.strengths
+        for each in self.relations.further:
+            if each.kind not in RELATIONS and row in (each.source, each.target):
+                direction, other = (Direction.OUT, each.target) if each.source == row else (Direction.IN, each.source)
+                target = self.generation.contents[other]
+                yield {
+                    "direction": direction.value,
+                    "kind": each.kind.value,
+                    "content_hash": target,
+                    "name": content_names(self.generation, [target])[0],
+                    "confidence": each.share,
+                    "strength": strengths[each.origin] * each.share,
+                    "source": each.origin.value,
+                }
 
     def _edge(self, near: Neighbour) -> Facts:
         other: Mapping[str, Any] = (

@@ -1,0 +1,165 @@
+"""A night over a synthetic store of so many contents, in a process of its own: its time and memory are its own.
+
+    python -m tests.support.night_bench store FOLDER CONTENTS DATA    makes the store, with five events a content
+    python -m tests.support.night_bench night FOLDER FOUND            runs a night over it; FOUND says what steps took
+
+Texts are of sentences drawn from real collections; 2 % are near-duplicates of others and 1 % deny them. Vectors are
+drawn, as many near each other as texts are; no encoder runs. The night is the real one, without what asks queries.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.pipeline import consolidate
+from pipelines.domain.ids import content_hash
+from pipelines.indexes import schemas
+from pipelines.indexes.builder import GenerationBuilder
+from pipelines.learning.evidence import MICRO, SCHEMA, Evidence
+from pipelines.runtime.clock import day_of, system_clock
+from pipelines.runtime.process import linear_algebra_threads
+from pipelines.serving.night import contradictions_of, duplicates_of, links_of, night_of, texts_of
+from pipelines.settings import Settings, load_settings
+from tests.support.duplicate_bench import collection, mixed
+from tests.support.near_duplicates import denied, noticed
+from tests.support.nights import a_day
+from tests.support.parts import ENCODER, a_document
+
+DIMENSION = 384
+EVENTS = 5  # of each content
+_CHUNKS = 10  # of a document
+_PART = 50_000  # contents written at once
+_DAYS = 30
+_BINS = ("positive", "negative", "retrieval", "retrieval", "inclusion")
+
+
+def settings_of(root: Path) -> Settings:
+    return load_settings(assignments=[f"storage.root={root}", "extraction.enabled=false"], environment={})
+
+
+def texts(count: int, data: Path) -> list[str]:
+    """So many different texts, near-duplicates and denials among them."""
+    rng = random.Random(count)
+    real = [text for name in ("scifact", "nfcorpus") for text in collection(name, data)]
+    own = mixed(real, round(count * 0.97), rng)
+    near = [noticed(text) for text in rng.sample(own, round(count * 0.02))]
+    opposed = [made for text in rng.sample(own, count // 50) if (made := denied(text, rng)) is not None]
+    every = list(dict.fromkeys([*own, *near, *opposed]))[:count]
+    rng.shuffle(every)
+    return every
+
+
+def write_parts(folder: Path, every: Sequence[str]) -> list[Path]:
+    """The tables of documents of ten texts each."""
+    rng = np.random.default_rng(len(every))
+    parts = []
+    for start in range(0, len(every), _PART):
+        some = every[start : start + _PART]
+        vectors = rng.normal(size=(len(some), DIMENSION)).astype(np.float32)
+        close = np.arange(_CHUNKS, len(some), 5 * _CHUNKS)  # to one of the document before
+        vectors[close] = vectors[close - _CHUNKS] + 0.2 * vectors[close]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        made = [a_document(f"d{start + at:08d}.txt", *some[at : at + _CHUNKS]) for at in range(0, len(some), _CHUNKS)]
+        chunks = [chunk for _, own in made for chunk in own]
+        tables = {
+            "documents": schemas.documents_to_table([document for document, _ in made]),
+            "chunks": schemas.chunks_to_table(chunks),
+            "mentions": schemas.mentions_to_table([]),
+            "rejected": schemas.rejections_to_table([]),
+            "vectors": schemas.vectors_to_table([chunk.content_hash for chunk in chunks], ENCODER, vectors),
+        }
+        part = folder / f"{start:08d}"
+        part.mkdir(parents=True)
+        for name, table in tables.items():
+            pq.write_table(table, part / f"{name}.parquet")
+        parts.append(part)
+    return parts
+
+
+def write_events(root: Path, hashes: Sequence[str], today: int) -> None:
+    """Feedback as an updater leaves it: outcomes and uses, by a thousand people, a question for two contents."""
+    count = EVENTS * len(hashes)
+    rng = np.random.default_rng(count)
+
+    def drawn(words: Sequence[str]) -> pa.Array:
+        codes = pa.array(rng.integers(len(words), size=count), pa.int32())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(words, pa.string())).dictionary_decode()
+
+    columns = {name: pa.array([""] * count, pa.string()) for name in SCHEMA.names}
+    columns |= {
+        "kind": pa.array(["usage"] * count, pa.string()),
+        "day": pa.array(today - rng.integers(_DAYS, size=count), pa.int32()),
+        "bin": drawn(_BINS),
+        "content_hash": drawn(hashes),
+        "principal": drawn([f"p{at}" for at in range(1000)]),
+        "question": drawn([f"q{at}" for at in range(max(1, len(hashes) // 2))]),
+        "micro": pa.array(np.full(count, MICRO), pa.int64()),
+    }
+    signals = Evidence.sum([a_day(today - day, seed=day) for day in range(_DAYS)])
+    table = pa.concat_tables([pa.table(columns, schema=SCHEMA), signals.to_table()])
+    path = root / "updaters" / "0" / "evidence.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(table, path, write_page_checksum=True)
+
+
+def make_store(folder: Path, count: int, data: Path) -> None:
+    """A store of so many contents and five times as many events."""
+    root, settings = folder / "store", settings_of(folder / "store")
+    every = texts(count, data)
+    catalog, parts = Catalog(root), write_parts(folder / "parts", every)
+    staging = catalog.stage()
+    GenerationBuilder(staging, settings.index).build(parts, {"created_at": 1e9, "models": {"encoder": ENCODER}})
+    catalog.publish(staging, expected_parent=None)
+    write_events(root, sorted(map(content_hash, every)), day_of(system_clock()))
+
+
+def run_night(folder: Path, found: Path) -> None:
+    """A night over that store, and what it took."""
+    settings, began, used = settings_of(folder / "store"), time.perf_counter(), time.process_time()
+    peaks: dict[str, float] = {}
+    named = ["start"]
+
+    def announce(step: str) -> None:
+        peaks[named[-1]] = peak_mib()
+        named.append(step)
+
+    night = replace(
+        night_of(settings),
+        duplicates=duplicates_of(settings),
+        contradictions=contradictions_of(settings),
+        links=links_of(settings, system_clock()),
+        texts=texts_of(settings),
+        probe=None,
+        announce=announce,
+    )
+    with linear_algebra_threads(1):
+        summary = consolidate(night)
+    peaks[named[-1]] = peak_mib()
+    took = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_mib": peak_mib()}
+    steps = {name: counts | {"peak_mib": peaks.get(name, 0.0)} for name, counts in summary["steps"].items()}
+    found.write_text(json.dumps({**took, "steps": steps, "learned": summary["learned"]}), encoding="utf-8")
+
+
+def peak_mib() -> float:
+    """The most memory that this process held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["store", where, contents, of]:
+            make_store(Path(where), int(contents), Path(of))
+        case ["night", where, out]:
+            run_night(Path(where), Path(out))
