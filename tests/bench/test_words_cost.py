@@ -110,7 +110,7 @@ def test_searching_takes_a_tenth_longer_at_most(
         whole = _per_query(searchers, lambda searcher, query: searcher.search(query), queries)
         alone = _per_query(
             searchers,
-            lambda searcher, query: searcher.snapshot.generation.lexical.search_many([query.text], 100, 1),
+            lambda searcher, query: searcher.snapshot.generation.lexical.search_many([query.text], 100, 1, [None]),
             queries,
         )
     for what, (plain, words) in {"a search": whole, "  words alone": alone}.items():
