@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipelines.domain.documents import Domain
+from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
@@ -106,9 +106,13 @@ class Resources:
         return sum(not is_doubtful(match, bound) for match in features)
 
     def name_of(self, row: int) -> str:
-        """What a content is called: title and URI of its document, its headings and its symbol."""
+        """What a content is called: title and URI of its document, its headings and its symbol.
+
+        The title of code is a sentence about it, which names nothing.
+        """
         place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
-        return " ".join((place.title or "", place.uri, *place.label.heading_path, place.label.symbol or ""))
+        title = "" if place.content_type is ContentType.CODE else place.title or ""
+        return " ".join((title, place.uri, *place.label.heading_path, place.label.symbol or ""))
 
 
 class Stopwatch:

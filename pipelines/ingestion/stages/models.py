@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from pipelines.domain.documents import ContentType
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import TermWeights
@@ -229,7 +230,9 @@ class Embed(UnitWorker):
         if self._settings.strategy == "text":
             return _texts_of(unit)
         chunks = schemas.table_to_chunks(unit.tables["chunks"])
-        titles = dict(zip(*(unit.tables["documents"][name].to_pylist() for name in ("uri", "title")), strict=True))
+        facts = (unit.tables["documents"][name].to_pylist() for name in ("uri", "title", "content_type"))
+        # A sentence about a module says less of its functions than their own signatures do.
+        titles = {uri: title for uri, title, kind in zip(*facts, strict=True) if kind != ContentType.CODE}
         by_id = {chunk.chunk_id: chunk for chunk in chunks}
         texts: dict[ContentHash, str] = {}
         for chunk in chunks:

@@ -134,8 +134,8 @@ class ReadAndChunk(UnitWorker):
         sizes = self._sizes_of(document)
         keys = [document_key(document, sizes, self._reading.made_with)]
         if isinstance(item, StoredItem):  # its summary and its title may not be declared but made of its text
-            unsummed = replace(document, summary=None)
-            read = (unsummed, replace(document, title=None), replace(unsummed, title=None))
+            untitled = replace(document, title=None)
+            read = (*(replace(one, summary=None) for one in (document, untitled)), untitled)
             keys += [document_key(one, sizes, self._reading.made_with) for one in read]
         live = next((key for key in keys if key in self._reading.live), None)
         return _Readable(document, sizes, live or keys[0], unchanged=live is not None)
