@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,11 +94,11 @@ def write_events(root: Path, hashes: Sequence[str], today: int) -> None:
     count = EVENTS * len(hashes)
     rng = np.random.default_rng(count)
 
-    def drawn(words: Sequence[str]) -> pa.Array:
+    def drawn(words: Sequence[str]) -> Any:
         codes = pa.array(rng.integers(len(words), size=count), pa.int32())
         return pa.DictionaryArray.from_arrays(codes, pa.array(words, pa.string())).dictionary_decode()
 
-    columns = {name: pa.array([""] * count, pa.string()) for name in SCHEMA.names}
+    columns: dict[str, Any] = {name: pa.array([""] * count, pa.string()) for name in SCHEMA.names}
     columns |= {
         "kind": pa.array(["usage"] * count, pa.string()),
         "day": pa.array(today - rng.integers(_DAYS, size=count), pa.int32()),
