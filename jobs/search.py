@@ -195,7 +195,7 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
 
 
 def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
-    name = result.symbol or " › ".join(result.heading_path)
+    name = " › ".join(_names(result))
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = _chance(result)
     stdout.print(
@@ -217,6 +217,13 @@ def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
         stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
     elif result.past is not None:
         stdout.print(Padding(f"[green]{plain(reason(result))}[/]", (0, 0, 0, 5)), soft_wrap=False)
+
+
+def _names(result: RankedResult) -> Iterator[str]:
+    """What its document is called, where its headings do not say so, and what it is called in there."""
+    if result.title and result.title not in result.heading_path:
+        yield result.title
+    yield from (result.symbol,) if result.symbol else result.heading_path
 
 
 def _compared(answer: Answer, one: int, other: int) -> RenderableType:

@@ -10,6 +10,7 @@ from pipelines.chunking.config.file import chunk_configuration
 from pipelines.chunking.conversation.session import Similarity, chunk_conversation
 from pipelines.chunking.paper.paper import chunk_paper
 from pipelines.chunking.prose.markdown import chunk_markdown
+from pipelines.chunking.prose.markup import chunk_markup
 from pipelines.chunking.prose.rst import chunk_rst
 from pipelines.chunking.prose.text import chunk_plainly, chunk_record, chunk_text
 from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter
@@ -26,6 +27,7 @@ CHUNKERS: Chunkers = {
     ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
+    ContentType.MARKUP: chunk_markup,
     ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_conversation,
     ContentType.CONFIGURATION: chunk_configuration,

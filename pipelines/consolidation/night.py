@@ -27,6 +27,7 @@ from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.observe.allowances import in_force
 from pipelines.learning.observe.triggers import LearnedTrigger, read_triggers
 from pipelines.learning.pooling.fitted import Learned
@@ -61,6 +62,9 @@ RunRecord: TypeAlias = "TrackedRun | Rehearsal"
 NIGHT = "consolidate"
 """The name of the run that a night is written to."""
 
+TendLessons = Callable[[LessonBeliefs, bool], Mapping[str, float]]
+"""Says which lessons are one, given what is believed and whether nothing may change; counts what came of it."""
+
 CURVES = "retrieval, night by night"
 """The one run that every night adds a point to, so that MLflow draws curves over nights."""
 
@@ -91,7 +95,7 @@ DOING = {
     "expiry": "letting go of aliases and edges whose contents are gone",
     "thinning": "looking for chunks far from what their documents are about",
     "recalibrate": "checking what confidences are worth",
-    "lessons": "measuring what lessons came to",
+    "lessons": "measuring what lessons came to, and merging those that say the same",
     "gate": "comparing with what is live",
     "publish": "publishing and registering",
     "report": "drawing and writing the report",
@@ -121,6 +125,7 @@ class Night:
         thinning: Finds what could be passed over; None leaves it as it is.
         recall: Measures what that costs; where nothing measures it, it is only proposed.
         rebuild: Cuts the live generation anew where sizes are not believed any more; None where nothing is live.
+        tend_lessons: Merges lessons that say the same and counts the others; None leaves them as they are.
         citations: Refreshes what providers count; None where none is on.
         texts: Reads the texts of contents for the report; None where nothing is live.
         counters: What the updaters did with their records, by partition.
@@ -146,6 +151,7 @@ class Night:
     thinning: FindThinned | None = None
     recall: Improve | None = None
     rebuild: Rebuild | None = None
+    tend_lessons: TendLessons | None = None
     citations: RefreshCitations | None = None
     texts: TextsOf | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -135,7 +135,7 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
         if candidate.published is None:
             candidate = replace(candidate, fitted=fitting.fitted)
         after = night.beliefs(candidate.learned)
-        lessons = _lessons(night, after, page)
+        lessons = _lessons(night, after, page, dry_run=dry_run)
         improvements, verdict = _judged(night, candidate, page, before, after)
         findings = Findings(
             candidate=candidate,
@@ -203,9 +203,11 @@ def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> tuple[R
         return calibration, fitting
 
 
-def _lessons(night: Night, after: Beliefs, page: RunRecord) -> Mapping[str, float]:
+def _lessons(night: Night, after: Beliefs, page: RunRecord, *, dry_run: bool) -> Mapping[str, float]:
     with night.step(page, "lessons") as note:
-        measures = success_measures(after.lessons, active=night.priors.lessons.active)
+        measures = dict(success_measures(after.lessons, active=night.priors.lessons.active))
+        if night.tend_lessons is not None:
+            measures |= night.tend_lessons(after.lessons, dry_run)
         note.metrics(measures, now=night.now)
         return measures
 

@@ -28,6 +28,7 @@ class ContentType(StrEnum):
     CODE = "code"  # `Document.language` names the grammar
     MARKDOWN = "markdown"
     RST = "rst"
+    MARKUP = "markup"  # `Document.language`: "html", "asciidoc" or "org"
     PAPER = "paper"  # `Document.language`: "latex" or "markdown"; papers in JSON are written out as Markdown
     CONVERSATION = "conversation"  # one session: a turn begins with the name of its speaker
     CONFIGURATION = "configuration"  # `Document.language` names the notation

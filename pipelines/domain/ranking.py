@@ -271,6 +271,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         uris: Every document the content stands in (ARC-4), the best one first.
+        title: What the best one of them is called; None where nothing says so.
         signals: Value of every signal in [0, 1], whether it was weighted or not.
         relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode.
         probability: P(good) of its match by the live calibration; None where that was not learned, or where matches do
@@ -306,6 +307,7 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     channels: Mapping[Channel, ChannelHit]
     signals: Mapping[Signal, float]
     contributions: tuple[Contribution, ...]
+    title: str | None = None
     relevance: float = 0.0
     probability: float | None = None
     above_next: float | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
 from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonId
+from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
 
@@ -24,6 +25,7 @@ class LessonFinder:
 
     Args:
         propensities: Of each, the probability that it is shown where it fits.
+        opposed: Tells which two are never shown together.
 
     Attributes:
         lessons: Those that may be shown.
@@ -35,23 +37,31 @@ class LessonFinder:
         propensities: Mapping[LessonId, float],
         weights: RelevanceWeights,
         words: LessonWords,
+        opposed: Opposed,
     ) -> None:
         self.lessons = lessons
         self._index = ConditionIndex(lessons, weights, words)
         self._propensities = propensities
+        self._opposed = opposed
 
     def find(self, use: ToolUse, *, limit: int, rng: Uniform, cosines: Sequence[float] = ()) -> list[ChosenLesson]:
         """The best `limit` lessons for a tool use, best first; of those in need of validation, whichever are drawn.
 
+        Of two that contradict one another, the better one alone: the other is left for `weft lessons review`.
+
         Args:
             cosines: Of the use's meaning to each of `lessons`; empty where nothing embeds.
         """
-        chosen = []
+        chosen: list[ChosenLesson] = []
         for match in self._index.find(use, limit=_FURTHER * limit, cosines=cosines):
-            propensity = self._propensities[match.believed.lesson.id]
-            if propensity >= 1.0 or rng.random() < propensity:
+            lesson = match.believed.lesson
+            propensity = self._propensities[lesson.id]
+            drawn = propensity >= 1.0 or rng.random() < propensity
+            if drawn and not any(self._opposed(each.match.believed.lesson, lesson) for each in chosen):
                 chosen.append(ChosenLesson(match, propensity))
-        return chosen[:limit]
+                if len(chosen) == limit:
+                    break
+        return chosen
 
 
 def meaning_of(lesson: Lesson) -> str:
@@ -62,6 +72,10 @@ def meaning_of(lesson: Lesson) -> str:
 class Believing(Protocol):
     """What is believed of lessons."""
 
+    @property
+    def separate(self) -> Container[frozenset[str]]:
+        """Pairs of ids that somebody keeps apart: both hold, whatever they look like."""
+
     def injectable(self) -> list[BelievedLesson]:
         """Those that may be shown."""
 
@@ -69,8 +83,12 @@ class Believing(Protocol):
         """The probability that one is, where it fits."""
 
 
-def finder_of(beliefs: Believing, weights: RelevanceWeights, words: LessonWords) -> LessonFinder:
-    """What finds lessons among those that may be shown."""
+def finder_of(beliefs: Believing, weights: RelevanceWeights, words: LessonWords, least: float) -> LessonFinder:
+    """What finds lessons among those that may be shown.
+
+    Args:
+        least: Share of their words that two name, from which on they are about the same (`duplicates.proposed`).
+    """
     lessons = beliefs.injectable()
     propensities = {each.lesson.id: beliefs.propensity(each.lesson.id) for each in lessons}
-    return LessonFinder(lessons, propensities, weights, words)
+    return LessonFinder(lessons, propensities, weights, words, Opposed(words, least, beliefs.separate))

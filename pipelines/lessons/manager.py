@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.wording import LessonWords
 
@@ -75,6 +76,8 @@ class LessonOperation:
         """
         kinds, results = set(OperationKind), set(LessonResult)
         kind, result, lesson = stated.get("kind"), stated.get("result"), stated.get("lesson")
+        if isinstance(kind, str):  # "KEEP-APART"
+            kind = kind.casefold().replace("-", "_")
         problems = [
             f"{name}: expected a text, found {stated[name]!r}: state one, or leave it out"
             for name in ("lesson_id", "other_id", "why")

@@ -68,6 +68,7 @@ from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
+from pipelines.serving.lessons.tending import tend_lessons
 from pipelines.serving.questions import by_chunk, deeper, improve_of, judged_questions, own, questions_of
 from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
@@ -101,6 +102,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             ),
             citations=citations_of(settings, now),
             texts=texts_of(settings),
+            tend_lessons=lambda beliefs, dry_run: tend_lessons(beliefs, settings, dry_run=dry_run),
             improve=improve_of([each for each in asked if each[0].queries], settings),
         )
 

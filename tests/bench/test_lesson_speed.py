@@ -19,7 +19,7 @@ from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonRe
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.lessons.rows import outcome_bin, saying_bin, text_bin
 from pipelines.learning.uses import UsageKey, Uses
-from pipelines.lessons.duplicates import DuplicateIndex
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.finding import finder_of
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
@@ -107,7 +107,7 @@ def test_duplicates_among_a_hundred_thousand_are_found(capsys: pytest.CaptureFix
 def test_lessons_are_looked_up_for_a_tool_use(capsys: pytest.CaptureFixture[str]) -> None:
     """LES-8: among 10,000; goal 10 ms."""
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    finder = finder_of(believed(evidence_of(10_000, 1)), weights, words)
+    finder = finder_of(believed(evidence_of(10_000, 1)), weights, words, SETTINGS.lessons.duplicates.proposed)
     use, rng = ToolUse("Bash", text="drop the index of the schema before the release"), random.Random(1)
     say(capsys, "look-up among 10,000", timed(lambda: finder.find(use, limit=20, rng=rng), rounds=50))
     assert finder.find(use, limit=20, rng=rng)

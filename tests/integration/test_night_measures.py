@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +23,7 @@ from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, k
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
+from pipelines.evaluation.replay.masking import MaskedTexts, Masks
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
@@ -90,6 +93,18 @@ def test_nights_measure_and_curves_grow(settings: Settings, capsys: pytest.Captu
     (point,) = client.get_metric_history(curves.info.run_id, "ndcg_at_10/judged/after")
     assert point.value == pytest.approx(second["ndcg_at_10"]["after"])
     assert curves.info.status == "FINISHED"
+
+
+def test_masked_contents_hold_what_is_left_of_them(settings: Settings) -> None:
+    """EVA-4, RET-17: whether a word is too common to be a trigger is told of what questions are asked of."""
+    with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
+        (first,) = generation.chunks.contents([0])
+        masked = MaskedTexts(generation, Masks.of(generation.chunks, {first.content_hash: "nothing is left"}))
+        words = [word for word in re.findall("[a-z]{5,}", first.text) if generation.lexical.share_of(word)]
+        assert words
+        for word in words:
+            lost = 1 / len(generation.contents)
+            assert masked.share_of(word) == pytest.approx(generation.lexical.share_of(word) - lost)
 
 
 def logged_answers(settings: Settings, *, questions: int) -> None:

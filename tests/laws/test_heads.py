@@ -76,10 +76,34 @@ def listing(rows: int) -> str:
     )
 
 
+def html_code(rows: int) -> str:
+    return (
+        '<pre><code class="language-python">\n' + "".join(f"cell{n} one two\n" for n in range(rows)) + "</code></pre>\n"
+    )
+
+
+def org_table(rows: int) -> str:
+    return "| Key | Value |\n|-----+-------|\n" + "".join(f"| cell{n} | one two |\n" for n in range(rows))
+
+
+def org_code(rows: int) -> str:
+    return "#+BEGIN_SRC python\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "#+END_SRC\n"
+
+
+def asciidoc_table(rows: int) -> str:
+    return "|===\n| Key | Value\n\n" + "".join(f"| cell{n} | one two\n" for n in range(rows)) + "|===\n"
+
+
+def asciidoc_code(rows: int) -> str:
+    return "[source,python]\n----\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "----\n"
+
+
 MARKDOWN, RST, PAPER = ("# T\n\n", ContentType.MARKDOWN, None), ("T\n=\n\n", ContentType.RST, None), ContentType.PAPER
 LATEX = ("\\documentclass{article}\\begin{document}\n\\section{T}\n", PAPER, "latex")
 PAPER_MARKDOWN = ("# T\n\n## Abstract\n\nSays.\n\n## References\n\nTable 1: Caption.\n\n", PAPER, "markdown")
 PLAIN = ("Words.\n\n", ContentType.TEXT, None)
+HTML = ("<h1>T</h1>\n", ContentType.MARKUP, "html")
+ASCIIDOC, ORG = ("= T\n\n", ContentType.MARKUP, "asciidoc"), ("* T\n\n", ContentType.MARKUP, "org")
 NOTATIONS = {
     "markdown table": (MARKDOWN, markdown_table, "| Key | Value |"),
     "markdown table in a quote": (MARKDOWN, lambda rows: indented(markdown_table(rows), "> "), "| Key | Value |"),
@@ -114,26 +138,14 @@ NOTATIONS = {
     "latex table": (LATEX, latex, "Key & Value"),
     "latex listing": (LATEX, listing, "\\begin{lstlisting}[language=Python]"),
     "csv": (("", ContentType.TEXT, "csv"), lambda rows: "Key,Value\n" + separated("", rows)[27:], "Key,Value"),
-    "org table": (
-        PLAIN,
-        lambda rows: "| Key | Value |\n|-----+-------|\n" + "".join(f"| cell{n} | one two |\n" for n in range(rows)),
-        "| Key | Value |",
-    ),
-    "org code": (
-        PLAIN,
-        lambda rows: "#+BEGIN_SRC python\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "#+END_SRC\n",
-        "#+BEGIN_SRC python",
-    ),
-    "asciidoc table": (
-        PLAIN,
-        lambda rows: "|===\n| Key | Value\n\n" + "".join(f"| cell{n} | one two\n" for n in range(rows)) + "|===\n",
-        "| Key | Value",
-    ),
-    "asciidoc code": (
-        PLAIN,
-        lambda rows: "[source,python]\n----\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "----\n",
-        "[source,python]",
-    ),
+    "org table": (ORG, org_table, "| Key | Value |"),
+    "org code": (ORG, org_code, "#+BEGIN_SRC python"),
+    "asciidoc table": (ASCIIDOC, asciidoc_table, "| Key | Value"),
+    "asciidoc code": (ASCIIDOC, asciidoc_code, "[source,python]"),
+    "html table": (HTML, html, "Key Value"),
+    "html code": (HTML, html_code, "```python"),
+    "org table in plain text": (PLAIN, org_table, "| Key | Value |"),
+    "asciidoc code in plain text": (PLAIN, asciidoc_code, "[source,python]"),
     "fence in plain text": (PLAIN, fence, "```python"),
     "fence in a chat": (
         ("", ContentType.CONVERSATION, None),

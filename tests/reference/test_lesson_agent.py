@@ -63,7 +63,8 @@ def test_repeats_halve_after_one_correction_and_others_stay() -> None:
 
     def mistakes(learned: Sequence[Situation]) -> Counter[str]:
         said = [lesson_added(lesson) for each in learned for lesson in lessons[each["content"]]]
-        return made([*corrected, *known, *unknown], finder_of(believed(said), weights, lesson_words()), taught)
+        finder = finder_of(believed(said), weights, lesson_words(), SETTINGS.lessons.duplicates.proposed)
+        return made([*corrected, *known, *unknown], finder, taught)
 
     before, after = mistakes(known), mistakes([*known, *corrected])
     # What is learned anew pushes nothing out that was known, and what was never said is done as before.

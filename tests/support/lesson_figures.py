@@ -17,7 +17,7 @@ from pipelines.domain.lesson import BelievedLesson, Lesson
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.detection import Detector, Injection, Utterance
-from pipelines.lessons.duplicates import LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
 from pipelines.lessons.finding import meaning_of
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -93,6 +93,7 @@ class Outline:
         notes: Facts about places, as name and value.
         heads: Of its tables and fences, disjoint and in order.
         marks: Spans of markup that is no words, disjoint and in order: it is neither shown nor searched.
+        instead: What is shown in place of a mark, by where that begins.
     """
 
     blocks: Sequence[Block]
@@ -102,6 +103,7 @@ class Outline:
     notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
     heads: Sequence[Head] = ()
     marks: Sequence[Span] = ()
+    instead: Mapping[int, bytes] = field(default_factory=dict)
 
 
 def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:

@@ -28,7 +28,9 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    return assemble(document, text, units, SourceFacts(links=outline.links, marks=outline.marks))
+    return assemble(
+        document, text, units, SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipelines.chunking.prose.markdown import markdown_outline
+from pipelines.chunking.prose.markup import OUTLINES
 from pipelines.chunking.prose.outline import FRONT_MATTER
 from pipelines.chunking.prose.rst import rst_outline
+from pipelines.chunking.units.hierarchy import SourceFacts
 from pipelines.chunking.units.splitting import Meter, TokenCounter, decoded, digest, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
@@ -97,20 +99,21 @@ def _longest(text: str, ends: Sequence[int], limit: int, count_tokens: TokenCoun
 
 
 def _of_prose(task: _Task) -> str:
-    return _extract(task, _without_marks(task.head, task.document.content_type))
+    return _extract(task, _without_marks(task.head, task.document))
 
 
-def _without_marks(text: str, content_type: ContentType) -> str:
+def _without_marks(text: str, document: Document) -> str:
     """The text without what is markup and no words."""
     source = encoded(text)
-    if content_type is ContentType.MARKDOWN:
-        marks = markdown_outline(text, source).marks
-    elif content_type is ContentType.RST:
-        marks = rst_outline(source).marks
+    if document.content_type is ContentType.MARKDOWN:
+        outline = markdown_outline(text, source)
+    elif document.content_type is ContentType.RST:
+        outline = rst_outline(source)
+    elif document.content_type is ContentType.MARKUP and (read := OUTLINES.get(document.language or "")) is not None:
+        outline = read(source)
     else:
         return text
-    edges = [0, *(edge for mark in marks for edge in mark), len(source)]
-    return decoded(b"".join(source[left:right] for left, right in zip(edges[::2], edges[1::2], strict=True)))
+    return decoded(SourceFacts(marks=outline.marks, instead=outline.instead).shown(source, 0, len(source)))
 
 
 def _of_paper(task: _Task) -> str:

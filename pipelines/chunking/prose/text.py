@@ -48,7 +48,7 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     """
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
-    find = _heads if document.language is None else _columns if document.language in _TABLES else None
+    find = heads_of_lines if document.language is None else _columns if document.language in _TABLES else None
     heads = [] if find is None else find(text.source)
     above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
     if not text.fits(*spans[0], sizes.target_tokens):
@@ -68,7 +68,7 @@ def _columns(source: bytes) -> list[Head]:
     return [] if first is None else [Head(first.end(), len(source), decoded(first[0].strip()))]
 
 
-def _heads(source: bytes) -> list[Head]:
+def heads_of_lines(source: bytes) -> list[Head]:
     """Heads of tables and blocks of code, as Org, AsciiDoc and plain text have them, in order."""
     heads: list[Head] = []
     opened: tuple[int, bytes, bytes] | None = None

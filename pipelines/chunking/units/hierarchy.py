@@ -105,6 +105,7 @@ class SourceFacts:
     Attributes:
         errors: Spans of syntax errors, disjoint and in order.
         marks: Spans of markup that is no words, disjoint and in order: texts of chunks are without it.
+        instead: What stands in those texts in place of a mark, by where that begins.
     """
 
     defines: NamePositions[str] = field(default_factory=NamePositions)
@@ -112,6 +113,22 @@ class SourceFacts:
     links: NamePositions[Link] = field(default_factory=NamePositions)
     errors: Sequence[tuple[int, int]] = ()
     marks: Sequence[tuple[int, int]] = ()
+    instead: Mapping[int, bytes] = field(default_factory=dict)
+
+    def shown(self, source: bytes, start: int, end: int) -> bytes:
+        """A span of the source without its marks."""
+        first, last = (
+            bisect_right(self.marks, start, key=itemgetter(1)),
+            bisect_left(self.marks, end, key=itemgetter(0)),
+        )
+        parts: list[bytes] = []
+        at = start
+        for mark in self.marks[first:last]:
+            parts.append(source[at : max(mark[0], at)])
+            if start <= mark[0]:
+                parts.append(self.instead.get(mark[0], b""))
+            at = min(mark[1], end)
+        return b"".join([*parts, source[at:end]])
 
     def quality(self, start: int, end: int) -> float:
         """Share of a span's bytes outside syntax errors."""
@@ -266,12 +283,12 @@ def assemble(
     chunks = []
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
         _, last = _ink(source, unit)
-        body = _body(source, unit, facts.marks) if unit.text is None else unit.text
+        body = _body(source, unit, facts) if unit.text is None else unit.text
         content = f"{unit.context}\n{body}" if unit.context else body
         tokens, follows = text.count(content), ""
         if sizes.trailing_budget and after is not None:
             room = min(sizes.trailing_budget, sizes.max_tokens - tokens)
-            follows = trailing(_body(source, units[after], facts.marks), room, text)
+            follows = trailing(_body(source, units[after], facts), room, text)
             if follows:
                 content, tokens = f"{content}\n{follows}", tokens + text.of_context(follows)
         chunks.append(
@@ -288,7 +305,7 @@ def assemble(
                 next_id=None if after is None else places[after][0],
                 start_byte=unit.start,
                 end_byte=unit.end,
-                start_line=bisect_right(line_starts, _reads_from(source, unit, facts.marks)),
+                start_line=bisect_right(line_starts, _reads_from(source, unit, facts)),
                 end_line=bisect_right(line_starts, last),
                 heading_path=unit.heading_path,
                 anchor=unit.anchor,
@@ -309,26 +326,24 @@ def assemble(
     return chunks
 
 
-def _body(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> str:
+def _body(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> str:
     """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks.
 
     Where nothing else is in it they stay: a unit says something.
     """
     first, last = _ink(source, unit)
     start, end = max(unit.start, source.rfind(b"\n", 0, first) + 1), last + 1
-    within = marks[bisect_right(marks, start, key=itemgetter(1)) : bisect_left(marks, end, key=itemgetter(0))]
-    edges = [start, *(min(max(edge, start), end) for mark in within for edge in mark), end]
-    shown = b"".join(source[left:right] for left, right in zip(edges[::2], edges[1::2], strict=True)).rstrip()
+    shown = facts.shown(source, start, end).rstrip()
     ink = len(shown) - len(shown.lstrip())
     return decoded(shown[shown.rfind(b"\n", 0, ink) + 1 :] or source[start:end])
 
 
-def _reads_from(source: bytes, unit: ParsedUnit, marks: Sequence[tuple[int, int]]) -> int:
+def _reads_from(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> int:
     """Offset of a unit's first byte that is neither blank nor in a mark; of its first ink where it has no such."""
     first, last = _ink(source, unit)
     at = first
-    for start, end in marks[bisect_right(marks, first, key=itemgetter(1)) :]:
-        if start > at:
+    for start, end in facts.marks[bisect_right(facts.marks, first, key=itemgetter(1)) :]:
+        if start > at or facts.instead.get(start, b"").strip():
             break
         inner = source[end : last + 1]
         at = end + len(inner) - len(inner.lstrip())

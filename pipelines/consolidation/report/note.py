@@ -92,7 +92,11 @@ def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
         for name, (goal, more) in GOALS.items()
         if name in lessons
     ]
-    return [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
+    lines = [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
+    if lessons.get("proposed"):
+        waiting = f"{lessons['to_review']:,.0f} to review, {lessons['in_conflict']:,.0f} of them in conflict"
+        lines.append(f"- pairs of lessons: {lessons['applied']:,.0f} merged, {waiting}; see `weft lessons review`")
+    return lines
 
 
 def alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:

@@ -71,7 +71,7 @@ def steps_of(
     Args:
         judged: Whether there was anything to judge.
         applied: Whether it goes live.
-        lessons: Measures of success of lessons; None where none were taken.
+        lessons: Measures of success of lessons, and what came of pairs of them; None where none were taken.
     """
     added, dropped = map(len, aliases_apart(candidate))
     opposed, settled = map(len, edges_apart(candidate, (LinkKind.CONTRADICTS,)))

@@ -20,7 +20,14 @@ from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.build import lexical_document
 from pipelines.indexes.text.coverage import coverage_of
 from pipelines.indexes.text.outside import OutsideTexts
-from pipelines.retrieval.snapshot.ports import QueryEncoder, TermEncoder, TermIndex, TokenEmbeddings, VectorIndex
+from pipelines.retrieval.snapshot.ports import (
+    QueryEncoder,
+    TermEncoder,
+    TermIndex,
+    TextIndex,
+    TokenEmbeddings,
+    VectorIndex,
+)
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 
 _Hits = tuple[np.ndarray, np.ndarray]
@@ -84,7 +91,7 @@ class MaskedGeneration:
         self._terms = terms
         self._masks = masks
         self.chunks = MaskedChunks(generation.chunks, masks)
-        self.lexical = MaskedTexts(generation, masks)
+        self.lexical: TextIndex = MaskedTexts(generation, masks)
 
     def dense(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder; StoreError where the generation has none."""
@@ -224,6 +231,11 @@ class MaskedTexts:
             each._replace(holding=each.holding - self._lost(each.terms)) for each in self._index.query_words(query)
         ]
         return coverage_of(words, map(self._index.term_set, texts), len(self._index))
+
+    def share_of(self, word: str) -> float:
+        """Share of contents that hold a word, in [0, 1]; masked contents hold what is left of them."""
+        terms = self._index.terms(word)
+        return float(self._index.share_of(word)) - (self._lost(terms) / len(self._index) if terms else 0.0)
 
     def _lost(self, terms: Sequence[str]) -> int:
         """How many contents hold some terms but for their mask."""

@@ -127,12 +127,14 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
 def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
     """The text of a content by field, from its first chunk and that chunk's document.
 
-    A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended,
+    A record is its title and text once, as in published baselines, and so is any other text that does not say what its
+    document is called: it is found by that, too (ING-37). Code gets the words of its identifiers appended,
     every other text those of names in it. A chunk's text carries its headings already. The first chunk of a document
     also gets the phrases that were declared for it, so that queries which hold one find it.
     """
-    title, contents = document["title"] or "", normalised(chunk["text"])
-    if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
+    title, contents = normalised(document["title"] or ""), normalised(chunk["text"])
+    named = contents.startswith(title) if document["content_type"] == ContentType.RECORD else title in contents
+    if not named:
         contents = f"{title} {contents}"
     code = document["content_type"] in CODE
     contents = " ".join((contents, *(code_terms(contents) if code else prose_terms(contents))))

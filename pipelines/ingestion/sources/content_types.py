@@ -76,6 +76,8 @@ _CPP = re.compile(
     re.MULTILINE,
 )
 _OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
+_PAGE = re.compile(r"<(?:!doctype\s|html\b|title\b|h[1-6]\b)", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{%|<\?(?:php|=)")
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
 _PAPER = re.compile(r"\"(?:abstract|body_text|sections)\"\s{0,9}:")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
@@ -112,6 +114,8 @@ def kind_of(name: str, text: str) -> FileKind:
     if configuration is not None:
         return _structured(configuration, text)
     code = _CODE_NAMES.get(lower) or _CODE_SUFFIXES.get(suffix) or (None if suffix else _shebang(text))
+    if code == "html" and _PAGE.search(text[:_LOOKED_AT]) and not _TEMPLATE.search(text[:_LOOKED_AT]):
+        return FileKind(ContentType.MARKUP, Domain.GENERAL, code)
     if code is not None:
         return FileKind(ContentType.CODE, Domain.CODE, _dialect(code, text[:_LOOKED_AT]))
     return _PROSE.get(suffix, _plain)(lower, text)
@@ -184,6 +188,10 @@ def _markdown(_lower: str, text: str) -> FileKind:
     return FileKind(ContentType.MARKDOWN, Domain.GENERAL, None)
 
 
+def _markup(language: str) -> Callable[[str, str], FileKind]:
+    return lambda _lower, _text: FileKind(ContentType.MARKUP, Domain.GENERAL, language)
+
+
 def _rst(_lower: str, _text: str) -> FileKind:
     return FileKind(ContentType.RST, Domain.GENERAL, None)
 
@@ -211,6 +219,8 @@ def _plain(lower: str, text: str) -> FileKind:
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
     **dict.fromkeys(("rst", "rest"), _rst),
+    **dict.fromkeys(("adoc", "asciidoc", "asc"), _markup("asciidoc")),
+    "org": _markup("org"),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),
 }

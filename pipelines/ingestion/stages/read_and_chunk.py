@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from pipelines.chunking.titles import title_of
 from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
@@ -82,7 +83,8 @@ class ReadAndChunk(UnitWorker):
             chunks += of_document
             rejections += [] if note is None else [note]
             if of_document:
-                documents.append(self._summed_up(one.document, of_document, rejections))
+                titled = replace(one.document, title=title_of(one.document, of_document))
+                documents.append(self._summed_up(titled, of_document, rejections))
                 keys.append(one.key)
             elif note is None:
                 rejections.append(_blank(one.document))
@@ -131,8 +133,10 @@ class ReadAndChunk(UnitWorker):
     def _compared(self, document: Document, item: SourceItem) -> _Readable:
         sizes = self._sizes_of(document)
         keys = [document_key(document, sizes, self._reading.made_with)]
-        if isinstance(item, StoredItem):  # its summary may not be declared but made of its text
-            keys.append(document_key(replace(document, summary=None), sizes, self._reading.made_with))
+        if isinstance(item, StoredItem):  # its summary and its title may not be declared but made of its text
+            read = (replace(document, summary=None), replace(document, title=None))
+            read = (*read, replace(read[0], title=None))
+            keys += [document_key(one, sizes, self._reading.made_with) for one in read]
         live = next((key for key in keys if key in self._reading.live), None)
         return _Readable(document, sizes, live or keys[0], unchanged=live is not None)
 

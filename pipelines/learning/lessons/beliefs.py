@@ -103,6 +103,11 @@ class LessonBeliefs:
         """Every lesson that anything was said of, or came of."""
         return list(self.counts.ids)
 
+    @property
+    def separate(self) -> frozenset[frozenset[str]]:
+        """Pairs of ids that somebody spoke of and that are two."""
+        return self.counts.separate
+
     def believed_share(self, lesson_id: str) -> Beta:
         """The share of a lesson's outcomes that are good; of one that is unknown, the prior of other sources."""
         place = self.counts.place.get(lesson_id)

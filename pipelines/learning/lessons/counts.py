@@ -10,13 +10,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.learning.evidence import MICRO
+from pipelines.learning.lessons.links import LessonLinks, LinkWord, read_links
 from pipelines.learning.lessons.rows import (
     ALIAS,
     APART,
     GOOD_WORDS,
     INJECTED,
+    NIGHT,
     NOTE,
     PREFIX,
     RESTORE,
@@ -69,7 +72,7 @@ class LessonCounts:
     Attributes:
         ids: In the order of all arrays.
         of_class: int64 (n,), the place of each lesson's representative: its own where it is merged into none (LES-13).
-        separate: Pairs of ids of which more people said that they are two than that they are one.
+        separate: Pairs of ids that somebody spoke of and that are two.
     """
 
     def __init__(self, uses: UseColumns, prior: LessonPrior, today: int) -> None:
@@ -100,7 +103,10 @@ class LessonCounts:
         rank = np.zeros(len(words), dtype=np.int64)
         rank[order] = np.arange(len(order))
         self.lesson = rank[content]
-        self.of_class = self._classes()
+        links = self._linked()
+        self.separate = frozenset(frozenset({self.ids[one], self.ids[other]}) for one, other in links.separate)
+        self.of_class = np.arange(len(self))
+        self.of_class[list(links.representatives)] = list(links.representatives.values())
         self._groups = self.of_class[self.lesson]
 
     def __len__(self) -> int:
@@ -313,29 +319,18 @@ class LessonCounts:
         each = [recency(self._today - one, self._prior.half_life_days) for one in days.tolist()]
         return np.array(each, dtype=np.float64)[places]
 
-    def _classes(self) -> Ints:
-        """Which representative each lesson stands under: of each principal the last word on each pair counts."""
+    def _linked(self) -> LessonLinks:
+        """What was said of pairs of lessons that both are known."""
         linked = {code: name.startswith(ALIAS) for prefix in (ALIAS, APART) for code, name in self._named(prefix)}
         rows, same = self._rows_of({code: int(alike) for code, alike in linked.items()})
-        last: dict[tuple[int, str, int], tuple[int, str, int]] = {}
+        place, night = (self.place, principal_fingerprint(NIGHT)) if len(rows) else ({}, "")
+        words = []
         for row, alike in zip(rows.tolist(), same.tolist(), strict=True):
-            ms = self._bins[self.bin[row]].partition(":")[2]
-            key = int(self.lesson[row]), self._questions[self.question[row]], int(self.principal[row])
-            sayings = int(self.day[row]), ms, -alike  # of words of one moment, "apart" holds
-            last[key] = max(last.get(key, sayings), sayings)
-        net: dict[tuple[int, str], int] = {}
-        for (lesson, other, _), (_, _, alike) in last.items():
-            net[lesson, other] = net.get((lesson, other), 0) + (1 if alike else -1)
-        self.separate = frozenset((self.ids[lesson], other) for (lesson, other), mass in net.items() if mass < 0)
-        to = {
-            lesson: self.place[other]
-            for (lesson, other), mass in sorted(net.items())
-            if mass > 0 and other in self.place
-        }
-        ends = np.arange(len(self))
-        for place in to:
-            ends[place] = _end(place, to)
-        return ends
+            if (other := place.get(self._questions[self.question[row]])) is not None:
+                by = int(self.principal[row])
+                at = int(self.day[row]), self._bins[self.bin[row]].partition(":")[2]
+                words.append(LinkWord(int(self.lesson[row]), other, by, self._principals[by] == night, at, bool(alike)))
+        return read_links(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,13 +350,3 @@ class _Words:
 def _saying_kind(name: str) -> int:
     source, _, priority = name.removeprefix(SAYING).partition(":")
     return _SOURCE[source] * len(PRIORITIES) + _PRIORITY[priority]
-
-
-def _end(place: int, to: Mapping[int, int]) -> int:
-    """Where a chain of links ends; of a circle, its first lesson in order."""
-    met = [place]
-    while met[-1] in to and to[met[-1]] not in met:
-        met.append(to[met[-1]])
-    if met[-1] not in to:
-        return met[-1]
-    return min(met[met.index(to[met[-1]]) :])

@@ -33,6 +33,8 @@ GOOD_WORDS = frozenset({LessonResult.SUCCESS.value, LessonResult.CONFIRMATION.va
 """What a person says for a lesson; all other words speak against it."""
 
 PERSON = "person"
+NIGHT = "weft-night"
+"""The principal that nights speak as."""
 
 _PERCENT = 100
 _UNKNOWN = "-"

@@ -179,6 +179,7 @@ def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict)
         uris=candidate.uris,
         text=candidate.text,
         kind=chunk.kind,
+        title=occurrence.title,
         symbol=chunk.symbol,
         heading_path=chunk.heading_path,
         start_line=chunk.start_line,

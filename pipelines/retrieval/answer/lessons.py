@@ -28,11 +28,14 @@ class LessonsBeside:
 
     Args:
         most: Of one answer.
+        least: Share of their words that two name, from which on they are about the same.
         embed: Embeds lessons; None where they are found by words alone.
     """
 
-    def __init__(self, words: LessonWords, weights: RelevanceWeights, *, most: int, embed: Embed | None = None) -> None:
-        self._words, self._weights, self._most, self._embed = words, weights, most, embed
+    def __init__(
+        self, words: LessonWords, weights: RelevanceWeights, *, most: int, least: float, embed: Embed | None = None
+    ) -> None:
+        self._words, self._weights, self._most, self._least, self._embed = words, weights, most, least, embed
         self._lock = threading.Lock()
         self._held: _Held | None = None
 
@@ -57,7 +60,9 @@ class LessonsBeside:
     def _next(self, held: _Held | None, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
         former = {} if held is None else held.vectors
         same = held is not None and held.beliefs is beliefs
-        finder = held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words)
+        finder = (
+            held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words, self._least)
+        )
         texts = [meaning_of(each.lesson) for each in finder.lessons]
         vectors = {text: former[text] for text in texts if text in former}
         if embedded and self._embed is not None:

@@ -192,6 +192,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,
+        "title": result.title,
         "symbol": result.symbol,
         "heading_path": list(result.heading_path),
         "domain": result.domain.value,

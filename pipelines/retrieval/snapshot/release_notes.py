@@ -9,7 +9,7 @@ from functools import lru_cache
 from pipelines.domain.documents import ContentType
 from pipelines.indexes.chunk_store import StoredDocument
 
-_PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.TEXT})
+_PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
 
 
 def is_release_notes(document: StoredDocument, names: Sequence[str]) -> bool:

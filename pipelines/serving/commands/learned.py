@@ -118,6 +118,7 @@ def diff(
     old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
     changes = moves(old, new, level=settings.priors.interval.level)
     if not as_json:
+        changes.sort(key=_is_unseen)
         stdout.print(_beyond_chance(changes))
     print_rows(
         changes,
@@ -283,6 +284,15 @@ def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) 
             start = snippet(content.text, "", _SHOWN)
             names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
     return [names[content_hash] for content_hash in hashes]
+
+
+def _is_unseen(change: BeliefChange) -> bool:
+    """Whether the numbers that are shown are the same."""
+    return (
+        change.before is not None
+        and change.after is not None
+        and number(change.before.mean) == number(change.after.mean)
+    )
 
 
 def _beyond_chance(changes: Sequence[BeliefChange]) -> str:

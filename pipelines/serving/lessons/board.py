@@ -29,6 +29,7 @@ _SCHEMA = """
 create table facts (name text primary key, value text not null);
 create table lessons (number integer primary key, document text not null, propensity real not null);
 create table keys (kind text not null, key text not null, factor real not null, lesson integer not null);
+create table separate (one text not null, other text not null);
 create index keys_by_factor on keys (kind, key, factor);
 """
 _WILD = frozenset("*?[")
@@ -65,6 +66,7 @@ def _fill(connection: sqlite3.Connection, beliefs: LessonBeliefs, settings: Sett
         factor = believed.p_good * priorities[believed.lesson.priority]
         keys = [(kind, key, factor, number) for kind, key in _keys(believed, words)]
         connection.executemany("insert into keys values (?, ?, ?, ?)", keys)
+    connection.executemany("insert into separate values (?, ?)", map(sorted, beliefs.separate))
 
 
 def _keys(believed: BelievedLesson, words: LessonWords) -> set[tuple[str, str]]:
@@ -85,6 +87,7 @@ def _numbers(settings: Settings) -> dict[str, object]:
     return {
         "relevance": settings.priors.lessons.relevance.model_dump(mode="json"),
         "words": settings.lessons.words.model_dump(mode="json"),
+        "about_the_same": settings.lessons.duplicates.proposed,
         "budget": settings.lessons.prompt.budget,
         "limit": settings.lessons.prompt.lessons,
     }

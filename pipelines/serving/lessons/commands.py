@@ -246,7 +246,8 @@ def import_lessons(
 
 
 def _finder(settings: Settings) -> LessonFinder:
-    return finder_of(_beliefs(settings), settings.priors.lessons.relevance, LessonWords(settings.lessons.words))
+    weights, stated = settings.priors.lessons.relevance, settings.lessons
+    return finder_of(_beliefs(settings), weights, LessonWords(stated.words), stated.duplicates.proposed)
 
 
 def _beliefs(settings: Settings) -> LessonBeliefs:

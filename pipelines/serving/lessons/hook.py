@@ -27,6 +27,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.finding import LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern
@@ -36,7 +37,7 @@ FOLDER = "lessons"
 BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
-VERSION = 2
+VERSION = 3
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
 _KEPT_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
@@ -174,7 +175,13 @@ class Board:
         rows = self._candidates(use, words)
         lessons = [_believed(json.loads(row)) for row, _ in rows]
         propensities = {each.lesson.id: chance for each, (_, chance) in zip(lessons, rows, strict=True)}
-        return LessonFinder(lessons, propensities, weights, words).find(use, limit=self.settings["limit"], rng=rng)
+        opposed = Opposed(words, self.settings["about_the_same"], self._separate())
+        finder = LessonFinder(lessons, propensities, weights, words, opposed)
+        return finder.find(use, limit=self.settings["limit"], rng=rng)
+
+    def _separate(self) -> frozenset[frozenset[str]]:
+        """Pairs of lessons that somebody keeps apart."""
+        return frozenset(map(frozenset, self._connection.execute("select one, other from separate")))
 
     def _candidates(self, use: ToolUse, words: LessonWords) -> list[tuple[str, float]]:
         """The likeliest lessons, by about the rank that they will have; only they are read."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pipelines.domain.lesson import Lesson
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.wording import LessonWords
 from pipelines.settings import Settings
 
@@ -40,13 +41,13 @@ class LessonPair:
 
 
 def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:
-    """Pairs among the lessons that agents are told; merged ones are one, and whatever was kept apart is settled."""
+    """Pairs among the lessons that agents are told; merged ones are one, and those kept apart are settled."""
     index, p_good = DuplicateIndex(settings.lessons, LessonWords(settings.lessons.words)), {}
     for believed in beliefs.injectable():
         index.add(believed.lesson)
         p_good[believed.lesson.id] = believed.p_good
-    settled = beliefs.counts.separate
+    settled = beliefs.separate
     for one, other, comparison in index.pairs():
-        if not settled & {(one.id, other.id), (other.id, one.id)}:
+        if frozenset({one.id, other.id}) not in settled:
             best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))
             yield LessonPair(rest, best, comparison)

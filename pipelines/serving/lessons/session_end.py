@@ -5,7 +5,6 @@ It may run after every turn: injections, outcomes and lessons carry ids of their
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,11 +20,13 @@ from pipelines.feedback.settings import MS
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.lessons.detection import Detector, Injection, Utterance
 from pipelines.lessons.endpoint import EndpointReflector
-from pipelines.lessons.reflection import EpisodeStep, Reflector, RuleReflector
+from pipelines.lessons.manager import LessonOperation, OperationKind
+from pipelines.lessons.reflection import EpisodeStep, Reflection, Reflector, RuleReflector
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.chat import ChatEndpoint
 from pipelines.serving.console.options import CommonOptions, require_store
 from pipelines.serving.lessons.hook import session_file
+from pipelines.serving.lessons.operations import apply_operations, id_made_of, say_operations
 from pipelines.serving.lessons.speaking import speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
@@ -67,7 +68,9 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     steps = [turn.step for turn in turns]
     utterances = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
     detections = Detector(settings.lessons, words).detect(utterances, shown)
-    proposals = _proposals(settings, words, steps, [each.lesson for each in shown])
+    operations = _operations(
+        settings, beliefs, reflector_of(settings, words).reflect(steps, [each.lesson for each in shown])
+    )
     of = f"agent-{session}"
     with speaking(settings, None, of) as speaker:
         for each in injections:
@@ -90,19 +93,24 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
                 span=hits.span[:_SPAN],
                 event_id=hits.outcome_id,
             )
-        for lesson in proposals:
-            event_id = hashlib.sha256(f"{session}\n{lesson.id}".encode()).hexdigest()[:32]
-            speaker.producer.lesson_added(of, lesson, principal=speaker.principal, event_id=event_id)
-    return {"injections": len(injections), "outcomes": len(detections), "lessons": len(proposals)}
+        say_operations(speaker, operations, event_id=lambda each: _event_id(session, each))
+    lessons = sum(each.kind is OperationKind.ADD for each in operations)
+    return {"injections": len(injections), "outcomes": len(detections), "lessons": lessons}
 
 
 _SPAN = 2_000
 
 
-def _proposals(
-    settings: Settings, words: LessonWords, steps: Sequence[EpisodeStep], injected: Sequence[Lesson]
-) -> Sequence[Lesson]:
-    return reflector_of(settings, words).reflect(steps, injected).proposals
+def _operations(settings: Settings, beliefs: LessonBeliefs, reflection: Reflection) -> Sequence[LessonOperation]:
+    """What the skill manager makes of an episode's lessons: one that says what is there already is merged with it."""
+    adding = [LessonOperation(kind=OperationKind.ADD, lesson=lesson) for lesson in reflection.proposals]
+    return apply_operations(dict(enumerate(adding)), beliefs, settings).accepted if adding else ()
+
+
+def _event_id(session: str, operation: LessonOperation) -> str:
+    if operation.lesson is not None:
+        return id_made_of(session, operation.lesson.id)
+    return id_made_of(session, operation.kind, str(operation.lesson_id), str(operation.other_id))
 
 
 def reflector_of(settings: Settings, words: LessonWords) -> Reflector:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,8 @@ from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonPriori
 from pipelines.learning.lessons.beliefs import LessonBelief
 from pipelines.lessons.gate import problem_of
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import print_lines, stdout, visible
+from pipelines.serving.console.terminal import print_lines, reading, stdout, visible
+from pipelines.serving.lessons.operations import apply_operations, read_operations, say_operations
 from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
 
@@ -123,6 +125,42 @@ def apart(
     _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
 
 
+@store_command
+def apply(
+    file: Annotated[Path, typer.Argument(help="JSON lines, an operation each; - reads them from stdin.")],
+    options: CommonOptions,
+    *,
+    principal: By = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
+) -> None:
+    """Add, revise, tag, merge, keep apart, retire and restore lessons; what is refused is named by its index.
+
+    Exit code 1 where any was refused; the others are said all the same.
+    """
+    settings = options.settings(bootstrap=bootstrap)
+    with reading(file):
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    read = read_operations(text)
+    beliefs = live_lessons(Catalog(require_store(settings)), settings)
+    applied = apply_operations(read.operations, beliefs, settings)
+    if applied.accepted and not dry_run:
+        with speaking(settings, principal, session) as speaker:
+            say_operations(speaker, applied.accepted)
+    errors = sorted([*read.errors, *applied.errors], key=lambda each: each.index)
+    outcome = {
+        "accepted": [each.kind.value for each in applied.accepted],
+        "errors": [{"index": each.index, "problem": each.problem} for each in errors],
+        "conflicts": applied.conflicts,
+        "proposals": applied.proposals,
+        "sent": bool(applied.accepted) and not dry_run,
+    }
+    print_lines([outcome])
+    if errors:
+        raise typer.Exit(1)
+
+
 def _word(help_: str, say_of: Callable[[CommonOptions, str | None], Say]) -> Callable[..., None]:
     """A command by which somebody says one thing about one lesson."""
 
@@ -180,6 +218,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     ),
     "merge": merge,
     "apart": apart,
+    "apply": apply,
 }
 """By their names."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.priors import Priors
-from pipelines.learning.reading import Reading, moves, path_of, read_all
+from pipelines.learning.reading import BeliefChange, Reading, moves, path_of, read_all
 from pipelines.runtime.pages import number, rendered
 
 _TEMPLATE = "learned_page.html"
@@ -28,6 +28,7 @@ _OF_SEVERAL_UNITS = frozenset({"size", "quality", "trust", "threshold"})
 _EVEN = 0.5  # between right and wrong
 _OLDEST_HOURS, _POINTS, _HEIGHT = 26_280.0, 41, 40.0  # of a curve of decay: three years
 _FOR_FEW = frozenset({"intent"})
+_OF_FEW = frozenset("/?")  # in a scope: of a model, an agent or an intent alone
 
 NameOf = Callable[[Sequence[ContentHash]], Sequence[str]]
 """What people call contents: where each stands, and how it begins."""
@@ -100,7 +101,7 @@ class LearnedPage:
     Attributes:
         title: Of what, and made when.
         level: Of the intervals.
-        moves: What changed, a sentence each, the surest first.
+        moves: What was said, and what changed by it, a sentence each.
         curves: Of domains that something was said about.
     """
 
@@ -126,13 +127,7 @@ def page_of(
         names: What is shown of contents.
     """
     old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
-    sentences = [
-        f"{_title(move.after.family, move.after.scope)}: {move.after.parameter} {number(move.before.mean)} → "
-        f"{number(move.after.mean)}, after {number(move.after.observations)} observations"
-        f"{'' if move.beyond_chance else '; chance may have done that'}."
-        for move in moves(old, new, level=priors.interval.level)
-        if move.before is not None and move.after is not None and move.change and move.after.observations >= _OBSERVED
-    ]
+    sentences = [*_verdicts(after), *_sentences(moves(old, new, level=priors.interval.level))]
     former = {reading.key: reading for reading in old}
     observed = [reading for reading in new if reading.observations > 0.0]
     groups = [
@@ -142,6 +137,40 @@ def page_of(
     lists = [_questions(after, names), *_contents(after, hashes, names), _triggers(after, names)]
     curves = [_decay(domain, before, after) for domain in Domain if after.reported.decay(domain).observations > 0.0]
     return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists, curves)
+
+
+def _verdicts(beliefs: Beliefs) -> list[str]:
+    """How many people said something, and of how many questions."""
+    words = beliefs.precedents.words.take(beliefs.precedents.words.spoken)
+    if not len(words.principal):
+        return []
+    people, questions = (len(np.unique(each)) for each in (words.principal, words.question))
+    right = int((words.good >= _EVEN).sum())
+    return [
+        f"{_counted(people, 'person', 'people')} called {_counted(right, 'answer', 'answers')} right and "
+        f"{len(words.good) - right:,} wrong, of {_counted(questions, 'question', 'questions')}."
+    ]
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _sentences(changes: Sequence[BeliefChange]) -> Iterator[str]:
+    """What changed, a sentence each: what every search goes by first, the largest change of those beyond chance."""
+    seen = [
+        (move.beyond_chance, move.before, move.after, move.change or 0.0)
+        for move in changes
+        if move.before is not None and move.after is not None and move.after.observations >= _OBSERVED
+        if number(move.before.mean) != number(move.after.mean)
+        if not _OF_FEW & set(move.after.scope)
+    ]
+    seen.sort(key=lambda each: (each[2].family != "weight", not each[0], -abs(each[3])))
+    for beyond, before, after, _ in seen:
+        yield (
+            f"{_title(after.family, after.scope)}: {after.parameter} {number(before.mean)} → {number(after.mean)}, "
+            f"after {number(after.observations)} observations{'' if beyond else '; chance may have done that'}."
+        )
 
 
 def _readings(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]:
@@ -173,7 +202,8 @@ def _questions(beliefs: Beliefs, names: NameOf) -> Listed:
         words.content.tolist(), words.question.tolist(), words.principal.tolist(), words.good.tolist(), strict=True
     ):
         people[precedents.questions[question], precedents.contents[content]][good < _EVEN].add(principal)
-    order = sorted(people, key=lambda pair: (-len(people[pair][0] | people[pair][1]), pair))[:_LISTED]
+    order = sorted(people, key=lambda pair: (-len(people[pair][0] | people[pair][1]), -len(people[pair][0]), pair))
+    order = order[:_LISTED]
     named = zip(order, names([ContentHash(content) for _, content in order]), strict=True)
     rows = [
         (precedents.texts.get(pair[0], "(private)"), str(len(people[pair][0])), str(len(people[pair][1])), name)

@@ -120,6 +120,7 @@ def searching(
                 LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
                 most=settings.lessons.prompt.lessons,
+                least=settings.lessons.duplicates.proposed,
                 embed=encoder.encode,
             ),
             encode_past=QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic)),

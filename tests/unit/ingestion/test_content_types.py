@@ -56,6 +56,11 @@ def test_configuration_goes_by_its_notation(name: str, language: str) -> None:
         ("README.md", "# A", ContentType.MARKDOWN, Domain.GENERAL),
         ("CHANGELOG.md", "# A", ContentType.MARKDOWN, Domain.GENERAL),  # a changelog is no conversation
         ("index.rst", "A\n=\n", ContentType.RST, Domain.GENERAL),
+        ("a.adoc", "= A\n", ContentType.MARKUP, Domain.GENERAL),
+        ("a.org", "* A\n", ContentType.MARKUP, Domain.GENERAL),
+        ("a.html", "<!DOCTYPE html><p>A", ContentType.MARKUP, Domain.GENERAL),
+        ("part.html", "<li>{{ a }}</li>", ContentType.CODE, Domain.CODE),  # a template
+        ("a.html", "<h1>A</h1>{% if b %}c{% endif %}", ContentType.CODE, Domain.CODE),
         ("a.tex", "\\documentclass{article}", ContentType.PAPER, Domain.ACADEMIC),
         ("a.md", "# A\n\n## Abstract\n\nB.\n\n## References\n\n[1] C.\n", ContentType.PAPER, Domain.ACADEMIC),
         ("a.json", '{"title": "A", "abstract": "B."}', ContentType.PAPER, Domain.ACADEMIC),

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion.settings import IngestSettings
@@ -156,3 +158,15 @@ def test_relations_are_a_column_of_lists_or_of_their_json_or_a_column_by_kind(
             [("supersedes", "t:1", True), ("supports", "t/x", True)],
             [],
         ]
+
+
+def test_every_piece_of_a_row_comes_with_what_its_columns_say(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-36: the names of columns are the names of facts; each window of a long text is under the row's title."""
+    text = "".join(f"Sentence {number} of the row. " for number in range(40))
+    pq.write_table(pa.table({"title": ["One"], "text": [text], "team": ["core"]}), tmp_path / "rows.parquet")
+    ((document,), _) = read(tmp_path / "rows.parquet", settings)
+    assert document.metadata["team"] == "core"
+    sizes = ChunkSizes(max_tokens=60, target_tokens=40, min_tokens=5, overlap_tokens=10)
+    chunks = chunk_document(document, sizes, lambda each: len(each.split()))
+    assert len(chunks) > 2
+    assert all(chunk.text.startswith("One\n") for chunk in chunks)

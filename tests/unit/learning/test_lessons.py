@@ -11,6 +11,7 @@ from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonRe
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
 from pipelines.learning.lessons.measures import success_measures
+from pipelines.learning.lessons.rows import NIGHT
 from tests.support.feedback_events import (
     LESSON,
     NOON,
@@ -207,13 +208,13 @@ def test_merged_lessons_are_believed_together_and_split_bit_for_bit() -> None:
     twin = Lesson(section="api", content="Migrate before you start the API", source=LessonSource.SUGGESTION)
     told = [lesson_added(), lesson_added(twin), *outcomes("success", PEOPLE), *outcomes("failure", PEOPLE[:1], twin)]
     apart = believed(told)
-    merged = believed([*told, lesson_changed("alias", twin.id, LESSON.id, principal="night")])
+    merged = believed([*told, lesson_changed("alias", twin.id, LESSON.id, principal=NIGHT)])
     split = believed(
         [
             *told,
-            lesson_changed("alias", twin.id, LESSON.id, principal="night"),
+            lesson_changed("alias", twin.id, LESSON.id, principal=NIGHT),
             lesson_changed("apart", twin.id, LESSON.id, principal="ada", ts=NOON + 1),
-            lesson_changed("alias", twin.id, LESSON.id, principal="night", ts=NOON + DAY_MS // 4, event_id="again"),
+            lesson_changed("alias", twin.id, LESSON.id, principal=NIGHT, ts=NOON + DAY_MS // 4, event_id="again"),
         ]
     )
     assert of(merged, twin.id).p_good == of(merged).p_good

@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.duplicates import Comparison, DuplicateIndex, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
+from pipelines.lessons.duplicates.index import DuplicateIndex
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
 
 
@@ -59,6 +60,15 @@ CONFLICTS = [
 def test_opposites_are_conflicts(one: str, other: str) -> None:
     """LES-13: always and never, before and after, 3 and 30."""
     assert relation(one, other) is LessonRelation.CONFLICT
+
+
+def test_what_states_an_order_is_not_merged_with_what_states_none() -> None:
+    """LES-13: else two that contradict one another could be one through it."""
+    first, second = (a_lesson(f"Run the migrations {word} starting the API") for word in ("before", "after"))
+    neither = a_lesson("Run the migrations when starting the API")
+    assert compared(first, second).relation is LessonRelation.CONFLICT
+    for each in (first, second):
+        assert compared(each, neither).relation is not LessonRelation.SAME
 
 
 def test_conditions_that_exclude_each_other_keep_lessons_apart_until_a_person_says_so() -> None:

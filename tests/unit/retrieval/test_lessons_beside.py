@@ -26,7 +26,7 @@ TRIAL = Lesson(section="api", content="Start the API with migrations on", source
 
 def beside() -> LessonsBeside:
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    return LessonsBeside(words, weights, most=5)
+    return LessonsBeside(words, weights, most=5, least=0.6)
 
 
 def test_what_fits_the_question_is_shown_with_why() -> None:
@@ -55,7 +55,7 @@ def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
         return np.array([axes[text] for text in texts], dtype=np.float32)
 
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    finds, asked = LessonsBeside(words, weights, most=5, embed=embed), a_query("bring the backend up")
+    finds, asked = LessonsBeside(words, weights, most=5, least=0.6, embed=embed), a_query("bring the backend up")
     vector = np.array([0.8, 0.6], dtype=np.float32)
     (shown,) = finds.of(asked, believed([lesson_added(SURE)]), vector)
     addend = f"{0.8 * weights.meaning:.2f}"

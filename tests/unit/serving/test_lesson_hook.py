@@ -17,7 +17,7 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.serving.lessons import hook
 from pipelines.serving.lessons.board import BoardKeeper, write_board
 from pipelines.serving.lessons.view import live_lessons
-from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_outcome
+from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_changed, lesson_outcome
 from tests.support.session_store import Partition
 
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release")
@@ -71,7 +71,7 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     beliefs = live_lessons(partition.catalog, SETTINGS)
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
     finder, board, rng = (
-        finder_of(beliefs, weights, words),
+        finder_of(beliefs, weights, words, SETTINGS.lessons.duplicates.proposed),
         hook.Board(root / "lessons" / "board.sqlite"),
         random.Random(4),
     )
@@ -140,3 +140,36 @@ def test_the_table_follows_the_evidence(partition: Partition) -> None:
         partition.feed([lesson_outcome(lesson.id, "contradiction", origin="person", ts=NOON + 2)])
         partition.publish()
     assert lesson.id not in shown()
+
+
+OPPOSED = {
+    "never": ("Always squash the commits before merging", "Never squash the commits before merging"),
+    "order": ("Run the migrations before starting the API", "Run the migrations after starting the API"),
+    "number": ("Set the timeout of the client to 30 seconds", "Set the timeout of the client to 300 seconds"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), OPPOSED.values(), ids=OPPOSED)
+def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, second: str, tmp_path: Path) -> None:
+    """LES-8, LES-13: by the hook and by the lessons in memory, until somebody says that both hold."""
+    partition = Partition(tmp_path)
+    root, weights = root_of(partition), SETTINGS.priors.lessons.relevance
+    better = Lesson(section="work", content=second, source=LessonSource.USER_CORRECTION)
+    worse = Lesson(section="work", content=first, source=LessonSource.KNOWLEDGE_BLOCK)
+    use = ToolUse(text=f"{first} {second}")
+
+    def told() -> list[str]:
+        partition.publish()
+        write_board(root, SETTINGS)
+        beliefs = live_lessons(partition.catalog, SETTINGS)
+        least = SETTINGS.lessons.duplicates.proposed
+        finder = finder_of(beliefs, weights, LessonWords(SETTINGS.lessons.words), least)
+        by_hook = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        shown = [each.match.believed.lesson.content for each in finder.find(use, limit=5, rng=Always())]
+        assert [each.match.believed.lesson.content for each in by_hook] == shown
+        return shown
+
+    partition.feed([lesson_added(better), lesson_added(worse)], cuts=False)
+    assert told() == [second]
+    partition.feed([lesson_changed("apart", worse.id, better.id, ts=NOON + 1)], cuts=False)
+    assert sorted(told()) == sorted([first, second])

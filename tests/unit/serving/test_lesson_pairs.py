@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.domain.events import LessonEvent
 from pipelines.domain.lesson import Lesson, LessonSource
-from pipelines.lessons.duplicates import LessonRelation
+from pipelines.lessons.duplicates.comparison import LessonRelation
 from pipelines.serving.lessons.pairs import open_pairs
 from tests.support.feedback_events import SETTINGS, lesson_added, lesson_changed
 from tests.support.lesson_words import believed
@@ -38,8 +38,10 @@ def test_opposites_and_likely_duplicates_are_shown_once() -> None:
 
 
 def test_what_somebody_decided_is_not_asked_again() -> None:
-    """LES-13: merged, kept apart in either order, or one of them retired."""
+    """LES-13: merged, kept apart in either order, or one of them retired; nor what people cannot agree on."""
     assert frozenset({RUN.id, PRIOR.id}) not in pairs(lesson_changed("alias", PRIOR.id, RUN.id))
     for one, other in ((RUN, PRIOR), (PRIOR, RUN)):
         assert frozenset({RUN.id, PRIOR.id}) not in pairs(lesson_changed("apart", one.id, other.id))
+        disputed = (lesson_changed(op, one.id, other.id, principal=op) for op in ("alias", "apart"))
+        assert frozenset({RUN.id, PRIOR.id}) not in pairs(*disputed)
     assert frozenset({ALWAYS.id, NEVER.id}) not in pairs(lesson_changed("retire", NEVER.id))

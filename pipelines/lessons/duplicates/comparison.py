@@ -8,10 +8,8 @@ another word for the same are proposed to a person.
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -35,7 +33,6 @@ _PREFIXES = ("un", "dis", "in", "non", "de", "anti")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
 _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
 _SHORTEST = 3
-_SLACK = 1e-9  # a share of words is no exact number
 
 
 class LessonRelation(StrEnum):
@@ -120,8 +117,7 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
 def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings: LessonSettings) -> Comparison:
     """What two lessons are to each other; the same whichever comes first."""
     opposites = _opposites(one, other, words)
-    shared = 2 * (len(one.stems & other.stems) + len(opposites)) / max(1, len(one.stems) + len(other.stems))
-    shared = min(1.0, shared)
+    shared = _shared(one, other, opposites)
     if shared < settings.duplicates.proposed:
         return Comparison(LessonRelation.APART, shared, "they are about other things")
     if conflict := _conflict(one, other, opposites):
@@ -136,10 +132,45 @@ def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings
     return Comparison(LessonRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
+class Opposed:
+    """Tells which lessons cannot both be followed; each is taken apart once.
+
+    Args:
+        least: Share of their words that both name, below which they are about other things.
+        settled: Pairs of ids that somebody keeps apart: both hold.
+    """
+
+    def __init__(self, words: LessonWords, least: float, settled: Container[frozenset[str]] = frozenset()) -> None:
+        self._words, self._least, self._settled = words, least, settled
+        self._parsed: dict[LessonId, ParsedLesson] = {}
+
+    def __call__(self, one: Lesson, other: Lesson) -> bool:
+        """Whether they are about the same and contradict one another, and nobody said that both hold."""
+        if frozenset({one.id, other.id}) in self._settled:
+            return False
+        left, right = (self._apart(each) for each in (one, other))
+        opposites = _opposites(left, right, self._words)
+        return _shared(left, right, opposites) >= self._least and _conflict(left, right, opposites) is not None
+
+    def _apart(self, lesson: Lesson) -> ParsedLesson:
+        parsed = self._parsed.get(lesson.id)
+        if parsed is None:
+            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return parsed
+
+
+def _shared(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[str, str]]) -> float:
+    """Share of the words of both that both name, an opposite as one of them (Dice)."""
+    both = len(one.stems & other.stems) + len(opposites)
+    return min(1.0, 2 * both / max(1, len(one.stems) + len(other.stems)))
+
+
 def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
     """Why two lessons of the same words may yet be two."""
     if one.deciding != other.deciding:
         return f"one of them says: {_listed(one.deciding ^ other.deciding)}"
+    if bool(one.later) != bool(other.later) or bool(one.directions) != bool(other.directions):
+        return "one of them alone says in which order or direction"
     # "Commit often, push rarely" has the words of "push often, commit rarely".
     pairs = len(one.neighbours) + len(other.neighbours)
     if pairs and 2 * len(one.neighbours & other.neighbours) < settings.duplicates.bound * pairs:
@@ -307,105 +338,6 @@ _BARE = frozenset(
 def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str, str]]:
     places = [(at, words.stem(word)) for at, word in enumerate(tokens) if word not in words.idle]
     for (at, left), (then, right) in pairwise(places):
-        if _DIRECTIONS.intersection(tokens[at + 1 : then]):
+        between = tokens[at + 1 : then]
+        if _DIRECTIONS.intersection(between) and "be" not in between:  # "is to be done"
             yield left, right
-
-
-class DuplicateIndex:
-    """Lessons by the words in them: those that may be one with another are found without looking at all.
-
-    A text is taken apart when it is first compared with another; most never are.
-    """
-
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
-        self._settings = settings
-        self._words = words
-        self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
-        self._parsed: dict[LessonId, ParsedLesson] = {}
-        self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
-        self._counts: Counter[str] = Counter()
-        self._sizes: set[int] = set()
-        self._bounds: dict[int, int] = {}
-
-    def add(self, lesson: Lesson) -> None:
-        """One more; one that is there already is left as it is."""
-        if lesson.id in self._lessons:
-            return
-        stems = frozenset(self._words.subject(lesson.content))
-        self._lessons[lesson.id] = (lesson, stems)
-        self._sizes.add(len(stems))
-        self._counts.update(stems)
-        for stem in stems:
-            self._by_stem[stem, len(stems)].append(lesson.id)
-
-    def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
-        """All pairs of its lessons that are about the same, each once, the greater id first."""
-        placed = self._placed()
-        for lesson_id, (lesson, stems) in sorted(self._lessons.items()):
-            ordered, hits = self._ordered(stems), set[LessonId]()
-            for size in self._sizes:
-                shared = self._shared(len(stems), size)
-                for stem in ordered[: max(0, len(stems) - shared + 1)]:
-                    for place, other_id in placed.get((stem, size), ()):
-                        if place > size - shared:
-                            break
-                        if other_id < lesson_id:
-                            hits.add(other_id)
-            for other, comparison in self._near(lesson, stems, hits):
-                yield lesson, other, comparison
-
-    def _placed(self) -> dict[tuple[str, int], list[tuple[int, LessonId]]]:
-        """By stem and size, the place of the stem among a lesson's, the rarest first; the first places first.
-
-        Both lessons of a pair have a stem that they share among their rarest, so that common ones are not gone through.
-        """
-        placed: dict[tuple[str, int], list[tuple[int, LessonId]]] = defaultdict(list)
-        for lesson_id, (_, stems) in self._lessons.items():
-            for place, stem in enumerate(self._ordered(stems)):
-                placed[stem, len(stems)].append((place, lesson_id))
-        for each in placed.values():
-            each.sort()
-        return placed
-
-    def _ordered(self, stems: frozenset[str]) -> list[str]:
-        return sorted(stems, key=lambda stem: (self._counts[stem], stem))
-
-    def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
-        """Lessons that are about the same, those that share most first, ties by id."""
-        stems = frozenset(self._words.subject(lesson.content))
-        return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
-
-    def _near(
-        self, lesson: Lesson, stems: frozenset[str], candidates: Iterable[LessonId]
-    ) -> list[tuple[Lesson, Comparison]]:
-        """Those of some that are about the same as a lesson."""
-        near = []
-        for other_id in candidates:
-            other, theirs = self._lessons[other_id]
-            if len(stems & theirs) >= self._shared(len(stems), len(theirs)):
-                comparison = compare(self._apart(lesson), self._apart(other), self._words, self._settings)
-                if comparison.relation is not LessonRelation.APART:
-                    near.append((other, comparison))
-        return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
-
-    def _shared(self, one: int, other: int) -> int:
-        """So many stems two of such sizes are to share; an opposite counts, too: one word more may be."""
-        total = one + other
-        if total not in self._bounds:
-            self._bounds[total] = max(1, math.ceil(self._settings.duplicates.proposed * total / 2 - _SLACK) - 1)
-        return self._bounds[total]
-
-    def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
-        """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
-        hits: set[LessonId] = set()
-        ordered = self._ordered(stems)
-        for size in self._sizes:
-            for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
-                hits.update(self._by_stem.get((stem, size), ()))
-        return hits
-
-    def _apart(self, lesson: Lesson) -> ParsedLesson:
-        parsed = self._parsed.get(lesson.id)
-        if parsed is None:
-            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return parsed

@@ -1,0 +1,1 @@
+"""Which lessons are one, said in other words, and which contradict one another (LES-13)."""

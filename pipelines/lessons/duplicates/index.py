@@ -1,0 +1,121 @@
+"""Lessons by the words in them: those that may be one with another are found without looking at all (LES-13)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipelines.domain.lesson import Lesson, LessonId
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, ParsedLesson, compare, parse_lesson
+from pipelines.lessons.duplicates.sharing import Ints, sharing
+from pipelines.lessons.wording import LessonWords
+
+if TYPE_CHECKING:
+    from pipelines.lessons.settings import LessonSettings
+
+_SLACK = 1e-9  # a share of words is no exact number
+
+
+class DuplicateIndex:
+    """Lessons by the words in them: those that may be one with another are found without looking at all.
+
+    A text is taken apart when it is first compared with another; most never are.
+    """
+
+    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+        self._settings = settings
+        self._words = words
+        self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
+        self._parsed: dict[LessonId, ParsedLesson] = {}
+        self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
+        self._counts: Counter[str] = Counter()
+        self._sizes: set[int] = set()
+        self._bounds: dict[int, int] = {}
+
+    def add(self, lesson: Lesson) -> None:
+        """One more; one that is there already is left as it is."""
+        if lesson.id in self._lessons:
+            return
+        stems = frozenset(self._words.subject(lesson.content))
+        self._lessons[lesson.id] = (lesson, stems)
+        self._sizes.add(len(stems))
+        self._counts.update(stems)
+        for stem in stems:
+            self._by_stem[stem, len(stems)].append(lesson.id)
+
+    def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
+        """All pairs of its lessons that are about the same, each once, the greater id first."""
+        ids = sorted(self._lessons)
+        hits: dict[int, list[LessonId]] = defaultdict(list)
+        for one, other in self._sharing(ids).tolist():
+            hits[max(one, other)].append(ids[min(one, other)])
+        for place in sorted(hits):
+            lesson, stems = self._lessons[ids[place]]
+            for other_lesson, comparison in self._near(lesson, stems, hits[place]):
+                yield lesson, other_lesson, comparison
+
+    def _sharing(self, ids: Sequence[LessonId]) -> Ints:
+        """Pairs of places in `ids` of lessons that share enough stems, int64 (pairs, 2)."""
+        numbers = {stem: at for at, stem in enumerate(self._ordered(frozenset(self._counts)))}
+        rows: dict[int, list[list[int]]] = defaultdict(list)
+        for place, lesson_id in enumerate(ids):
+            stems = sorted(numbers[stem] for stem in self._lessons[lesson_id][1])
+            rows[len(stems)].append([place, *stems])
+        arrays = ((size, np.array(each, dtype=np.int64)) for size, each in sorted(rows.items()))
+        groups = {size: (each[:, 0], each[:, 1:]) for size, each in arrays}
+        found = [np.zeros((0, 2), dtype=np.int64)]
+        for one, other in combinations_with_replacement(groups, 2):
+            shared = self._shared(one, other)
+            if shared <= one:
+                (here, left), (there, right) = groups[one], groups[other]
+                pairs = sharing(left, right, shared)
+                found.append(np.stack([here[pairs[:, 0]], there[pairs[:, 1]]], axis=1))
+        return np.concatenate(found)
+
+    def _ordered(self, stems: frozenset[str]) -> list[str]:
+        return sorted(stems, key=lambda stem: (self._counts[stem], stem))
+
+    def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
+        """Lessons that are about the same, those that share most first, ties by id."""
+        stems = frozenset(self._words.subject(lesson.content))
+        return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
+
+    def _near(
+        self, lesson: Lesson, stems: frozenset[str], candidates: Iterable[LessonId]
+    ) -> list[tuple[Lesson, Comparison]]:
+        """Those of some that are about the same as a lesson."""
+        near = []
+        for other_id in candidates:
+            other, theirs = self._lessons[other_id]
+            if len(stems & theirs) >= self._shared(len(stems), len(theirs)):
+                comparison = compare(self._apart(lesson), self._apart(other), self._words, self._settings)
+                if comparison.relation is not LessonRelation.APART:
+                    near.append((other, comparison))
+        return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
+
+    def _shared(self, one: int, other: int) -> int:
+        """So many stems two of such sizes are to share; an opposite counts, too: one word more may be."""
+        total = one + other
+        if total not in self._bounds:
+            self._bounds[total] = max(1, math.ceil(self._settings.duplicates.proposed * total / 2 - _SLACK) - 1)
+        return self._bounds[total]
+
+    def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
+        """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
+        hits: set[LessonId] = set()
+        ordered = self._ordered(stems)
+        for size in self._sizes:
+            for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
+                hits.update(self._by_stem.get((stem, size), ()))
+        return hits
+
+    def _apart(self, lesson: Lesson) -> ParsedLesson:
+        parsed = self._parsed.get(lesson.id)
+        if parsed is None:
+            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return parsed

@@ -1,0 +1,226 @@
+"""ING-6: HTML, AsciiDoc and Org by headings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.splitting import ChunkSizes
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.links import Link, LinkKind
+from tests.support.shown import reads_from, shown
+
+SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def a_document(text: str, language: str) -> Document:
+    return Document(
+        uri="tree/a",
+        content_type=ContentType.MARKUP,
+        domain=Domain.GENERAL,
+        text=text,
+        language=language,
+        trust_level=70,
+    )
+
+
+def chunks_of(text: str, language: str) -> list[Chunk]:
+    return chunk_document(a_document(text, language), SIZES, words)
+
+
+ROWS = 30
+HTML = (
+    "<!DOCTYPE html>\n<html><head><title>Manual &mdash; Tool</title><style>p { color: red }</style></head>\n"
+    '<body><nav><a href="index.html">Menu</a></nav>\n<main><div id="manual">\n<h1>The <em>Manual</em></h1>\n'
+    "<p>What it is &amp; why: a &lt;b&gt; tool.</p>\n</div>\n"
+    '<section id="install">\n<h2>Install<a class="headerlink" href="#install">&para;</a></h2>\n'
+    '<p>See <a href="other.html#use">the use</a>,<br>not <a href="https://a.org">others</a>.</p>'
+    "<ul><li>one</li><li>two</li></ul>\n"
+    '<pre class="language-python">\n' + "".join(f"print({row})  # python line\n" for row in range(ROWS)) + "</pre>\n"
+    "</section>\n<section><h2>Values</h2>\n<table><thead><tr><th>Key</th><th>Value</th></tr></thead>\n"
+    + "".join(f"<tr><td>cell{row}</td><td>one two</td></tr>\n" for row in range(ROWS))
+    + "</table></section></main><script>var a = '<h1>None</h1>';</script></body></html>\n"
+)
+ASCIIDOC = (
+    "= The Manual\n:toc:\n\nWhat it is: a tool.\n\n[[install]]\n== Install\n\n// A comment.\n"
+    "See xref:other.adoc#use[the use], not https://a.org[others].\n\n* one\n* two\n\n"
+    "[source,python]\n----\n== no heading\n"
+    + "".join(f"print({row})  # python line\n" for row in range(ROWS))
+    + '----\n\n== Values\n\n[cols="1,2"]\n|===\n|Key |Value\n\n'
+    + "".join(f"|cell{row} |one two\n" for row in range(ROWS))
+    + "|===\n"
+)
+ORG = (
+    "#+TITLE: The Manual\n#+OPTIONS: toc:nil\n\nWhat it is: a tool.\n\n* TODO Install                    :set:up:\n"
+    ":PROPERTIES:\n:CUSTOM_ID: install\n:END:\n# A comment.\nSee [[file:other.org][the use]], not [[https://a.org][others]]."
+    "\n\n- one\n- two\n\n#+begin_src python\n* no heading\n"
+    + "".join(f"print({row})  # python line\n" for row in range(ROWS))
+    + "#+end_src\n\n* Values\n\n| Key | Value |\n|-----+-------|\n"
+    + "".join(f"| cell{row} | one two |\n" for row in range(ROWS))
+)
+PAGES = {"html": HTML, "asciidoc": ASCIIDOC, "org": ORG}
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_passages_stand_under_their_headings(language: str) -> None:
+    """ING-6, ING-37: whatever the markup; the first heading is the outermost."""
+    chunks = chunks_of(PAGES[language], language)
+    for words_of, path in (
+        ("What it is", ("The Manual",)),
+        ("the use", ("The Manual", "Install")),
+        ("one", ("The Manual", "Install")),
+        ("print(29)", ("The Manual", "Install")),
+        ("cell0", ("The Manual", "Values")),
+        ("cell29", ("The Manual", "Values")),
+    ):
+        assert next(chunk for chunk in chunks if words_of in chunk.text).heading_path == path, words_of
+
+
+@pytest.mark.parametrize(
+    ("language", "columns", "fence"),
+    [
+        ("html", "Key Value", "```python"),
+        ("asciidoc", "|Key |Value", "[source,python]"),
+        ("org", "| Key | Value |", "#+begin_src python"),
+    ],
+)
+def test_pieces_of_tables_and_code_repeat_their_heads(language: str, columns: str, fence: str) -> None:
+    """ING-36, ING-40: names of columns, and the language."""
+    chunks = chunks_of(PAGES[language], language)
+    for inside, head in (("cell", columns), ("print(", fence)):
+        pieces = [chunk.text for chunk in chunks if inside in chunk.text]
+        assert len(pieces) > 2
+        assert all(head in piece for piece in pieces), head
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_markup_is_not_shown(language: str) -> None:
+    """ING-40: tags, drawers, comments, targets of links, and what only a browser reads."""
+    text = "\n".join(chunk.text for chunk in chunks_of(PAGES[language], language))
+    hidden = (
+        "<p>",
+        "</",
+        "&amp;",
+        "color: red",
+        "Menu",
+        "var a",
+        "toc",
+        "comment",
+        "other.",
+        "a.org",
+        "[[",
+        "PROPERTIES",
+    )
+    for sign in hidden:
+        assert sign not in text, sign
+    assert "the use" in text
+    assert "others" in text
+
+
+def test_words_beside_tags_stay_apart_and_characters_are_read() -> None:
+    """ING-40: `<li>one</li><li>two</li>` are two lines, cells two words, `&lt;` is a sign."""
+    text = chunks_of(HTML, "html")[0].text + chunks_of("<ul><li>one</li><li>two</li></ul>", "html")[0].text
+    assert "a <b> tool" in text
+    assert "one\ntwo" in text
+    (row,) = {line for chunk in chunks_of(HTML, "html") for line in chunk.text.splitlines() if "cell7" in line}
+    assert row == "cell7 one two"
+
+
+@pytest.mark.parametrize(
+    ("language", "target"), [("html", "other.html#use"), ("asciidoc", "other.adoc#use"), ("org", "other.org")]
+)
+def test_links_and_anchors_are_found(language: str, target: str) -> None:
+    """ING-7."""
+    (chunk,) = (chunk for chunk in chunks_of(PAGES[language], language) if "the use" in chunk.text)
+    assert chunk.links == (Link(LinkKind.REFERENCES, target),)
+    assert chunk.anchor == "install"
+    line = PAGES[language].splitlines()[chunk.start_line - 1]
+    assert "Install" in line, "where one starts to read"
+
+
+FRAGMENTS = {
+    "html": [
+        "<h1>A</h1>",
+        "<h2>B",
+        "<p>c d e f",
+        "</p>",
+        "<ul><li>a",
+        "</ul>",
+        "<table><tr><th>a</tr>",
+        "<td>b c</td>",
+        "</table>",
+        "<pre>x y\n",
+        "</pre>",
+        "&lt;",
+        "<!-- a -->",
+        "<div id=a>",
+        "</div>",
+        "<script>a",
+        "<",
+        "&",
+        "'",
+        "<dl><dt>a<dd>b",
+        "</dl>",
+    ],
+    "asciidoc": [
+        "= A\n",
+        "== B\n",
+        "----\n",
+        "|===\n",
+        "|a |b\n",
+        "* a b c\n",
+        "[source,c]\n",
+        "[[a]]\n",
+        "// a\n",
+        ":a: b\n",
+        "////\n",
+        "<<a,b>>",
+        "xref:a[b c]",
+        "+\n",
+        ".Title\n",
+        "====\n",
+        "a:: b\n",
+    ],
+    "org": [
+        "* A\n",
+        "** B\n",
+        "#+begin_src c\n",
+        "#+end_src\n",
+        "| a | b |\n",
+        "|---+---|\n",
+        "- a b c\n",
+        ":END:\n",
+        ":PROPERTIES:\n",
+        "# a\n",
+        "#+title: a\n",
+        "[[a][b c]]",
+    ],
+}
+ANY = ["a b c d e f g. ", "\n", "\n\n", " ", "é", "漢字。", "w" * 30]
+
+
+@given(
+    st.sampled_from(sorted(FRAGMENTS)).flatmap(
+        lambda name: st.builds(
+            a_document, st.lists(st.sampled_from([*FRAGMENTS[name], *ANY]), max_size=25).map("".join), st.just(name)
+        )
+    )
+)
+def test_every_byte_is_in_a_chunk_that_shows_its_span(document: Document) -> None:
+    """ING-6, ING-12, ING-13: places are those of the source, and texts say what their spans do."""
+    source = document.text.encode()
+    covered = 0
+    for chunk in chunk_document(document, SIZES, words):
+        assert chunk.start_byte <= covered
+        covered = max(covered, chunk.end_byte)
+        assert chunk.text.endswith(shown(document, chunk))
+        if not source[chunk.start_byte : chunk.end_byte].isspace():
+            assert chunk.start_line <= source.count(b"\n", 0, reads_from(document, chunk)) + 1 <= chunk.end_line
+    assert covered == (len(source) if source.strip() else 0)
