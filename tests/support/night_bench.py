@@ -129,12 +129,14 @@ def make_store(folder: Path, count: int, data: Path) -> None:
 def run_night(folder: Path, found: Path) -> None:
     """A night over that store, and what it took."""
     settings, began, used = settings_of(folder / "store"), time.perf_counter(), time.process_time()
-    peaks: dict[str, float] = {}
-    named = ["start"]
+    told: dict[str, dict[str, float]] = {}
+    step, since = "", used
 
-    def announce(step: str) -> None:
-        peaks[named[-1]] = peak_mib()
-        named.append(step)
+    def announce(following: str) -> None:
+        nonlocal step, since
+        now = time.process_time()
+        told[step] = {"cpu_s": now - since, "peak_mib": peak_mib()}
+        step, since = following, now
 
     night = replace(
         night_of(settings),
@@ -147,9 +149,9 @@ def run_night(folder: Path, found: Path) -> None:
     )
     with linear_algebra_threads(1):
         summary = consolidate(night)
-    peaks[named[-1]] = peak_mib()
+    announce("")
     took = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_mib": peak_mib()}
-    steps = {name: counts | {"peak_mib": peaks.get(name, 0.0)} for name, counts in summary["steps"].items()}
+    steps = {name: summary["steps"][name] | of_step for name, of_step in told.items() if name in summary["steps"]}
     found.write_text(json.dumps({**took, "steps": steps, "learned": summary["learned"]}), encoding="utf-8")
 
 
