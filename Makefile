@@ -119,6 +119,10 @@ bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loo
 bench-duplicates: $(BENCH)/.installed ## measure the search for near-duplicates beside SemHash, and among a million texts
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_near_duplicates.py
 
+.PHONY: bench-night
+bench-night: setup ## measure a night over 30,000 and 100,000 contents (WEFT_NIGHT says how many), step by step
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_night_growth.py
+
 .PHONY: bench-cli
 bench-cli: setup ## measure how long the command line takes, on the standard library, in ten minutes
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_command_line.py

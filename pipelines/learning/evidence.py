@@ -150,25 +150,21 @@ class Evidence:
 
 def _lines(uses: pa.Table) -> Iterator[bytes]:
     """What `json.dumps` makes of the rows of uses, a line each; many lines at once."""
-    written: dict[str, Any] = {
+    join: Any = pc.binary_join_element_wise
+    columns: dict[str, Any] = {name: uses[name].combine_chunks() for name in UsageKey._fields[1:]}
+    written = {
         name: pa.array([json.dumps(word) for word in column.dictionary.to_pylist()], pa.string())
-        for name in UsageKey._fields[1:]
-        for column in [_coded(uses, name)]
+        for name, column in columns.items()
     }
+    some: Any
     for some in uses.to_batches(max_chunksize=_ROWS):
-        columns: dict[str, Any] = {name: some[name] for name in written}
-        words = {name: each.take(columns[name].indices) for name, each in written.items()}
-        cells: list[Any] = [
+        words = {name: each.take(some[name].indices) for name, each in written.items()}
+        cells = [
             words[name] if name in words else '""' if name in _TEXT_COLUMNS else pc.cast(some[name], pa.string())
             for name in SCHEMA.names[1:]
         ]
-        cells[-1] = pc.binary_join_element_wise(cells[-1], "]\n", "")
-        yield "".join(pc.binary_join_element_wise(f'["{_USAGE}"', *cells, ",").to_pylist()).encode()
-
-
-def _coded(uses: pa.Table, name: str) -> Any:
-    """A column as an array of codes and their words."""
-    return uses[name].combine_chunks()
+        cells[-1] = join(cells[-1], "]\n", "")
+        yield "".join(join(f'["{_USAGE}"', *cells, ",").to_pylist()).encode()
 
 
 def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...]]) -> list[tuple[str | int, ...]]:

@@ -170,7 +170,8 @@ class Uses(Mapping[UsageKey, int]):
         """All rows in ascending order of their keys, with the fields of `UsageKey` and `micro`; texts by number."""
         day, *texts, _ = self.columns()
         ranks = [_ranks(each.words)[each.codes] for each in texts]
-        return self._table.take(np.lexsort([*reversed(ranks), day]))
+        order: Any = pa.array(np.lexsort([*reversed(ranks), day]))
+        return self._table.take(order)
 
     def __getitem__(self, key: UsageKey) -> int:
         return self._all[key]

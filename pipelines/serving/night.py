@@ -53,6 +53,7 @@ from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
 from pipelines.evaluation.log.signals import logged_signals
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.run.partitions import states_in
+from pipelines.indexes.dense.close_pairs import Rows
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.aliases import ContentAliases
@@ -225,14 +226,11 @@ def links_of(settings: Settings, now: float) -> FindLinks | None:
     return find
 
 
-def _vectors(generation: Generation) -> NDArray[np.float32]:
+def _vectors(generation: Generation) -> Rows:
     """The vector of each content by the encoder that its graph is built with; none where it has no encoder."""
     if not generation.encoders:
         return np.zeros((0, 1), np.float32)
-    vectors: NDArray[np.float32] = generation.dense(min(generation.encoders)).vectors(
-        np.arange(len(generation.contents))
-    )
-    return vectors
+    return generation.dense(min(generation.encoders))
 
 
 def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,11 +94,11 @@ def write_events(root: Path, hashes: Sequence[str], today: int) -> None:
     count = EVENTS * len(hashes)
     rng = np.random.default_rng(count)
 
-    def drawn(words: Sequence[str]) -> pa.Array:
+    def drawn(words: Sequence[str]) -> Any:
         codes = pa.array(rng.integers(len(words), size=count), pa.int32())
         return pa.DictionaryArray.from_arrays(codes, pa.array(words, pa.string())).dictionary_decode()
 
-    columns = {name: pa.array([""] * count, pa.string()) for name in SCHEMA.names}
+    columns: dict[str, Any] = {name: pa.array([""] * count, pa.string()) for name in SCHEMA.names}
     columns |= {
         "kind": pa.array(["usage"] * count, pa.string()),
         "day": pa.array(today - rng.integers(_DAYS, size=count), pa.int32()),
@@ -128,12 +129,14 @@ def make_store(folder: Path, count: int, data: Path) -> None:
 def run_night(folder: Path, found: Path) -> None:
     """A night over that store, and what it took."""
     settings, began, used = settings_of(folder / "store"), time.perf_counter(), time.process_time()
-    peaks: dict[str, float] = {}
-    named = ["start"]
+    told: dict[str, dict[str, float]] = {}
+    step, since = "", used
 
-    def announce(step: str) -> None:
-        peaks[named[-1]] = peak_mib()
-        named.append(step)
+    def announce(following: str) -> None:
+        nonlocal step, since
+        now = time.process_time()
+        told[step] = {"cpu_s": now - since, "peak_mib": peak_mib()}
+        step, since = following, now
 
     night = replace(
         night_of(settings),
@@ -146,9 +149,9 @@ def run_night(folder: Path, found: Path) -> None:
     )
     with linear_algebra_threads(1):
         summary = consolidate(night)
-    peaks[named[-1]] = peak_mib()
+    announce("")
     took = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_mib": peak_mib()}
-    steps = {name: counts | {"peak_mib": peaks.get(name, 0.0)} for name, counts in summary["steps"].items()}
+    steps = {name: summary["steps"][name] | of_step for name, of_step in told.items() if name in summary["steps"]}
     found.write_text(json.dumps({**took, "steps": steps, "learned": summary["learned"]}), encoding="utf-8")
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import LinkSettings
-from pipelines.consolidation.tending.duplicates import Floats, Memory
+from pipelines.consolidation.tending.duplicates import Memory
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.indexes.dense.close_pairs import close_pairs
+from pipelines.indexes.dense.close_pairs import Rows, close_pairs
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.co_use import co_uses, strength
 from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
@@ -91,7 +91,7 @@ class Links:
 
 def find_links(
     memory: Memory,
-    vectors: Callable[[], Floats],
+    vectors: Callable[[], Rows],
     joined: Joined,
     evidence: Evidence,
     settings: LinkSettings,
@@ -115,9 +115,7 @@ def find_links(
     return Links(edges, _examples(memory, edges))
 
 
-def _similar(
-    memory: Memory, vectors: Callable[[], Floats], joined: Joined, settings: LinkSettings
-) -> list[LearnedEdge]:
+def _similar(memory: Memory, vectors: Callable[[], Rows], joined: Joined, settings: LinkSettings) -> list[LearnedEdge]:
     if settings.least_cosine > 1.0:
         return []
     pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=settings.neighbours)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import faiss
 import numpy as np
@@ -20,7 +20,16 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-def close_pairs(vectors: Floats, *, least: float, neighbours: int) -> tuple[Ints, Floats]:
+class Rows(Protocol):
+    """Rows of numbers that are asked for some at a time, as of an array: not all of them lie in memory twice."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Those rows, float32 (rows, dimension), for a slice or for numbers."""
+
+
+def close_pairs(vectors: Rows, *, least: float, neighbours: int) -> tuple[Ints, Floats]:
     """Pairs of rows with a cosine of at least `least`, each once, and their cosines.
 
     Args:
@@ -51,11 +60,11 @@ def close_pairs(vectors: Floats, *, least: float, neighbours: int) -> tuple[Ints
     return np.stack(np.divmod(key, count), axis=1), np.minimum(np.concatenate(cosines)[first], 1.0)
 
 
-def _index_of(vectors: Floats) -> Any:
-    count, dimension = vectors.shape
+def _index_of(vectors: Rows) -> Any:
+    count, dimension = len(vectors), vectors[:1].shape[1]
     if count <= _EXACT_BELOW:
         exact: Any = faiss.IndexFlatIP(dimension)
-        exact.add(vectors)
+        exact.add(vectors[:])
         return exact
     lists = count // _PER_LIST
     centres = vectors[np.sort(np.random.default_rng(_SEED).choice(count, lists, replace=False))]

@@ -73,6 +73,10 @@ class DenseIndex:
     def __len__(self) -> int:
         return len(self._stored)
 
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Stored vectors of some rows, as `vectors` gives them."""
+        return _unit(self._stored[rows])
+
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest contents of each query.
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from pipelines.indexes.dense.close_pairs import close_pairs
+from pipelines.indexes.dense.vectors import DenseIndex
+from pipelines.indexes.manifest import DenseFacts
 
 
 def twins(count: int, groups: int, *, seed: int = 0) -> tuple[np.ndarray, set[tuple[int, int]]]:
@@ -40,6 +42,16 @@ def test_among_many_nearly_all_are_found_and_always_the_same() -> None:
     faiss.omp_set_num_threads(threads)
     assert np.array_equal(*found)
     assert len(near & {tuple(pair) for pair in found[0].tolist()}) >= 0.99 * len(near)
+
+
+def test_rows_that_are_asked_for_some_at_a_time_have_the_same_pairs() -> None:
+    """CON-3: an index of a generation gives its vectors as an array of all of them does, to the bit."""
+    vectors, _ = twins(24_000, 200)
+    stored = DenseIndex(vectors.astype(np.float16), DenseFacts(dimension=32, kind="exact"))
+    lazily = close_pairs(stored, least=0.9, neighbours=8)
+    at_once = close_pairs(stored.vectors(np.arange(len(stored))), least=0.9, neighbours=8)
+    assert len(lazily[0]) > 100
+    assert all(np.array_equal(one, other) for one, other in zip(lazily, at_once, strict=True))
 
 
 @pytest.mark.parametrize("count", [0, 1])
