@@ -205,15 +205,18 @@ SURE = ScoreCalibration(
 )
 
 
-@pytest.mark.parametrize(("good", "expands"), [(0, True), (4, True), (5, False)])
-def test_a_gap_in_the_evidence_is_searched_in_other_words_too(good: int, expands: bool) -> None:
-    """RET-3: fewer than five results that match better than what has no answer, however many there are."""
+@pytest.mark.parametrize(
+    ("least", "good", "expands"), [(1, 0, True), (1, 1, False), (5, 0, True), (5, 4, True), (5, 5, False)]
+)
+def test_a_gap_in_the_evidence_is_searched_in_other_words_too(least: int, good: int, expands: bool) -> None:
+    """RET-3: fewer results that match better than what has no answer, however many there are."""
     sweet = {f"s{number}": [f"apple cinnamon sugar {number}"] for number in range(good)}
     others = {f"o{number}": [f"apple stone rock pebble gravel grit flint {number}"] for number in range(6)}
     far = {f"f{number}": [f"sand {number}"] for number in range(30)}
     generation = MemoryGeneration({**sweet, **others, **far})
     wordy = a_query("apple cinnamon")
-    known = a_searcher(generation, calibration=SURE).search(wordy)
+    rules = understanding(expansion={"fewer_than": least})
+    known = a_searcher(generation, calibration=SURE, **rules).search(wordy)
     unknown = a_searcher(generation).search(wordy)
     assert known.understanding is not None
     assert unknown.understanding is not None
