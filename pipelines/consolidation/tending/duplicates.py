@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import NearDuplicateSettings
@@ -38,8 +37,8 @@ class Memory(Protocol):
     def contents(self) -> Sequence[ContentHash]:
         """Content hash by row, ascending."""
 
-    def texts(self) -> Sequence[str]:
-        """The text of each content."""
+    def texts(self, rows: Sequence[int]) -> Iterable[str]:
+        """The texts of contents at ascending rows, in their order."""
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
@@ -48,7 +47,7 @@ class Memory(Protocol):
 FindDuplicates = Callable[[Evidence], "Duplicates"]
 """Near-duplicates of what is live, given what became of contents."""
 
-Vectors = Callable[[Sequence[str]], Floats]
+Vectors = Callable[[Iterable[str]], Floats]
 """Unit rows of texts, float32 (n, dimension): near where texts are."""
 
 
@@ -104,9 +103,12 @@ def find_duplicates(
     """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
-    texts = memory.texts()
-    pairs, cosines = close_pairs(vectors(texts), least=settings.least_cosine, neighbours=settings.neighbours)
+    every = vectors(memory.texts(range(len(memory.contents))))
+    pairs, cosines = close_pairs(every, least=settings.least_cosine, neighbours=settings.neighbours)
+    del every
     apart = memory.apart(pairs)
+    rows = np.unique(pairs[apart]).tolist()
+    texts = dict(zip(rows, memory.texts(rows), strict=True))
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
@@ -132,17 +134,15 @@ class GenerationMemory:
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
         self.contents = contents
-        owner, self._place, self._document = chunks.standings(np.arange(len(contents)))
+        owner, _, self._document = chunks.standings(np.arange(len(contents)))
         self._first = np.searchsorted(owner, np.arange(len(contents) + 1))  # of each content's places, and the end
         self._size = 1 + int(self._document.max(initial=0))
         self._stands = np.unique(owner * self._size + self._document)
         self._chunks = chunks
 
-    def texts(self) -> Sequence[str]:
-        """The text of each content: that of its representative."""
-        places = pa.array(self._place[self._first[:-1]])
-        texts: list[Any] = self._chunks.table("chunks")["text"].take(places).to_pylist()
-        return texts
+    def texts(self, rows: Sequence[int]) -> Iterable[str]:
+        """The texts of contents at ascending rows: those of their representatives."""
+        return self._chunks.texts(rows)
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
@@ -169,7 +169,7 @@ def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> flo
 class Sayings:
     """Compares what contents say; each is taken apart once, each pair compared once."""
 
-    def __init__(self, texts: Sequence[str], lists: WordLists, least: float) -> None:
+    def __init__(self, texts: Mapping[int, str], lists: WordLists, least: float) -> None:
         self._texts, self._lists, self._least = texts, lists, least
         self._read: dict[int, Statements] = {}
         self._compared: dict[tuple[int, int], bool] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,11 @@ class DenseIndex:
         # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
         self._stored = np.asarray(stored)
         self._approximate = approximate
-        self._exact = _unit(stored) if approximate is None else None
+
+    @cached_property
+    def _exact(self) -> np.ndarray | None:
+        """All vectors, where they are compared one by one; made when something is first searched."""
+        return _unit(self._stored) if self._approximate is None else None
 
     def __len__(self) -> int:
         return len(self._stored)
