@@ -57,6 +57,7 @@ class GenerationBuilder:
         self._settings = settings
         self._map = map_shards
         self._work = staging / _WORK
+        self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
         """Merge parts, index what came together, and write the manifest last.
@@ -78,10 +79,12 @@ class GenerationBuilder:
 
         Args:
             base: The verified generation from which documents are taken that the parts name as kept.
-            earlier: The generation whose documents are not new; `base`, unless everything is made anew.
+            earlier: The generation whose documents are not new, and which says what degrees were; `base`, unless
+                everything is made anew.
         """
+        self._earlier = earlier or base
         self._work.mkdir(exist_ok=True)
-        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, earlier or base)
+        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, self._earlier)
         return self._one(merge_tables, task)
 
     def index(
@@ -102,9 +105,8 @@ class GenerationBuilder:
         dense = self._dense_tasks(merged, parts, base)
         built = list(self._map(build_vectors, dense))
         dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        graph = self._one(
-            build_graph_of, GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge)
-        )
+        task = GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge, self._earlier)
+        graph = self._one(build_graph_of, task)
         _await(text)
         _await(impacts)
         if len(shards) > 1:

@@ -266,6 +266,7 @@ class MemoryGraph:
         self, contents: int, *edges: tuple[EdgeKind, int, int | str], hashes: Sequence[ContentHash] = ()
     ) -> None:
         self._hashes = hashes
+        self.changes: np.ndarray | None = None
         self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
         self._contents = contents
         self._edges = edges
@@ -297,6 +298,9 @@ class MemoryGraph:
 
     def communities(self) -> None:
         return None
+
+    def degree_changes(self) -> np.ndarray | None:
+        return self.changes
 
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]
