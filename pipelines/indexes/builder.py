@@ -88,7 +88,13 @@ class GenerationBuilder:
         return self._one(merge_tables, task)
 
     def index(
-        self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], *, base: Path | None = None
+        self,
+        merged: MergedTables,
+        parts: Sequence[Path],
+        facts: Mapping[str, object],
+        *,
+        base: Path | None = None,
+        retrained: bool = False,
     ) -> Manifest:
         """Index the merged tables and write the manifest last.
 
@@ -97,12 +103,13 @@ class GenerationBuilder:
                 (whatever else decides the content) have their place in the manifest; the rest is kept as it is;
                 "sparse", where terms are weighed, says with what.
             base: The generation that unchanged vectors and trained quantisers are taken from.
+            retrained: Quantisers are trained anew.
         """
         shards = self._shard_tasks(merged)
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)
         impacts = self._map(build_impacts, self._impact_tasks(merged, parts, facts, base))
-        dense = self._dense_tasks(merged, parts, base)
+        dense = self._dense_tasks(merged, parts, base, retrained=retrained)
         built = list(self._map(build_vectors, dense))
         dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
         task = GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge, self._earlier)
@@ -129,7 +136,9 @@ class GenerationBuilder:
             parameters={**own, **dict(facts.get("parameters", {}))},
         )
 
-    def _dense_tasks(self, merged: MergedTables, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
+    def _dense_tasks(
+        self, merged: MergedTables, parts: Sequence[Path], base: Path | None, *, retrained: bool
+    ) -> list[DenseTask]:
         before = {} if base is None else read_generation_manifest(base).dense
         is_same = {
             name: name in before and before[name].made_with == encoding.made_with
@@ -146,6 +155,7 @@ class GenerationBuilder:
                 dimension=encoding.dimension,
                 made_with=encoding.made_with,
                 settings=self._settings.vectors,
+                retrained=retrained,
             )
             for encoder, encoding in merged.encoders.items()
         ]
