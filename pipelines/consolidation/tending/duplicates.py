@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import NearDuplicateSettings
@@ -27,7 +28,6 @@ from pipelines.quality.statements import Statements, WordLists
 Floats = NDArray[np.float32]
 
 _EXAMPLES = 10  # that a report shows
-_PAIRS = 65_536  # whose documents are compared at once
 
 
 class Memory(Protocol):
@@ -134,10 +134,9 @@ class GenerationMemory:
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
         self.contents = contents
-        owner, _, self._document = chunks.standings(np.arange(len(contents)))
-        self._first = np.searchsorted(owner, np.arange(len(contents) + 1))  # of each content's places, and the end
-        self._size = 1 + int(self._document.max(initial=0))
-        self._stands = np.unique(owner * self._size + self._document)
+        row, _, document = chunks.standings(np.arange(len(contents)))
+        self._places = np.bincount(row, minlength=len(contents))
+        self._stands = pl.LazyFrame({"row": row, "document": document}).unique()
         self._chunks = chunks
 
     def texts(self, rows: Sequence[int]) -> Iterable[str]:
@@ -146,20 +145,18 @@ class GenerationMemory:
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
-        parts = [self._apart(pairs[start : start + _PAIRS]) for start in range(0, len(pairs), _PAIRS)]
-        return np.concatenate([np.zeros(0, dtype=bool), *parts])
-
-    def _apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The same: whether the one of each pair that stands in fewer places stands in a document of the other."""
-        counts = np.diff(self._first)
-        fewer = np.where(counts[pairs[:, 0]] <= counts[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
-        other, each = pairs.sum(axis=1) - fewer, counts[fewer]
-        number = np.repeat(np.arange(len(pairs)), each)
-        places = np.arange(len(number)) + np.repeat(self._first[fewer] - np.cumsum(each) + each, each)
-        wanted = other[number] * self._size + self._document[places]
-        at = np.minimum(np.searchsorted(self._stands, wanted), len(self._stands) - 1)
-        met = number[self._stands[at] == wanted]
-        return np.asarray(np.bincount(met, minlength=len(pairs)) == 0)
+        swapped = self._places[pairs[:, 0]] > self._places[pairs[:, 1]]
+        fewer, more = np.where(swapped[:, None], pairs[:, ::-1], pairs).T  # who stands in fewer places is looked up
+        met = (
+            pl.LazyFrame({"pair": np.arange(len(pairs)), "row": fewer, "more": more})
+            .join(self._stands, on="row")
+            .join(self._stands, left_on=["more", "document"], right_on=["row", "document"], how="semi")
+            .select(pl.col("pair").unique())
+            .collect(engine="streaming")
+        )
+        apart = np.ones(len(pairs), dtype=bool)
+        apart[met["pair"].to_numpy()] = False
+        return apart
 
 
 def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> float:
@@ -239,7 +236,6 @@ def support_of(evidence: Evidence) -> dict[str, int]:
     uses = Uses.of(evidence.usage).columns()
     good = [is_good(name) for name in uses.bin.words]
     signs = np.array([0 if each is None else 1 if each else -1 for each in good], dtype=np.int64)
-    support = np.zeros(len(uses.content.words), dtype=np.int64)
-    if len(support):
-        np.add.at(support, uses.content.codes, signs[uses.bin.codes] * uses.micro)
-    return dict(zip(uses.content.words, support.tolist(), strict=True))
+    masses = pl.LazyFrame({"content": uses.content.codes, "micro": signs[uses.bin.codes] * uses.micro})
+    support = masses.group_by("content").sum().filter(pl.col("micro") != 0).collect()
+    return {uses.content.words[content]: micro for content, micro in support.iter_rows()}
