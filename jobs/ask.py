@@ -104,7 +104,7 @@ class Sitting:
         producer: None where nobody is told.
         who: A query that says who asks, for how many results.
         last: The answer that verdicts are about.
-        told: Something was said of it.
+        judged: Something was said of it.
     """
 
     searcher: Searcher
@@ -113,7 +113,7 @@ class Sitting:
     settings: Settings
     who: Query
     last: Answer | None = None
-    told: bool = False
+    judged: bool = False
 
     def listen(self, lines: Iterable[str]) -> None:
         """Do what every line says; what cannot be done is told, and the next one is heard."""
@@ -144,7 +144,7 @@ class Sitting:
         return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
 
     def _show(self, answer: Answer) -> None:
-        self.last, self.told = answer, False
+        self.last, self.judged = answer, False
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
@@ -158,16 +158,16 @@ class Sitting:
         if (before := self.last) is None:
             stdout.print("[dim]nothing was asked yet[/]")
             return
-        told, until = self.told, time.monotonic() + _HEARD_S
+        judged, until = self.judged, time.monotonic() + _HEARD_S
         now = self._asked(before.query.text)
-        while told and moved(before, now) == _UNCHANGED and time.monotonic() < until:
+        while judged and moved(before, now) == _UNCHANGED and time.monotonic() < until:
             time.sleep(_LOOK_S)
             self.searcher.refresh()
             now = self._asked(before.query.text)
         self._show(now)
         change = moved(before, now)
         unheard = "; what you said is not heard yet: see whether updaters run (weft feedback status), then = again"
-        stdout.print(f"[dim]{plain(change + (unheard if told and change == _UNCHANGED else ''))}[/]")
+        stdout.print(f"[dim]{plain(change + (unheard if judged and change == _UNCHANGED else ''))}[/]")
 
     def _about(self, what: str, rank: int) -> None:
         results = () if self.last is None else self.last.results
@@ -195,7 +195,7 @@ class Sitting:
         uri = place_of(name, chunks.uris(), Places(chunks))
         self.producer.correction(self.last.query, right=right, uri=uri)
         self.producer.flush()
-        self.told = True
+        self.judged = True
         stdout.print(f"[dim]told: {plain(uri)} is {'right' if right else 'wrong'}[/]")
 
     def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
@@ -209,7 +209,7 @@ class Sitting:
         else:
             self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
         self.producer.flush()
-        self.told = self.told or verdict is not None
+        self.judged = self.judged or verdict is not None
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         stdout.print(f"[dim]told: {result.rank} {word}[/]")
 
