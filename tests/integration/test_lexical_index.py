@@ -21,7 +21,7 @@ from pipelines.indexes.manifest import Manifest
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
 from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
+from pipelines.indexes.text.lexical import QUERY_TERMS, LexicalIndex
 from pipelines.settings import load_settings
 from tests.support.generations import a_manifest
 from tests.support.small_disk import small_disk
@@ -139,7 +139,7 @@ def test_a_query_of_a_megabyte_is_cut(index: LexicalIndex) -> None:
     """RET-21: terms beyond the limits are left out instead of failing."""
     flood = "terma " + " ".join(f"w{n}" for n in range(200_000))
     assert index.search(flood, 10) == index.search("terma", 10)
-    assert len(index.terms(flood)) == settings().max_query_terms
+    assert len(index.terms(flood)) == QUERY_TERMS
 
 
 def test_how_much_of_the_corpus_holds_a_word(contents: list[str], index: LexicalIndex) -> None:
