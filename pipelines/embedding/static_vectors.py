@@ -158,11 +158,6 @@ class StaticVectors:
         return _rarity(counts / counts.sum())
 
 
-def zipf_weights(size: int) -> Floats:
-    """Weights of so many tokens, the most frequent first, where no texts are at hand: float32 (size,)."""
-    return _rarity(_zipf_shares(size))
-
-
 def _zipf_shares(size: int) -> NDArray[np.float64]:
     zipf = 1.0 / np.arange(1.0, size + 1.0)
     return np.asarray(zipf / zipf.sum())

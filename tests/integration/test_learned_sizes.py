@@ -85,7 +85,7 @@ def learn(store: Path, events: list) -> LearnedVersion:
     assert (standing.report.dead_lettered, standing.report.applied) == (0, len(events))
     updater.close()
     catalog = Catalog(store)
-    streamed = catalog.streamed_evidence()
+    streamed = catalog.streamed_reach()[0]
     version = catalog.publish_learned(
         LearnedState(parent=None, evidence=streamed, cut=streamed, created_at=NOON / 1000), expected_newest=None
     )

@@ -14,7 +14,7 @@ from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import evidence_in, overflow_in
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES
 
@@ -43,7 +43,7 @@ def main(events: int, folder: Path, at_once: int) -> None:
     report = state.report()
     told = {
         "peak_mb": int(peak[1]) // 1024 if peak else 0,
-        "overflow": dict(overflow_in(state._connection)),
+        "overflow": dict(state._connection.execute("select kind, events from overflow")),
         "applied": report.applied,
         "balanced": report.balanced,
         "digest": state.read(evidence_in).digest(),

@@ -344,11 +344,6 @@ def write_names(connection: sqlite3.Connection, names: Names) -> None:
     )
 
 
-def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How often a name was one too many, by kind."""
-    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
-
-
 def write_source_counts(connection: sqlite3.Connection, counts: SourceCounts) -> None:
     """Add what a batch heard."""
     add_masses(connection, "heard", [(*source, events) for source, events in counts.items()])
