@@ -485,7 +485,6 @@ class QualityPrior(_Section):
     noise: Positive
     noise_strength: Positive
     offset: Positive
-    turns: Annotated[int, Field(ge=1)]
     hand_off: Share
 
 

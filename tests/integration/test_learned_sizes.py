@@ -26,7 +26,7 @@ from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
-from tests.support.feedback_events import BINS, NOON, records, rules, stamp
+from tests.support.feedback_events import NOON, records, rules, stamp
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.ingestion import WordEncoder, a_plan
 
@@ -77,7 +77,7 @@ def feedback(store: Path, *, queries: int) -> Iterator[object]:
 
 def learn(store: Path, events: list) -> LearnedVersion:
     """The updater folds the events in; a night makes them the live learned version."""
-    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], rules(limits__newcomers=1_000), BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], rules(limits__newcomers=1_000))
     while updater.step(0.0):
         pass
     updater.publish()

@@ -94,7 +94,7 @@ def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:
         before = searcher.snapshot.beliefs.weights(Scope(Domain.GENERAL), frozenset(Signal))[Signal.LEXICAL].mean
         evidence = outcome_evidence(
             day=day_of(time.time()), scope=Scope(Domain.GENERAL), intent="*", signals={"lexical": 1.0, "vector": 0.0},
-            score=0.5, content_hash=praised, good=True, weight=500.0, bins=SETTINGS.learning.relevance_bins,
+            score=0.5, content_hash=praised, good=True, weight=500.0,
         )  # fmt: skip
         folder = tmp_path / "updaters" / "0"
         folder.mkdir(parents=True)

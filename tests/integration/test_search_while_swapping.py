@@ -76,7 +76,6 @@ def learn(catalog: Catalog, signal: str) -> LearnedVersion:
             content_hash=ContentHash(f"{number:064x}"),
             good=True,
             weight=1.0,
-            bins=SETTINGS.learning.relevance_bins,
         )
         for number in range(60)
     )

@@ -98,7 +98,6 @@ def about_of(event: dict[str, Any]) -> list[str]:
 def fold_log(
     partitions: Iterable[Sequence[bytes | None]],
     *,
-    bins: int,
     weights: dict[str, Any],
     times: Mapping[str, float] | None = None,
     timestamps: Sequence[Sequence[int]] = (),
@@ -112,14 +111,13 @@ def fold_log(
     folded = Folded()
     for number, values in enumerate(partitions):
         clock = None if times is None else Clock(times, timestamps[number])
-        _Reader(folded, bins, weights, clock).read(values)
+        _Reader(folded, weights, clock).read(values)
     return folded
 
 
 class _Reader:
-    def __init__(self, folded: Folded, bins: int, weights: dict[str, Any], clock: Clock | None) -> None:
+    def __init__(self, folded: Folded, weights: dict[str, Any], clock: Clock | None) -> None:
         self.folded = folded
-        self.bins = bins
         self.weights = weights
         self.clock = clock or Timeless()
         self.seen: dict[str, int] = {}
@@ -404,7 +402,7 @@ class _Reader:
         beside: str,
     ) -> None:
         result, good, weight = credit
-        day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
+        day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", 20
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         mass, counts = round(weight * MICRO), place.counts
         by, domain = weight * left_open(impression), (day, result["domain"], "*", "*", "*")

@@ -85,7 +85,6 @@ from pipelines.feedback.fold.words import (
     share_of_best,
 )
 from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
-from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
@@ -158,7 +157,6 @@ def fold(
     stored: BatchState,
     arrivals: Arrivals,
     rules: FeedbackSettings,
-    bins: Bins,
     *,
     skipped: int = 0,
     attribute: Attribute | None = None,
@@ -169,11 +167,10 @@ def fold(
         stored: The state as far as the batch mentions it; it is used up.
         arrivals: The batch, none of it consumed before.
         rules: Times, limits and weights.
-        bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
         attribute: Says what responses rest on; without it they speak for all that they were given alike.
     """
-    batch = _Batch(stored, rules, bins, attribute)
+    batch = _Batch(stored, rules, attribute)
     batch.consume(arrivals, skipped)
     return batch.change
 
@@ -185,9 +182,7 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(
-        self, stored: BatchState, rules: FeedbackSettings, bins: Bins, attribute: Attribute | None = None
-    ) -> None:
+    def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
         sessions = Sessions(rules, stored.lives, stored.parts)
@@ -195,7 +190,6 @@ class _Batch:
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
-        self._bins = bins
         self._names = stored.names
         self._window_ms = milliseconds(rules.time.window_s)
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
@@ -313,7 +307,7 @@ class _Batch:
             day = moment.at_ms // DAY_MS
             principal, allowance = self._names.principal(event.principal), allowance_of(event)
             tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
-            evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
+            evidence = report_evidence(event, day=day, principal=principal)
             tally.note_report(evidence, surplus=not within)
             tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
 
@@ -493,9 +487,7 @@ class _Batch:
         where = shown.under.get(principal)
         if where is None:
             by, slope = self._names.principal(principal), self._rules.credit.choice_slope
-            where = shown.under[principal] = under(
-                shown.impression, bins=self._bins.relevance, slope=slope, principal=by
-            )
+            where = shown.under[principal] = under(shown.impression, slope=slope, principal=by)
         return where
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:

@@ -16,7 +16,7 @@ from pipelines.feedback.store.rows import MASSES, define_row_hash, verify
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.uses import UsageKey
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records
+from tests.support.feedback_events import RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import Partition, judged, phase
 
@@ -132,9 +132,9 @@ def test_a_store_from_before_event_schema_2_is_replayed_where_the_log_is_whole(t
         connection.executescript(before)
     log.log_start = 1
     with pytest.raises(CorruptionError, match="a log that starts at 1; bring back a copy of the folder, or delete it"):
-        Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+        Updater.open(FakeSource(log), tmp_path, [0], RULES)
     log.log_start = 0
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES)
     assert updater.step(0.0) == 2
     (standing,) = updater.progress()
     updater.close()
