@@ -22,9 +22,9 @@ def scope_of(event: Report) -> tuple[str, str, str]:
 
 
 def test_a_review_is_a_decision_of_its_confidence() -> None:
-    """FBK-1, LRN-7: confidence .72 is in the bin from .7 to .8 of ten."""
+    """FBK-1, LRN-7: confidence .72 is in the bin from .70 to .75 of twenty."""
     assert reported(review(0.72, good=True)) == {("threshold", "14/20.good"): ONE}
-    assert reported(review(1.0, good=False)) == {("threshold", "9/10.bad"): ONE}
+    assert reported(review(1.0, good=False)) == {("threshold", "19/20.bad"): ONE}
 
 
 def test_accuracy_is_a_document_of_its_age() -> None:
