@@ -29,7 +29,6 @@ from pipelines.domain.events import (
     Retrieval,
     Selection,
     SessionPhase,
-    ShownResult,
     Success,
     TriggerRemoval,
 )
@@ -389,7 +388,7 @@ class _Batch:
             self._word(query, shown, credited[0], where, at_ms).note(tally)
         else:
             note_question(tally, day, question_in(impression))
-        note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
+        note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
         self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
             if within:
@@ -437,7 +436,6 @@ class _Batch:
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
         allowance = self._names.allowance(self._names.payer(where.principal, day), day)
-        page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         first = RepeatedVerdict(
             day * DAY_MS,
@@ -448,7 +446,7 @@ class _Batch:
             drawn_by(credited),
             credited,
             where,
-            page,
+            shown.impression.results,
             word,
         )
         self._noted.append(first)
@@ -466,10 +464,6 @@ class _Batch:
                 if times:
                     day, tally = each.from_ms // DAY_MS, self._sessions.shared
                     note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
-
-    def _page(self, impression: Impression) -> Sequence[ShownResult]:
-        """What signals of an impression's results are measured against; nothing where they are not."""
-        return impression.results if self._rules.credit.compared else ()
 
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
