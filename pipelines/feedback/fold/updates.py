@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
@@ -39,7 +37,6 @@ from pipelines.feedback.fold.batch import (
     Arrivals,
     BatchState,
     Claims,
-    Clock,
     LogMoment,
     PendingImpression,
     Waiting,
@@ -47,6 +44,7 @@ from pipelines.feedback.fold.batch import (
     effective_ms,
     unlearns,
 )
+from pipelines.feedback.fold.change import Change, DeadLetter, Fate
 from pipelines.feedback.fold.credit import (
     Attribute,
     Credit,
@@ -66,8 +64,6 @@ from pipelines.feedback.fold.lessons import lesson_keys
 from pipelines.feedback.fold.names import (
     OVERFLOW,
     NameKind,
-    Names,
-    SourceCounts,
     kind_of,
     source_counts,
 )
@@ -100,56 +96,6 @@ _FEEDBACK = (
     Correction,
 )  # asking a tuple is faster than a union
 _OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
-
-
-class Fate(StrEnum):
-    """What became of a record; each has exactly one."""
-
-    APPLIED = "applied"
-    DUPLICATE = "duplicate"
-    DEAD_LETTERED = "dead_lettered"
-    LATE = "late"
-
-
-class DeadLetter(NamedTuple):
-    """A record that could not become an event, or an event that means nothing."""
-
-    record: Record
-    reason: str
-    detail: str
-
-
-@dataclass(slots=True)
-class Change:
-    """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
-
-    Attributes:
-        sessions: Those the batch mentions, with all its evidence, theirs and shared.
-        holes: Offsets whose records the log has lost.
-        skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
-        unjoined: Feedback that was waiting and turned out to answer nothing.
-        joined: Offsets of feedback that waits no longer.
-        stored_queries: Those whose impression the state holds before the batch.
-        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
-    """
-
-    clock: Clock
-    next_offset: int
-    sessions: Sessions
-    names: Names
-    stored_queries: set[bytes] = field(default_factory=set)
-    unlearned: dict[str, str] = field(default_factory=dict)
-    sources: SourceCounts = field(default_factory=Counter)
-    consumed: int = 0
-    holes: int = 0
-    skipped: int = 0
-    unjoined: int = 0
-    fates: Counter[Fate] = field(default_factory=Counter)
-    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
-    waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
-    joined: list[int] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
 def fold(

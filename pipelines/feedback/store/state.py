@@ -20,7 +20,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.batch import Arrivals, BatchState
-from pipelines.feedback.fold.updates import Change
+from pipelines.feedback.fold.change import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import tables
 from pipelines.feedback.store.deduplication import SeenIndex, index_of_seen
