@@ -19,7 +19,7 @@ from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.compare import Difference, compare
 from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs

@@ -17,7 +17,7 @@ from pipelines.domain.events import Explicit
 from pipelines.domain.ids import LearnedVersion, QueryId
 from pipelines.domain.ranking import Query
 from pipelines.domain.sizing import pairs_of
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sizing import SIZING, live_sizes
