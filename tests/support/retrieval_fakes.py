@@ -162,7 +162,7 @@ class WordIndex:
         self._words = [frozenset(text.split()) for text in texts]
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
@@ -191,7 +191,7 @@ class FailingIndex:
         self._delay_s = delay_s
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         time.sleep(self._delay_s)
         raise OSError("the index is gone")

@@ -82,22 +82,19 @@ class LexicalIndex:
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
         """
-        ((rows, scores),) = self.search_many([text], k, 1, [among])
+        ((rows, scores),) = self.search_many([text], k, [among])
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
     def search_many(
         self,
         texts: Sequence[str],
         k: int,
-        threads: int,  # noqa: ARG002
         among: Sequence[RowSet | None] | None = None,
     ) -> list[Hits]:
         """`search` for many texts, in their order, as arrays.
 
         Args:
             among: For each text the only contents to find.
-            threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
-                one gain nothing here.
         """
         sets = [None] * len(texts) if among is None else among
         return [self._search_one(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
