@@ -103,3 +103,16 @@ def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, e
     log.log_start = len(SPOKEN)  # retention has taken the events, too
     Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
     assert digest_of_stores([folder]) == taught
+
+
+def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    """OPS-15, ARC-3: no updater takes its tables for its own, and nobody reads them."""
+    log = FakeLog.of(SPOKEN)
+    Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
+    file = partition_folder(tmp_path, 0) / STATE_FILE
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("pragma user_version = 0")
+    with pytest.raises(StoreError, match=r"expected a partition's state of format 1, found 0: another version"):
+        Updater.open(FakeSource(log), tmp_path, [0], RULES)
+    with pytest.raises(StoreError, match="jobs.consolidate --adopt"):
+        list(states_in(tmp_path, RULES))
