@@ -269,7 +269,8 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     if found != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(
-            f"{file}: expected a partition's state of format {FORMAT}, found {found}: another version of weft left it. Go "
-            "back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was learned here"
+            f"{file}: expected a partition's state of format {FORMAT}, found {found}: another version of weft left it. "
+            "Go back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was "
+            "learned here"
         )
     return True

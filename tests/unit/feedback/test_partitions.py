@@ -114,5 +114,5 @@ def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -
         connection.execute("pragma user_version = 0")
     with pytest.raises(StoreError, match=r"expected a partition's state of format 1, found 0: another version"):
         Updater.open(FakeSource(log), tmp_path, [0], RULES)
-    with pytest.raises(StoreError, match="jobs.consolidate --adopt"):
+    with pytest.raises(StoreError, match=r"jobs\.consolidate --adopt"):
         list(states_in(tmp_path, RULES))
