@@ -162,7 +162,6 @@ def measure_probabilities(
         answers,
         held_out.qrels,
         unanswerable,
-        bins=settings.learning.relevance_bins,
         names=bench.names([answer for some in answers.values() for answer in some]),
     )
 
