@@ -30,6 +30,7 @@ from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
+from pipelines.domain.links import LinkKind
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.metrics import measure
 from pipelines.evaluation.queries.writer import QueryLog
@@ -60,6 +61,7 @@ ROUNDS = 4
 """How often a day searches see what was learned by then."""
 USERS = 40
 NAMES = ("flask", "black", "mypy", "pytest", "celery")
+FOUND = (LinkKind.SUPERSEDES, LinkKind.CONTRADICTS)
 STEPS = ("duplicates", "links", "contradictions")
 HALVES = ("asked", "unasked")
 WIDTH = 200
@@ -117,6 +119,7 @@ class Evening:
 
     Attributes:
         steps: Counts of the night's steps.
+        acting: Of the relations that act by themselves, how many hold and how many there are, by kind.
     """
 
     day: int
@@ -125,6 +128,7 @@ class Evening:
     decision: str = ""
     steps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     reason: str = ""
+    acting: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,7 @@ def week(corpus: WeekCorpus, stored: Settings, *, days: int, sessions: int, sile
             after = _asked(settings, corpus, halves)
             steps = {name: dict(summary["steps"].get(name, {})) for name in (*STEPS, "expiry", "rebuild")}
             told = str(summary["learned"]), str(summary["decision"]), steps, str(summary.get("reason", ""))
-            evenings.append(Evening(day, after, *told))
+            evenings.append(Evening(day, after, *told, acting(root, corpus)))
             sys.stderr.write(f"{json.dumps(asdict(evenings[-1]))}\n")
     return evenings
 
@@ -206,6 +210,21 @@ def living(settings: Settings) -> Settings:
         "feedback": settings.feedback.model_copy(update={"limits": limits}),
     }
     return settings.model_copy(update=changes)
+
+
+def acting(root: Path, corpus: WeekCorpus) -> dict[str, tuple[int, int]]:
+    """Relations that the live version has found between contents, how many of them hold, and how many there are."""
+    catalog = Catalog(root)
+    learned = catalog.pointer().learned
+    edges = () if learned is None else catalog.read_learned(learned).edges.of_kinds(FOUND).edges
+    holds: dict[str, list[bool]] = {kind.value: [] for kind in FOUND}
+    with closing(catalog.open_live()) as generation:
+        for each in edges:
+            rows = generation.chunks.rows_of([each.content, each.target])
+            if rows.min() >= 0:
+                one, other = ([place.uri for place in both.occurrences] for both in generation.chunks.contents(rows))
+                holds[each.kind.value].append(corpus.holds(each.kind, one, other))
+    return {kind: (sum(some), len(some)) for kind, some in holds.items()}
 
 
 def _asked(settings: Settings, corpus: WeekCorpus, halves: Mapping[str, Sequence[RealQuestion]]) -> dict[str, Measured]:
@@ -256,13 +275,16 @@ def _fold(settings: Settings, root: Path, topic: Topic) -> None:
 def table(evenings: Sequence[Evening], title: str) -> Table:
     """A line for every evening and half."""
     shares = [each.value for each in Standing if each is not Standing.CURRENT]
-    found = [f"{step} {count}" for step in STEPS for count in ("applied", "proposed")]
-    shown = Table("after", "questions", "", "nDCG@10", *(f"first {share}" for share in shares), "night", *found)
+    found = [f"{step}: proposed, applied" for step in STEPS]
+    holding = [f"{kind.value}: hold, act" for kind in FOUND]
+    firsts = [f"first {share}" for share in shares]
+    shown = Table("after", "questions", "", "nDCG@10", *firsts, "night", *found, *holding)
     shown.title, shown.box = title, None
     for evening in evenings:
         for name, half in evening.halves.items():
             first = name == HALVES[0]
-            counts = [evening.steps.get(step, {}).get(count, 0) for step in STEPS for count in ("applied", "proposed")]
+            counts = [[evening.steps.get(step, {}).get(name, 0) for name in ("proposed", "applied")] for step in STEPS]
+            pairs = [*counts, *(evening.acting.get(kind.value, (0, 0)) for kind in FOUND)]
             shown.add_row(
                 ("before" if not evening.day else f"night {evening.day}") if first else "",
                 str(half.questions),
@@ -270,7 +292,7 @@ def table(evenings: Sequence[Evening], title: str) -> Table:
                 f"{half.ndcg:.3f}",
                 *(f"{half.first[share]:.2f}" for share in shares),
                 evening.decision if first else "",
-                *((f"{count:.0f}" for count in counts) if first and evening.day else ()),
+                *((f"{one:.0f}, {other:.0f}" for one, other in pairs) if first and evening.day else ()),
             )
     return shown
 

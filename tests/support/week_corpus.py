@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from pipelines.domain.links import LinkKind
 from pipelines.evaluation.measures.beir import Qrels
 from tests.support.near_duplicates import denied, harmless, noisy, noticed, renumbered
 from tests.support.plain_search import pages_of
@@ -89,6 +90,14 @@ class WeekCorpus:
         right = self.qrels.get(question, {})
         fits = (Standing.CURRENT, Standing.COPY)
         return any(self.pages[uri].standing in fits and right.get(self.pages[uri].name, 0) > 0 for uri in uris)
+
+    def holds(self, kind: LinkKind, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Whether what a night found between two contents is so, by the documents that they stand in."""
+        if kind is LinkKind.SUPERSEDES:
+            return all(self.successors.get(old) == new for old in other for new in one)
+        opposed = [all(self.pages[uri].standing is Standing.OPPOSED for uri in uris) for uris in (one, other)]
+        names = [{self.pages[uri].name for uri in uris} for uris in (one, other)]
+        return opposed[0] != opposed[1] and bool(names[0] & names[1])
 
 
 def make_corpus(
