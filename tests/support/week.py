@@ -212,6 +212,14 @@ def living(settings: Settings) -> Settings:
     return settings.model_copy(update=changes)
 
 
+def overall(evening: Evening) -> Measured:
+    """How all questions are answered, asked and unasked."""
+    halves = evening.halves.values()
+    count = sum(half.questions for half in halves)
+    shares = {each.value: sum(half.first[each.value] * half.questions for half in halves) / count for each in Standing}
+    return Measured(sum(half.ndcg * half.questions for half in halves) / count, shares, count)
+
+
 def acting(root: Path, corpus: WeekCorpus) -> dict[str, tuple[int, int]]:
     """Relations that the live version has found between contents, how many of them hold, and how many there are."""
     catalog = Catalog(root)
