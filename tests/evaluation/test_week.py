@@ -1,4 +1,4 @@
-"""CON-2, CON-4: a week of nights over two releases of real documentations makes memory better; run by `make bench-week`.
+"""CON-2, CON-4: a week of nights over two releases of documentations makes memory better; run by `make bench-week`.
 
 Documentation that is not at hand is fetched from the package index; without it there is nothing to measure.
 """
@@ -17,7 +17,7 @@ from tests.support.real_questions import COMMITTED, UnreachableError
 from tests.support.week import NAMES, WIDTH, indexed, overall, table, week
 from tests.support.week_corpus import Standing, make_corpus
 
-pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
 SETTINGS = measuring(load_settings())
 PRECISION = 0.95
