@@ -102,22 +102,22 @@ class EmbeddedCache:
 
     def get(self, keys: Sequence[str]) -> dict[str, Embedded]:
         """What is known of those keys."""
-        known = {key: Embedded(vector) for key, vector in self._vectors.get(keys).items()}
+        embedded = {key: Embedded(vector) for key, vector in self._vectors.get(keys).items()}
         if self._tokens is not None and self._width is not None:
-            blobs = self._tokens.get([_token_key(key) for key in known])
-            known = {
+            blobs = self._tokens.get([_token_key(key) for key in embedded])
+            embedded = {
                 key: one._replace(tokens=np.frombuffer(blob, dtype=np.int8).reshape(-1, self._width))
-                for key, one in known.items()
+                for key, one in embedded.items()
                 if (blob := blobs.get(_token_key(key))) is not None
             }
         if self._weights is not None:
-            weights = self._weights.get([self._weights_key(key) for key in known])
-            known = {
+            weights = self._weights.get([self._weights_key(key) for key in embedded])
+            embedded = {
                 key: one._replace(weights=of_text)
-                for key, one in known.items()
+                for key, one in embedded.items()
                 if (of_text := weights.get(self._weights_key(key))) is not None
             }
-        return known
+        return embedded
 
     def put(self, embedded: Mapping[str, Embedded]) -> None:
         """Store what was made."""

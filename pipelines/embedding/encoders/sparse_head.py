@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ import torch
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.compute import whole_weights
+from pipelines.embedding.encoders.encoder import Encoder
 from pipelines.embedding.models import locate, sparse_head_in
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenReader
@@ -63,7 +64,7 @@ class SparseHead:
                 f"embedding.sparse.model: expected a head for token states of {states.shape[1]} numbers, found one "
                 f"for {len(self._weight)}: take the file that belongs to embedding.model"
             )
-        return np.maximum(states @ self._weight + self._bias, 0.0)
+        return np.asarray(np.maximum(states @ self._weight + self._bias, 0.0))
 
     def of_texts(self, texts: Sequence[str], tokens: Sequence[np.ndarray], most: int) -> list[TermWeights]:
         """The weights of texts, in their order: of each the `most` heaviest terms; special and unknown tokens are none.
@@ -83,16 +84,6 @@ class SparseHead:
         return weighed
 
 
-class EncodesTokens(Protocol):
-    """What is needed of the encoder; see `encoder.Encoder`."""
-
-    name: str
-
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
-        """Vectors of texts, and what is kept of each text's last token states."""
-        ...
-
-
 class OnePassEncoder:
     """An encoder and its sparse head: whoever asks for a query's vector and for its weights causes one forward pass.
 
@@ -100,7 +91,7 @@ class OnePassEncoder:
     token states of the newest texts are held, some 5 MB of questions at a width of 1,024; what fails is not held.
     """
 
-    def __init__(self, encoder: EncodesTokens, head: SparseHead) -> None:
+    def __init__(self, encoder: Encoder, head: SparseHead) -> None:
         self.name = encoder.name
         self._encoder = encoder
         self._head = head

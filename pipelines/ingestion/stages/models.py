@@ -235,8 +235,8 @@ class Embed(UnitWorker):
             tokens = None if projection is None else compressed(states, projection, settings.pooling)
             return tokens, None if head is None else head.of_tokens(states)
 
-        vectors, kept = self._encoder.encode_tokens(texts, keep)
-        tokens, of_tokens = zip(*kept, strict=True)
+        vectors, per_text = self._encoder.encode_tokens(texts, keep)
+        tokens, of_tokens = zip(*per_text, strict=True)
         weights = [None] * len(texts) if head is None else head.of_texts(texts, of_tokens, head.settings.most_terms)
         return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, weights, strict=True)]
 
