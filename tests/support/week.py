@@ -25,6 +25,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+from pipelines.learning.binning import bins_of
 from rich.console import Console
 from rich.table import Table
 
@@ -38,7 +39,6 @@ from pipelines.evaluation.simulation.users import PAGE, dealt, react, tell, with
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
-from pipelines.learning.binning import bins_of
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime import clock as clocks
 from pipelines.runtime.kafka.log import Record
