@@ -42,7 +42,7 @@ def day_folder(folder: Path, day: int) -> Path:
 
 
 def files_of(folder: Path, *, since_day: int = 0) -> list[Path]:
-    """Readable files of the days in a span, both ends included, oldest day first.
+    """Readable files of the days from one on, oldest day first.
 
     A file that is none is left out with a warning: one bad file must not hide the rest of the log.
     """
