@@ -216,17 +216,18 @@ def test_a_gap_in_the_evidence_is_searched_in_other_words_too(least: int, good: 
     assert unknown.understanding.variants == ()
 
 
-def test_the_query_counts_double() -> None:
-    """RET-3: a content's score is (2 · query + Σ variants) / (2 + variants)."""
+@pytest.mark.parametrize("weight", [2.0, 8.0])
+def test_the_query_counts_several_variants(weight: float) -> None:
+    """RET-3: a content's score is (weight · query + Σ variants) / (weight + variants)."""
     generation = MemoryGeneration({"a": ["red apple"], "b": ["banana bread"]})
     hits = [generation.row_of("red apple"), generation.row_of("banana bread")]
     generation.graph = MemoryGraph(2, (EdgeKind.MENTIONS, hits[0], "apple"), (EdgeKind.MENTIONS, hits[0], "banana"))
-    names_alone = understanding(expansion={"variants": 1, "feedback_texts": 2})
+    names_alone = understanding(expansion={"variants": 1, "feedback_texts": 2, "original_weight": weight})
     answer = a_searcher(generation, **names_alone).search(a_query("apple ? apple ?"))
     assert answer.understanding is not None
     assert [variant.text for variant in answer.understanding.variants] == ["banana"]
     found = {result.text: result.channels[Channel.LEXICAL].score for result in answer.results}
-    assert found == pytest.approx({"red apple": (2 * 1 + 0) / 3, "banana bread": (2 * 0 + 1) / 3})
+    assert found == pytest.approx({"red apple": weight / (weight + 1), "banana bread": 1 / (weight + 1)})
 
 
 def test_a_match_is_that_of_the_querys_own_words() -> None:
