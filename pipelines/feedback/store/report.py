@@ -269,7 +269,7 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     if version != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(
-            f"{file}: expected a partition's state of format {FORMAT}, found {version}: another version of weft left it. "
+            f"{file}: expected a partition's state of format {FORMAT}, found {version}: another version left it. "
             "Go back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was "
             "learned here"
         )
