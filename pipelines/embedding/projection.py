@@ -9,34 +9,22 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.late_interaction import trained_projection
+from pipelines.embedding.ports import TextEncoder
 from pipelines.embedding.settings import TokenSettings
 from pipelines.runtime.storage.files import write_atomically
 
 _TEXTS, _WORDS = 40, 120  # that a projection is trained on, and of each text
 
 
-class GivesTokens(Protocol):
-    """What training needs of an encoder."""
-
-    name: str
-
-    def encode_tokens(
-        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Vectors, and what is kept of each text's token states."""
-        ...
-
-
 def stored_projection(
-    path: Path, encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings
+    path: Path, encoder: TextEncoder, vocabulary: Sequence[str], settings: TokenSettings
 ) -> np.ndarray:
     """The projection at `path`, float32 (width, dimension); trained and put there first where there is none.
 
@@ -61,7 +49,7 @@ def vocabulary_texts(vocabulary: Sequence[str]) -> list[str]:
     return [" ".join(vocabulary[word] for word in words) for words in drawn]
 
 
-def _trained(encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
+def _trained(encoder: TextEncoder, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
     _, states = encoder.encode_tokens(vocabulary_texts(vocabulary), lambda of_text: of_text)
     sample = np.concatenate(states)
     if sample.shape[1] < settings.dimension:
