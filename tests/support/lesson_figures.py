@@ -8,20 +8,24 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
+from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.lesson import BelievedLesson, Lesson
+from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.detection import Detector, Injection, Utterance
 from pipelines.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
-from pipelines.lessons.finding import meaning_of
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from pipelines.lessons.relevance import ConditionIndex, ToolUse
+from pipelines.retrieval.answer.lessons import LessonsBeside
+from tests.support.feedback_events import lesson_added
+from tests.support.lesson_words import believed as believed_of
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings
 
 
@@ -103,29 +107,67 @@ def of_uses() -> list[BelievedLesson]:
     ]
 
 
-def free_queries(encoder: Encoder, *, held_out: bool) -> tuple[float, float, float]:
-    """MRR@10 by meaning and words, and by words alone; and the share of unrelated questions that show nothing."""
-    lessons, asked = of_uses(), labelled("uses", held_out=held_out)
-    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
-    vectors = encoder.encode([meaning_of(each.lesson) for each in lessons])
+def lines_of(name: str) -> list[dict[str, Any]]:
+    """All records of a labelled set."""
+    return [json.loads(line) for line in (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def free_queries(
+    encoder: Encoder, asked: Sequence[dict[str, Any]], unrelated: Sequence[str]
+) -> tuple[list[float], list[float], list[bool]]:
+    """How lessons are found by the questions stated with them, all lessons together.
+
+    Returns:
+        Of each question 1 / place of its lesson, 0 below ten, by meaning and words, and by words alone; and of
+        each unrelated one, whether nothing is shown.
+    """
+    lessons = [a_lesson(each["content"], words=tuple(each["words"])) for each in asked]
+    beliefs, given = believed_of(lesson_added(lesson) for lesson in lessons), settings()
+    beside = LessonsBeside(
+        lesson_words(),
+        given.priors.lessons.relevance,
+        most=10,
+        least=given.lessons.duplicates.proposed,
+        embed=encoder.encode,
+        everyday=probes(BUNDLED),
+    )
 
     def shown(text: str, *, embedded: bool = True) -> list[str]:
-        cosines = [float(each) for each in vectors @ encoder.encode([text])[0]] if embedded else []
-        matches = index.find(ToolUse(text=text), limit=10, cosines=cosines)
-        return [match.believed.lesson.content for match in matches]
+        vector = encoder.encode([text])[0] if embedded else None
+        return [chosen.match.believed.lesson.content for chosen in beside.of(Query(text=text), beliefs, vector)]
 
-    def mrr(*, embedded: bool) -> float:
-        places = [(shown(each["query"], embedded=embedded), each["content"]) for each in asked]
-        return sum(1.0 / (1 + some.index(content)) for some, content in places if content in some) / len(asked)
+    def places(*, embedded: bool) -> list[float]:
+        found = [(shown(each["query"], embedded=embedded), each["content"]) for each in asked]
+        return [1.0 / (1 + some.index(content)) if content in some else 0.0 for some, content in found]
 
-    unrelated = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
-    return mrr(embedded=True), mrr(embedded=False), fmean(not shown(text) for text in unrelated)
+    for _ in range(len(lessons)):  # until all are embedded
+        shown("")
+    return places(embedded=True), places(embedded=False), [not shown(text) for text in unrelated]
 
 
 def meaning(*, held_out: bool) -> str:
-    """What free queries find."""
-    found, by_words, silent = free_queries(load_encoder(settings().embedding), held_out=held_out)
-    return f"MRR@10 {found:.3f}, by words alone {by_words:.3f}; nothing shown for {silent:.3f} of unrelated questions"
+    """What free queries find: of the set that was tuned on, and of one about other lessons."""
+    asked = lines_of("questions" if held_out else "uses")
+    unrelated = lines_of("unrelated_questions") if held_out else [{"query": text} for text in unrelated_questions()]
+    found, by_words, silent = free_queries(
+        load_encoder(settings().embedding), asked, [each["query"] for each in unrelated]
+    )
+    said = f"MRR@10 {fmean(found):.3f}{_kinds(asked, found)}, by words alone {fmean(by_words):.3f}"
+    return f"{said}; nothing shown for {fmean(silent):.3f} of {len(silent)} unrelated{_kinds(unrelated, silent)}"
+
+
+def unrelated_questions() -> list[str]:
+    """Questions about the world."""
+    texts: list[str] = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
+    return texts
+
+
+def _kinds(asked: Sequence[dict[str, Any]], figures: Sequence[float]) -> str:
+    """Means by kind of question, where there are kinds."""
+    by_kind: dict[str, list[float]] = defaultdict(list)
+    for each, figure in zip(asked, figures, strict=True):
+        by_kind[each.get("kind", "")].append(figure)
+    return "" if "" in by_kind else f" ({', '.join(f'{kind} {fmean(some):.3f}' for kind, some in by_kind.items())})"
 
 
 def conditions(*, held_out: bool) -> str:
