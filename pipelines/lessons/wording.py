@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ class LessonWords:
     Attributes:
         idle: Words that say nothing about the subject.
         negations: Words that deny; so does every word that ends in "n't".
+        numerals: Numbers in letters.
         deciding: Small words that change what is said.
         opposites: Stems of which one excludes the other, both ways.
     """
@@ -66,7 +68,9 @@ class LessonWords:
     def __init__(self, settings: LessonWordSettings) -> None:
         self.idle = frozenset(settings.idle)
         self.negations = frozenset(settings.negations)
+        self.numerals = frozenset(settings.numerals)
         self.deciding = frozenset(settings.deciding)
+        self._units = frozenset(map(stem_of, settings.units))
         self._synonyms = {stem_of(word): stem_of(group[0]) for group in settings.synonyms for word in group}
         pairs = [(self.stem(one), self.stem(other)) for one, other in settings.opposites]
         self.opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
@@ -75,6 +79,19 @@ class LessonWords:
         """A word's stem; one for all synonyms."""
         stem = stem_of(word)
         return self._synonyms.get(stem, stem)
+
+    def amounts(self, tokens: Sequence[str]) -> frozenset[str]:
+        """Stems of numbers, and of the units behind them: "30", "two", "second".
+
+        Examples:
+            >>> from pipelines.settings import load_settings
+            >>> words = LessonWords(load_settings(environment={}).lessons.words)
+            >>> sorted(words.amounts(words_of("wait 10 seconds after two failures of the second host")))
+            ['10', 'second', 'two']
+        """
+        counted = {at for at, word in enumerate(tokens) if word in self.numerals or any(map(str.isdigit, word))}
+        units = {at + 1 for at in counted if at + 1 < len(tokens) and stem_of(tokens[at + 1]) in self._units}
+        return frozenset(self.stem(tokens[at]) for at in counted | units)
 
     def subject(self, text: str) -> list[str]:
         """Stems of the words that say what a text is about, in their order."""

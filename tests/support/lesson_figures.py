@@ -10,11 +10,12 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from pipelines.consolidation.probes import BUNDLED, probes
-from pipelines.domain.lesson import BelievedLesson, Lesson
+from pipelines.domain.lesson import BelievedLesson, Lesson, LessonSource
 from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
@@ -26,7 +27,7 @@ from pipelines.lessons.relevance import ConditionIndex, ToolUse
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from tests.support.feedback_events import lesson_added
 from tests.support.lesson_words import believed as believed_of
-from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, lines_of, settings
 
 
 def relation(one: Lesson, other: Lesson) -> LessonRelation:
@@ -55,21 +56,20 @@ def says(lesson: Lesson, expected: str) -> bool:
     }
 
 
-def duplicates(*, held_out: bool) -> str:
+def duplicates(records: Sequence[dict[str, Any]]) -> str:
     """Relations by label."""
     counts = Counter(
-        (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value)
-        for pair in labelled("pairs", held_out=held_out)
+        (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value) for pair in records
     )
     return ", ".join(f"{label} → {found}: {count}" for (label, found), count in sorted(counts.items()))
 
 
-def detection(*, held_out: bool) -> str:
+def detection(records: Sequence[dict[str, Any]]) -> str:
     """Precision and recall; a detection is right with the result and the lesson."""
     named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
     detector = Detector(settings().lessons, lesson_words())
     right = detected = wanted = 0
-    for turn in labelled("turns", held_out=held_out):
+    for turn in records:
         injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
         for each in detector.detect([Utterance(turn["text"])], injections):
             detected += 1
@@ -78,11 +78,11 @@ def detection(*, held_out: bool) -> str:
     return f"precision {right}/{detected} = {right / detected:.3f}, recall {right}/{wanted} = {right / wanted:.3f}"
 
 
-def reflection(*, held_out: bool) -> str:
+def reflection(records: Sequence[dict[str, Any]]) -> str:
     """Precision of proposals, and the share of episodes of which something is learned."""
     reflector = RuleReflector(settings().lessons, lesson_words())
     right = proposed = learned = taught = 0
-    for episode in labelled("episodes", held_out=held_out):
+    for episode in records:
         injected = [a_lesson(content) for content in episode.get("injected", ())]
         proposals = reflector.reflect(list(steps_of(episode)), injected).proposals
         correct = sum(any(says(each, wanted) for wanted in episode.get("expected", ())) for each in proposals)
@@ -107,11 +107,6 @@ def of_uses() -> list[BelievedLesson]:
     ]
 
 
-def lines_of(name: str) -> list[dict[str, Any]]:
-    """All records of a labelled set."""
-    return [json.loads(line) for line in (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 def free_queries(
     encoder: Encoder, asked: Sequence[dict[str, Any]], unrelated: Sequence[str]
 ) -> tuple[list[float], list[float], list[bool]]:
@@ -121,7 +116,10 @@ def free_queries(
         Of each question 1 / place of its lesson, 0 below ten, by meaning and words, and by words alone; and of
         each unrelated one, whether nothing is shown.
     """
-    lessons = [a_lesson(each["content"], words=tuple(each["words"])) for each in asked]
+    lessons = [
+        replace(a_lesson(each["content"], words=tuple(each["words"])), source=LessonSource.USER_CORRECTION)
+        for each in asked
+    ]
     beliefs, given = believed_of(lesson_added(lesson) for lesson in lessons), settings()
     beside = LessonsBeside(
         lesson_words(),
@@ -215,12 +213,19 @@ def speed() -> str:
     return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}, detection {1e3 * detecting:.2f} ms a turn"
 
 
+_LABELLED_BY = {duplicates: "pairs", detection: "turns", reflection: "episodes"}
+
+
 def main() -> None:
     """Prints every figure."""
-    for figure in (duplicates, detection, reflection, conditions, meaning, prompt):
+    for figure, name in _LABELLED_BY.items():
+        halves = {"tuned half": labelled(name, held_out=False), "other half": labelled(name, held_out=True)}
+        for which, records in (halves | {"fresh": lines_of(f"fresh_{name}")}).items():
+            sys.stdout.write(f"{figure.__name__:>10} {which}: {figure(records)}\n")
+    for of_half in (conditions, meaning, prompt):
         for held_out in (False, True):
-            half = "other half" if held_out else "tuned half"
-            sys.stdout.write(f"{figure.__name__:>10} {half}: {figure(held_out=held_out)}\n")
+            which = "other half" if held_out else "tuned half"
+            sys.stdout.write(f"{of_half.__name__:>10} {which}: {of_half(held_out=held_out)}\n")
     sys.stdout.write(f"{'speed':>10}: {speed()}\n")
 
 

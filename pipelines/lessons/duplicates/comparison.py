@@ -26,6 +26,9 @@ _CONTRAST = re.compile(r"\b(?:instead of|rather than|without|except(?: for)?|as 
 _ENDS_CONTRAST = frozenset(
     {"in", "for", "on", "when", "at", "during", "while", "and", "as", "to", "with", "before", "after", "if"}
 )
+# "Tokens without an expiry must be rejected": what must be is said of the tokens.
+_AUXILIARIES = frozenset({"must", "should", "shall", "may", "can", "will", "is", "are", "has", "have", "need", "needs"})
+_PREFERS = frozenset({"prefer", "prefers", "preferred"})
 _ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b", re.IGNORECASE)
 _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
 _DIRECTIONS = frozenset({"to", "into"})
@@ -65,7 +68,7 @@ class ParsedLesson:
     Attributes:
         stems: Of everything it names.
         all_stems: Of every word.
-        names, numbers, flags: Words that no other word stands for.
+        names, numbers, flags: Stems that no other word stands for; units belong to their numbers.
         denies: Whether the whole is denied: "never", "avoid".
         denied: Stems that are denied by contrast: "rather than", "without".
         earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
@@ -99,8 +102,8 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         stems=frozenset(words.subject(text)),
         all_stems=frozenset(words.stem(word) for word in tokens),
         names=frozenset(words.stem(word) for name in _NAME.findall(text) for word in words_of(name)),
-        numbers=frozenset(word for word in tokens if any(letter.isdigit() for letter in word)),
-        flags=frozenset(word for word in tokens if word.startswith("-")),
+        numbers=words.amounts(tokens),
+        flags=frozenset(words.stem(word) for word in tokens if word.startswith("-")),
         denies=denies,
         denied=denied,
         earlier=earlier,
@@ -251,10 +254,10 @@ def _denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:
         for part in parts[1:]:
             denied.update(_contrasted(part, words))
         tokens = words_of(parts[0])
-        if "prefer" in tokens:
+        if (prefers := next((at for at, word in enumerate(tokens) if word in _PREFERS), None)) is not None:
             for sign in ("over", "to"):
-                if sign in tokens[tokens.index("prefer") :]:
-                    place = tokens.index(sign, tokens.index("prefer"))
+                if sign in tokens[prefers + 1 :]:
+                    place = tokens.index(sign, prefers + 1)
                     denied.update(_contrasted(" ".join(tokens[place + 1 :]), words))
                     break
         places = [place for place, word in enumerate(tokens) if words.denying(word)]
@@ -284,7 +287,7 @@ def _imperative(tokens: Sequence[str]) -> bool:
 
 def _contrasted(part: str, words: LessonWords) -> Iterator[str]:
     for at, word in enumerate(words_of(part)):
-        if at and word in _ENDS_CONTRAST:
+        if at and word in _ENDS_CONTRAST | _AUXILIARIES:
             return
         if word not in words.idle:
             yield words.stem(word)
