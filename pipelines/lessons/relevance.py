@@ -169,8 +169,9 @@ class ConditionIndex:
         Groups that the use rules out are left out.
         """
         paths = [path.replace("\\", "/") for path in use.files]
-        exact = {tool for tool in self._tools if tool == use.tool and tool}
-        wild = {tool for tool in self._tools if _WILD.search(tool) and fnmatchcase(use.tool, tool)} - exact
+        asked = use.tool.casefold()  # people write "bash", agents "Bash"
+        exact = {tool for tool in self._tools if tool.casefold() == asked and tool}
+        wild = {tool for tool in self._tools if _WILD.search(tool) and fnmatchcase(asked, tool.casefold())} - exact
         met_files = {file for file in self._files if any(map(file_pattern(file).search, paths))}
         met: dict[int, tuple[float, float, float]] = {}
         for group, (tools, files) in enumerate(self._groups):
