@@ -146,6 +146,7 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     assert json.loads(agents.run("import", str(file), says=True)) == {
         "lessons": 2,
         "revised": 0,
+        "known": 0,
         "retired": 0,
         "problems": 2,
         "sent": True,
@@ -157,7 +158,10 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     page.write_text(agents.run("export").replace("of part one", "of the first part"), encoding="utf-8")
     assert json.loads(agents.run("import", str(page), says=True))["revised"] == 1
     first = agents.await_("list", "--json", until=lambda printed: "the first part" in printed)
+    again = json.loads(agents.run("import", str(page), says=True))
+    assert again["known"] == again["lessons"] >= 2
     rows = {row["content"]: row for row in map(json.loads, first.splitlines())}
+    assert {rows[f"Date every page of {part}"]["said"] for part in ("the first part", "part two")} == {1}
     assert rows["Date every page of part one"]["status"] == "retired"
     older = tmp_path / "old.json"
     counted = '{"text": "Tag every release", "helpful": 3, "harmful": 1}'
