@@ -118,9 +118,13 @@ class LessonWords:
 
     def subject(self, text: str) -> list[str]:
         """Stems of the words that say what a text is about, in their order."""
+        return self.naming(words_of(text))
+
+    def naming(self, tokens: Sequence[str]) -> list[str]:
+        """Stems of those of some words that say what a text is about."""
         return [
             self.stem(word)
-            for word in words_of(text)
+            for word in tokens
             if word not in self.idle and not self.denying(word) and (len(word) > 1 or word.isdigit())
         ]
 

@@ -38,6 +38,14 @@ class Agents:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def refused(self, *arguments: str) -> str:
+        """What a command that is refused says."""
+        place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
+        command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
     def hook(self, **asked: object) -> str:
         return self.run("hook", given=json.dumps(asked), says=True)
 
@@ -134,6 +142,28 @@ def _shown(agents: Agents, used: dict[str, object]) -> str:
             return agents.hook(hook_event_name="PreToolUse", **used)
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+@pytest.mark.timeout(300)
+def test_a_person_merges_what_agrees_and_keeps_apart_what_does_not(agents: Agents) -> None:
+    """LES-13: opposites are refused, and so is a lesson with itself; a split gives each what it had."""
+    texts = ("Purge the spool after ten hours", "After ten hours, purge the spool", "Purge the spool after ten days")
+    one, two, other = (agents.run("add", text, "--section", "spool", says=True).strip() for text in texts)
+    agents.await_("list", "--section", "spool", "--json", until=lambda printed: printed.count("Purge") == 2)
+    agents.await_("list", "--section", "spool", "--json", until=lambda printed: printed.count("purge") == 1)
+
+    def believed() -> dict[str, tuple[float, str]]:
+        rows = map(json.loads, agents.run("list", "--section", "spool", "--json").splitlines())
+        return {row["id"]: (row["p_good"], row["representative"]) for row in rows}
+
+    before = believed()
+    assert "found opposites (numbers or flags differ)" in agents.refused("merge", one, other)
+    assert "expected two lessons, found one" in agents.refused("merge", one, one)
+    assert agents.run("merge", one, two, says=True).startswith(one)
+    agents.await_("show", one, "--json", until=lambda printed: json.loads(printed)["representative"] == two)
+    agents.run("apart", one, two, says=True)
+    agents.await_("show", one, "--json", until=lambda printed: json.loads(printed)["representative"] == one)
+    assert believed() == before
 
 
 @pytest.mark.timeout(300)

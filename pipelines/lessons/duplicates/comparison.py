@@ -123,25 +123,24 @@ class LessonWording:
     Attributes:
         stems: Of everything it names.
         all_stems: Of every word.
-        excluding: Of words that say the opposite of one of them.
     """
 
     stems: frozenset[str]
     all_stems: frozenset[str]
-    excluding: frozenset[str]
 
     @classmethod
     def of(cls, content: str, words: LessonWords) -> LessonWording:
         """Of a text."""
-        every = frozenset(words.stem(word) for word in words_of(content))
-        excluding = frozenset().union(*map(words.excluding, every))
-        return cls(frozenset(words.subject(content)), every, excluding)
+        tokens = words_of(content)
+        return cls(frozenset(words.naming(tokens)), frozenset(map(words.stem, tokens)))
 
-    def may_be_about(self, other: LessonWording, least: float) -> bool:
+    def may_be_about(self, other: LessonWording, words: LessonWords, least: float) -> bool:
         """Whether both may name `least` of their words, opposites with them; where not, `compare` finds them apart."""
         both = len(self.stems & other.stems)
-        enough = 2 * both >= least * (len(self.stems) + len(other.stems)) - _SLACK
-        return enough or not self.excluding.isdisjoint(other.all_stems)
+        if 2 * both >= least * (len(self.stems) + len(other.stems)) - _SLACK:
+            return True
+        theirs = other.all_stems
+        return any(not words.excluding(stem).isdisjoint(theirs) for stem in self.all_stems - theirs)
 
 
 def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings: LessonSettings) -> Comparison:
@@ -202,7 +201,7 @@ class Opposed:
         if frozenset({one.id, other.id}) in self._settled:
             return False
         ours, theirs = (self._texts.wording(each) for each in (one, other))
-        if not ours.may_be_about(theirs, self._least):
+        if not ours.may_be_about(theirs, self._words, self._least):
             return False
         left, right = (self._texts.parsed(each) for each in (one, other))
         opposites = _opposites(left, right, self._words)

@@ -41,7 +41,7 @@ class DuplicateIndex:
         """One more; one that is there already is left as it is."""
         if lesson.id in self._lessons:
             return
-        stems = frozenset(self._words.subject(lesson.content))
+        stems = self._texts.wording(lesson).stems
         self._lessons[lesson.id] = (lesson, stems)
         self._sizes.add(len(stems))
         self._counts.update(stems)
@@ -82,7 +82,7 @@ class DuplicateIndex:
 
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        stems = frozenset(self._words.subject(lesson.content))
+        stems = self._texts.wording(lesson).stems
         return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
 
     def _near(
@@ -117,4 +117,4 @@ class DuplicateIndex:
 
     def _may_be_one(self, one: Lesson, other: Lesson) -> bool:
         wording, theirs = self._texts.wording(one), self._texts.wording(other)
-        return wording.may_be_about(theirs, self._settings.duplicates.proposed)
+        return wording.may_be_about(theirs, self._words, self._settings.duplicates.proposed)
