@@ -216,12 +216,11 @@ class Catalog:
         """Where the files of a learned version lie; to read them, `read_learned` it first."""
         return self._learned.folder_of(version)
 
-    def streamed_evidence(self) -> Evidence:
-        """The sum of all updaters' snapshots: what a night takes as its cut."""
-        return self._live.streamed()
-
     def streamed_reach(self) -> tuple[Evidence, Reach]:
-        """The same, and how far into each partition it reaches: which sessions are in it follows from that (LRN-17)."""
+        """The sum of all updaters' snapshots, which a night takes as its cut; and how far into partitions it reaches.
+
+        Which sessions are in it follows from that (LRN-17).
+        """
         return self._live.streamed_reach()
 
     def streamed_topics(self) -> frozenset[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,15 +37,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenTable:
-    """What the encoder makes of each token: float32 (vocabulary, dimension); zero for special and empty ones."""
-
-    vectors: Floats
-
-
-def distilled(encoder: Encoder, folder: Path, dimension: int = DIMENSION) -> TokenTable:
-    """The table of an encoder whose tokenizer lies in `folder`.
+def distilled(encoder: Encoder, folder: Path) -> Floats:
+    """A vector per token of an encoder whose tokenizer lies in `folder`; zero for special and empty ones.
 
     What all tokens have in common is taken off first: it would make any two texts alike.
     """
@@ -60,24 +52,24 @@ def distilled(encoder: Encoder, folder: Path, dimension: int = DIMENSION) -> Tok
     }
     size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
     encoded = np.concatenate([encoder.encode(some) for some in _batches(list(texts.values()))])
-    reduced = _reduced(encoded - encoded.mean(axis=0), dimension)
+    reduced = _reduced(encoded - encoded.mean(axis=0))
     vectors = np.zeros((size, reduced.shape[1]), np.float32)
     vectors[list(texts)] = reduced
-    return TokenTable(vectors)
+    return vectors
 
 
 def _text_of(entry: str) -> str:
     return entry.removeprefix("##").strip()
 
 
-def _reduced(vectors: Floats, dimension: int) -> Floats:
-    """Rows in the `dimension` directions in which they differ most, in a fixed sign."""
-    if vectors.shape[1] <= dimension:
+def _reduced(vectors: Floats) -> Floats:
+    """Rows in the `DIMENSION` directions in which they differ most, in a fixed sign."""
+    if vectors.shape[1] <= DIMENSION:
         return vectors
     moments = vectors.astype(np.float64).T @ vectors.astype(np.float64)
     _, directions = np.linalg.eigh(moments)
-    first = directions[:, ::-1][:, :dimension]
-    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(dimension)])
+    first = directions[:, ::-1][:, :DIMENSION]
+    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(DIMENSION)])
     return np.asarray(vectors @ first, dtype=np.float32)
 
 
@@ -92,35 +84,31 @@ def static_vectors(settings: EmbeddingSettings) -> StaticVectors:
     path = Path(settings.model_folder).expanduser() / f"static-{model.name}-{key[:16]}.npy"
     table = _read(path)
     if table is None:
-        vectors = distilled(load_encoder(settings), model.folder).vectors.astype(np.float16)
+        vectors = distilled(load_encoder(settings), model.folder).astype(np.float16)
         written = io.BytesIO()
         np.save(written, vectors)
         write_atomically(path, written.getvalue())
-        table = TokenTable(vectors.astype(np.float32))  # the bits that others read
+        table = vectors.astype(np.float32)  # the bits that others read
     return StaticVectors(table, model.folder)
 
 
-def _read(path: Path) -> TokenTable | None:
+def _read(path: Path) -> Floats | None:
     """What was kept; None where nothing was, or something else is there: it is made anew."""
     try:
         stored = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     fits = stored.ndim == 2 and stored.dtype == np.float16
-    return TokenTable(stored.astype(np.float32)) if fits else None
+    return stored.astype(np.float32) if fits else None
 
 
 class StaticVectors:
     """Vectors of texts by the tokens in them."""
 
-    def __init__(self, table: TokenTable, folder: Path) -> None:
-        self._vectors = table.vectors
+    def __init__(self, table: Floats, folder: Path) -> None:
+        """Take a vector per token, float32 (vocabulary, dimension), and the folder of the tokenizer."""
+        self.table = table
         self._tokenizer = read_tokenizer(folder)
-
-    @property
-    def table(self) -> Floats:
-        """A vector per token, float32 (vocabulary, dimension)."""
-        return self._vectors
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
@@ -128,13 +116,13 @@ class StaticVectors:
         """
         tokens, ends = self._tokens(texts)
         weights = self._weights(tokens)
-        rows = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
+        rows = np.zeros((len(texts), self.table.shape[1]), np.float32)
         for start in range(0, len(texts), _ROWS):
             stop = min(start + _ROWS, len(texts))
             bounds = ends[start : stop + 1]
             some = tokens[bounds[0] : bounds[-1]]
-            matrix = csr_matrix((weights[some], some, bounds - bounds[0]), shape=(stop - start, len(self._vectors)))
-            rows[start:stop] = matrix @ self._vectors
+            matrix = csr_matrix((weights[some], some, bounds - bounds[0]), shape=(stop - start, len(self.table)))
+            rows[start:stop] = matrix @ self.table
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, lengths, out=rows, where=lengths > 0.0)
         return rows
@@ -153,14 +141,9 @@ class StaticVectors:
 
     def _weights(self, tokens: NDArray[np.int32]) -> Floats:
         """Of each token: a / (a + p)."""
-        size = len(self._vectors)
+        size = len(self.table)
         counts = np.bincount(tokens, minlength=size)[:size] + _ZIPF_TOKENS * _zipf_shares(size)
         return _rarity(counts / counts.sum())
-
-
-def zipf_weights(size: int) -> Floats:
-    """Weights of so many tokens, the most frequent first, where no texts are at hand: float32 (size,)."""
-    return _rarity(_zipf_shares(size))
 
 
 def _zipf_shares(size: int) -> NDArray[np.float64]:

@@ -164,7 +164,6 @@ class GenerationBuilder:
                 work=self._work,
                 rows=merged.counts["contents"],
                 merge=self._settings.merge,
-                buffer_mb=self._settings.lexical.writer_buffer_mb,
             )
         ]
 

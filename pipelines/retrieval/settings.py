@@ -304,7 +304,6 @@ class RetrievalSettings(_Section):
     query_max_terms: Count
     encode_batch: Count
     encode_threads: Whole
-    lexical_threads: Count
     channel_threads: Count
     product_threads: Whole
     spread: SpreadSettings

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from pipelines.consolidation.tending.duplicates import (
     find_duplicates,
 )
 from pipelines.consolidation.tending.links import FindLinks, Joined, Links, find_links
+from pipelines.consolidation.tending.succession import FindSuccessions, Page, Passage, Successions, find_successions
 from pipelines.consolidation.tending.thinning import MEASURE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
@@ -59,7 +61,7 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
-from pipelines.learning.edges import LearnedEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
@@ -92,6 +94,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             shadow=shadow_of(settings, replay),
             look=look_of(settings, replay),
             logged=logged_of(settings),
+            successions=successions_of(settings),
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
             links=links_of(settings, now),
@@ -176,6 +179,32 @@ def probe_of(settings: Settings) -> Probe | None:
     return ask_probes
 
 
+def successions_of(settings: Settings) -> FindSuccessions | None:
+    """Finds what supersedes what in the live generation; None where nothing is live."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.succession
+    if catalog.pointer().generation is None:
+        return None
+
+    def find() -> Successions:
+        with closing(catalog.open_live()) as generation:
+            chunks = generation.chunks
+            pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
+            found = find_successions(pages, partial(_passages, generation), rules)
+            newer = place_relations(generation, catalog.relations(), found.edges).newer.documents
+            stays = chunks.mask(lambda document: document.uri not in newer)
+            return replace(found, superseded={chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()})
+
+    return find
+
+
+def _passages(generation: Generation, uri: str) -> list[Passage]:
+    contents = generation.chunks.contents(generation.chunks.rows_of_document(uri))
+    return [
+        Passage(each.content_hash, each.text, alone={place.uri for place in each.occurrences} == {uri})
+        for each in contents
+    ]
+
+
 def duplicates_of(settings: Settings) -> FindDuplicates | None:
     """Finds near-duplicates in the live generation; None where nothing is live."""
     catalog, rules, lists = (
@@ -186,11 +215,11 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
     if catalog.pointer().generation is None:
         return None
 
-    def find(evidence: Evidence) -> Duplicates:
+    def find(evidence: Evidence, superseded: Collection[ContentHash]) -> Duplicates:
         vectors = static_vectors(settings.embedding)
         with closing(catalog.open_live()) as generation:
             memory = GenerationMemory(generation.contents, generation.chunks)
-            return find_duplicates(memory, vectors, evidence, lists, rules)
+            return find_duplicates(memory, vectors, evidence, lists, rules, superseded=superseded)
 
     return find
 
@@ -201,9 +230,9 @@ def contradictions_of(settings: Settings) -> FindContradictions | None:
     if catalog.pointer().generation is None:
         return None
 
-    def find(duplicates: Duplicates, evidence: Evidence) -> Contradictions:
+    def find(duplicates: Duplicates, newer: LearnedEdges, evidence: Evidence) -> Contradictions:
         with closing(catalog.open_live()) as generation:
-            declared, least = declared_in(generation, catalog.relations()), rules.duplicates.least_overlap
+            declared, least = declared_in(generation, catalog.relations(), newer), rules.duplicates.least_overlap
             lists = word_lists(settings)
             return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
 
@@ -245,11 +274,17 @@ def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np
     return np.unique(np.sort(ends[edges.target < edges.contents], axis=1), axis=0)
 
 
-def declared_in(generation: Generation, relations: Sequence[Relation]) -> DeclaredContradictions:
-    """What people declared of what a generation holds, in documents and in the store."""
+def declared_in(
+    generation: Generation, relations: Sequence[Relation], newer: LearnedEdges = NO_EDGES
+) -> DeclaredContradictions:
+    """What people declared of what a generation holds, in documents and in the store.
+
+    Args:
+        newer: What was found to supersede what: it is settled like what was declared.
+    """
     strengths = dict.fromkeys(RelationSource, 1.0)
     try:
-        edges = place_relations(generation, relations).added_to(generation.graph.arrays(), strengths)
+        edges = place_relations(generation, relations, newer).added_to(generation.graph.arrays(), strengths)
     except StoreError:  # built without a graph
         return DeclaredContradictions()
     numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]

@@ -7,7 +7,7 @@ alias is compared with its representative itself, not with others of the class: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -45,8 +45,8 @@ class Memory(Protocol):
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
 
-FindDuplicates = Callable[[Evidence], "Duplicates"]
-"""Near-duplicates of what is live, given what became of contents."""
+FindDuplicates = Callable[[Evidence, Collection[ContentHash]], "Duplicates"]
+"""Near-duplicates of what is live, given what became of contents, and which of them are superseded."""
 
 Vectors = Callable[[Sequence[str]], Floats]
 """Unit rows of texts, float32 (n, dimension): near where texts are."""
@@ -99,9 +99,19 @@ class Duplicates:
 
 
 def find_duplicates(
-    memory: Memory, vectors: Vectors, evidence: Evidence, lists: WordLists, settings: NearDuplicateSettings
+    memory: Memory,
+    vectors: Vectors,
+    evidence: Evidence,
+    lists: WordLists,
+    settings: NearDuplicateSettings,
+    *,
+    superseded: Collection[ContentHash] = (),
 ) -> Duplicates:
-    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
+    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come.
+
+    Args:
+        superseded: Contents that stand for no other that is not superseded itself.
+    """
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
     texts = memory.texts()
@@ -110,7 +120,7 @@ def find_duplicates(
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
-    leaders = represented(edges, _ranks(memory.contents, evidence), says.same)
+    leaders = represented(edges, _ranks(memory.contents, evidence, superseded), says.same)
     contents = memory.contents
     named = {contents[row]: contents[leader] for row, leader in leaders.items()}
     shown = sorted(leaders.items(), key=lambda each: (-_cosine(near, each), contents[each[0]]))[:_EXAMPLES]
@@ -228,10 +238,12 @@ def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _ranks(contents: Sequence[ContentHash], evidence: Evidence) -> Callable[[int], tuple[int, str]]:
-    """Rows by support, the best first, ties by content hash."""
+def _ranks(
+    contents: Sequence[ContentHash], evidence: Evidence, superseded: Collection[ContentHash]
+) -> Callable[[int], tuple[bool, int, str]]:
+    """Rows by support, the best first, ties by content hash; what is superseded comes last."""
     support = support_of(evidence)
-    return lambda row: (-support.get(contents[row], 0), contents[row])
+    return lambda row: (contents[row] in superseded, -support.get(contents[row], 0), contents[row])
 
 
 def support_of(evidence: Evidence) -> dict[str, int]:

@@ -248,11 +248,9 @@ class MaskedTexts:
         """Nothing is known of what masked contents hold side by side: questions are searched as plain words."""
         return None
 
-    def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
-    ) -> Sequence[_Hits]:
+    def search_many(self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]) -> Sequence[_Hits]:
         """Rows and scores per text, best first, ties by row."""
-        hits = self._index.search_many(texts, k + len(self._masks.rows), threads, among)
+        hits = self._index.search_many(texts, k + len(self._masks.rows), among)
         return [
             _merged(self._masks, own, self._outside.scores(text), k, rows, least=0.0)
             for text, own, rows in zip(texts, hits, among, strict=True)

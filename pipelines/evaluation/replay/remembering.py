@@ -151,7 +151,7 @@ class RememberingTexts:
         self._hits = Remembered[tuple[str, int, RowSet | None], _Row](most)
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """Rows and scores per text, as the index gives them."""
 
@@ -159,7 +159,7 @@ class RememberingTexts:
             queries, rows_of = [text for text, _, _ in new], [rows for _, _, rows in new]
             return [
                 (_frozen_copy(rows), _frozen_copy(scores))
-                for rows, scores in self._index.search_many(queries, k, threads, rows_of)
+                for rows, scores in self._index.search_many(queries, k, rows_of)
             ]
 
         return self._hits.of(list(zip(texts, repeat(k), among, strict=False)), ask)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_HELD = 4_096  # vectors of contents
+
 
 class Similarities(Protocol):
     """Compares texts; asked once per response, with its sentences and its contents."""
@@ -36,12 +38,10 @@ class EncoderSimilarities:
 
     Args:
         encoder: Its vector of a text never depends on what it is encoded with.
-        held: So many of them.
     """
 
-    def __init__(self, encoder: Encoder, held: int = 4096) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._size = held
         self._held: dict[str, Floats] = {}
 
     def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
@@ -52,7 +52,7 @@ class EncoderSimilarities:
         held |= dict(zip(missing, vectors[len(left) :], strict=True))
         by_text = {text: vector for text, vector in held.items() if vector is not None}
         self._held |= by_text  # the ones used last stand last
-        for oldest in list(self._held)[: max(0, len(self._held) - self._size)]:
+        for oldest in list(self._held)[: max(0, len(self._held) - _HELD)]:
             del self._held[oldest]
         return np.asarray(vectors[: len(left)] @ np.stack([by_text[text] for text in right]).T)
 

@@ -97,7 +97,7 @@ def _searching(
     terms: TermEncoder | None,
     settings: RetrievalSettings,
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
-    batch, threads, words = settings.encode_batch, settings.lexical_threads, settings.query_max_terms
+    batch, words = settings.encode_batch, settings.query_max_terms
 
     def dense(encoder: QueryEncoder, compared: bool) -> Callable[[], SearchChannel]:
         return lambda: DenseChannel(
@@ -117,7 +117,7 @@ def _searching(
     by_vector = zip(ENCODERS, encoders, tokens_of, strict=False)
     return {
         **{channel: ((encoder, batch, compared), dense(encoder, compared)) for channel, encoder, compared in by_vector},
-        Channel.LEXICAL: (threads, lambda: LexicalChannel(generation.lexical, threads)),
+        Channel.LEXICAL: (None, lambda: LexicalChannel(generation.lexical)),
         Channel.SPARSE: (terms, sparse),
         Channel.TRIGGERS: (words, lambda: TriggerChannel(generation.chunks.trigger_phrases(), most_words=words)),
     }

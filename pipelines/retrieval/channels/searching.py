@@ -33,15 +33,14 @@ Words = tuple[str, ...]
 
 
 class LexicalChannel:
-    """Searches the text index; a batch of queries shares its threads."""
+    """Searches the text index."""
 
-    def __init__(self, index: TextIndex, threads: int) -> None:
+    def __init__(self, index: TextIndex) -> None:
         self._index = index
-        self._threads = threads
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
-        return [Ranked(Hits(*hits)) for hits in self._index.search_many(texts, depth, self._threads, among)]
+        return [Ranked(Hits(*hits)) for hits in self._index.search_many(texts, depth, among)]
 
 
 class SparseChannel:

@@ -101,7 +101,7 @@ class TextIndex(Protocol):
     """Best contents by BM25."""
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """Rows, int64, and scores, float64, per text, best first, ties by row. `among`: all that each may match."""
 

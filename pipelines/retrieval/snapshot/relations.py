@@ -267,7 +267,18 @@ def _rows(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[L
 
 
 def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each chunk that a relation leads from or to, and the document at its other end."""
+    """Each chunk that a relation leads from or to, and the document at its other end.
+
+    What supersedes another does so as a whole: there it is each document that has one content and not the other.
+    """
+    if edge.kind is LinkKind.SUPERSEDES:
+        newer, older = (
+            [uri for uri in one.uris if uri not in other.uris] for one, other in ((here, there), (there, here))
+        )
+        for one, another in product(newer, older):
+            yield one, RelatedDocument(edge.kind, another, False, edge.source, None)
+            yield another, RelatedDocument(edge.kind, one, True, edge.source, None)
+        return
     for own, other, inward in ((here, there, False), (there, here, True)):
         related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
         yield from ((end, related) for end in own.chunk_ids)

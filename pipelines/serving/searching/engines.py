@@ -15,7 +15,7 @@ from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
-from pipelines.embedding.models import locate
+from pipelines.embedding.models import SAME, locate
 from pipelines.embedding.question_vectors import QuestionVectors
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
@@ -66,13 +66,17 @@ def load_engines(settings: Settings) -> Engines:
         load_pair_encoder,
         load_sparse_encoder,
     )
+    from pipelines.embedding.encoders.sparse_head import OnePassEncoder, SparseHead  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
-    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
-    terms = load_sparse_encoder(settings.embedding.sparse.model_copy(update=threads))
-    return Engines(encoders, terms, pairs, arithmetic=arithmetic_of(embedding))
+    pairs, arithmetic = load_pair_encoder(settings.retrieval.rerank.cross_encoder), arithmetic_of(embedding)
+    if embedding.sparse.model == SAME:
+        both = OnePassEncoder(encoders[0], SparseHead(embedding))
+        return Engines([both, *encoders[1:]], both, pairs, arithmetic=arithmetic)
+    terms = load_sparse_encoder(embedding.sparse.model_copy(update=threads))
+    return Engines(encoders, terms, pairs, arithmetic=arithmetic)
 
 
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:

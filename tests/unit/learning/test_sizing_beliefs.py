@@ -34,7 +34,6 @@ def outcome(made: MadeBy, *, good: bool, domain: Domain = Domain.CODE, weight: f
         content_hash=ContentHash("a" * 64),
         good=good,
         weight=weight,
-        bins=20,
         made=made,
     )
 

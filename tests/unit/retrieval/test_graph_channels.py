@@ -18,7 +18,8 @@ from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, 
 from pipelines.retrieval.channels.run import NOTHING, Hits, Ranked
 from pipelines.settings import load_settings
 from tests.support.graphs import a_file, a_graph
-from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
 WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
