@@ -25,7 +25,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-from pipelines.learning.binning import bins_of
 from rich.console import Console
 from rich.table import Table
 
