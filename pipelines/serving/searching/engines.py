@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.models import SAME, locate
@@ -129,6 +130,7 @@ def searching(
                 most=settings.lessons.prompt.lessons,
                 least=settings.lessons.duplicates.proposed,
                 embed=encoder.encode,
+                everyday=probes(BUNDLED),
             ),
             encode_past=QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic)),
         ) as searcher,

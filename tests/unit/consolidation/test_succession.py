@@ -27,6 +27,7 @@ SETTINGS = load_settings(environment={})
 RULES = SETTINGS.consolidation.succession
 NAMES = ("index", "install", "guide/start", "guide/more", "api")
 SPRING, SUMMER, AUTUMN = 1e9, 1.01e9, 1.02e9
+HOUR = 3600.0
 Tree = Mapping[str, str]
 """Text by path."""
 
@@ -77,7 +78,7 @@ def test_pages_of_a_later_release_supersede_those_of_the_same_path(seed: int) ->
 
 def test_each_earlier_release_is_superseded_by_every_later_one() -> None:
     """CON-4: of three releases, whichever two are found together."""
-    three = {f"shop-{at}": (release(f"year {at}"), SPRING + at) for at in range(3)}
+    three = {f"shop-{at}": (release(f"year {at}"), SPRING + at * 24 * HOUR) for at in range(3)}
     assert len(found(three).edges) == 3 * len(NAMES)
 
 
@@ -95,13 +96,21 @@ def test_a_page_that_was_written_anew_needs_the_same_title() -> None:
         (release("a copy", NAMES[:2]), AUTUMN),  # of some pages
         (release("autumn", about="bank"), AUTUMN),  # another project with the same paths and titles
         (release("autumn"), None),
-        (release("autumn"), SPRING),  # of the same day
+        (release("autumn"), SPRING + HOUR),  # of the same day, as of two trees that were copied in one go
         (release("spring"), AUTUMN),  # nothing was changed
     ],
 )
 def test_what_only_looks_like_a_release_supersedes_nothing(tree: Tree, time: float | None) -> None:
     """CON-4."""
     assert not pairs(found({"shop-1": (release("spring"), SPRING), "elsewhere": (tree, time)}))
+
+
+def test_versions_that_count_down_while_dates_go_on_are_no_succession() -> None:
+    """CON-4: where the earlier release was copied later, dates say nothing."""
+    later, earlier = (release("summer"), SPRING), (release("spring"), SUMMER)
+    assert not pairs(found({"shop-2.10": later, "shop-2.9": earlier}))
+    assert len(found({"shop-2.9": later, "shop-2.10": earlier}).edges) == len(NAMES)
+    assert len(found({"latest": later, "shop-2.10": earlier}).edges) == len(NAMES)
 
 
 def test_configuration_of_two_hosts_is_no_succession() -> None:
