@@ -171,17 +171,17 @@ class LessonTexts:
 
     def wording(self, lesson: Lesson) -> LessonWording:
         """The words of a lesson."""
-        known = self._wordings.get(lesson.id)
-        if known is None:
-            known = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
-        return known
+        wording = self._wordings.get(lesson.id)
+        if wording is None:
+            wording = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
+        return wording
 
     def parsed(self, lesson: Lesson) -> ParsedLesson:
         """What a lesson says."""
-        known = self._parsed.get(lesson.id)
-        if known is None:
-            known = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return known
+        parsed = self._parsed.get(lesson.id)
+        if parsed is None:
+            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return parsed
 
 
 class Opposed:
