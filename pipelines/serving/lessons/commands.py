@@ -238,7 +238,7 @@ def import_lessons(
     read = read_file(file, older=older)
     for number, problem in read.problems:
         sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
-    unknown = read if older else read.beyond(_said(settings))
+    unknown = read if older else read.beyond(_existing(settings))
     if not dry_run and unknown.lessons:
         with begun(settings):
             send_all(settings, unknown, principal=principal, session=session)
@@ -247,7 +247,7 @@ def import_lessons(
     print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
 
 
-def _said(settings: Settings) -> dict[str, Lesson]:
+def _existing(settings: Settings) -> dict[str, Lesson]:
     """Lessons of the store that are in use, by id; none where there is no store yet."""
     if not Path(settings.storage.root).is_dir():
         return {}
