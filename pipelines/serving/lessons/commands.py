@@ -238,13 +238,24 @@ def import_lessons(
     read = read_file(file, older=older)
     for number, problem in read.problems:
         sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
+    if not read.lessons and not read.problems:
+        sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
     unknown = read if older else read.beyond(_existing(settings))
     if not dry_run and unknown.lessons:
         with begun(settings):
             send_all(settings, unknown, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts["known"] = len(read.lessons) - len(unknown.lessons)
-    print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
+    print_lines(
+        [
+            counts
+            | {
+                "retired": len(read.retired),
+                "problems": len(read.problems),
+                "sent": bool(unknown.lessons) and not dry_run,
+            }
+        ]
+    )
 
 
 def _existing(settings: Settings) -> dict[str, Lesson]:
