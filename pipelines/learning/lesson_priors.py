@@ -21,7 +21,8 @@ class LessonRelevancePrior(Section):
         tool, tool_wildcard: Of a tool that is named, and by a pattern.
         file, actions, words: Of the other conditions, where they are fully met.
         meaning: Of a question of the same meaning, times the cosine.
-        near: Cosine from which a lesson is shown for its meaning alone.
+        near: Cosine below which no lesson is shown for its meaning alone.
+        everyday: Share of everyday questions for which none is.
         enough_words: So many words of a condition that are met count as all.
         least: Relevance of conditions below which a lesson is not shown.
         priorities: Factor of each priority on the rank.
@@ -34,6 +35,7 @@ class LessonRelevancePrior(Section):
     words: Share
     meaning: Share
     near: Share
+    everyday: Share
     enough_words: Annotated[int, Field(ge=1)]
     least: Share
     priorities: dict[LessonPriority, Positive]

@@ -161,7 +161,7 @@ def look_of(settings: Settings, replay: StoreReplay) -> Look | None:
 
 def logged_of(settings: Settings) -> ReadLogged | None:
     """Reads what became of the newest logged answers; None where nothing was logged."""
-    queries = read_queries(Path(settings.storage.root), settings.query_log, limit=LOGGED_QUERIES)
+    queries = read_queries(Path(settings.storage.root), limit=LOGGED_QUERIES)
     return (lambda: logged_signals(queries, settings.feedback.credit)) if queries else None
 
 
@@ -334,7 +334,7 @@ def _newest(settings: Settings) -> list[Query]:
     root = Path(settings.storage.root)
     if Catalog(root).pointer().generation is None:
         return []
-    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    logged = read_queries(root, limit=LOGGED_QUERIES)
     return to_replay(logged, SHADOW_QUERIES)
 
 

@@ -49,7 +49,7 @@ class PassagesOf:
         rows, places, first, alone = self._standings
         number = self._numbers[uri]
         here = slice(first[number], first[number + 1])
-        texts: list[Any] = self._texts.take(pa.array(places[here])).to_pylist()
+        texts = self._texts.take(pa.array(places[here])).to_pylist()
         return [
             Passage(self._chunks.hashes[row], text, alone=bool(alone[row]))
             for row, text in zip(rows[here].tolist(), texts, strict=True)
@@ -60,7 +60,7 @@ class PassagesOf:
         return {each.uri: number for number, each in enumerate(self._chunks.documents())}
 
     @cached_property
-    def _texts(self) -> pa.ChunkedArray:
+    def _texts(self) -> Any:
         return self._chunks.table("chunks")["text"]
 
     @cached_property

@@ -38,7 +38,6 @@ from pipelines.evaluation.simulation.users import PAGE, dealt, react, tell, with
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
-from pipelines.learning.binning import bins_of
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime import clock as clocks
 from pipelines.runtime.kafka.log import Record
@@ -273,8 +272,7 @@ def _teach(
 
 def _fold(settings: Settings, root: Path, topic: Topic) -> None:
     """Let an updater consume what the topic holds."""
-    bins = bins_of(settings.learning, settings.priors.quality)
-    with closing(Updater.open(FakeSource(topic.log), root, [0], settings.feedback, bins)) as updater:
+    with closing(Updater.open(FakeSource(topic.log), root, [0], settings.feedback)) as updater:
         while updater.step(0.0):
             pass
         updater.publish()

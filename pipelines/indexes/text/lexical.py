@@ -62,7 +62,7 @@ class LexicalIndex:
         with JAVA:
             self._opened = OpenedIndex(folder, similarity(settings), rows=rows)
             self._reader = self._opened.reader
-            self._analyzer = english(settings.stemmer)
+            self._analyzer = english()
             limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
                 java_cast(_ANALYZER, self._analyzer), QUERY_TERMS
             )

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
 from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
 from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, SparseChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TermEncoder
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.retrieval.snapshot.relations import PlacedRelations
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Openings:
 
 def open_channels(
     generation: OpenGeneration,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     settings: RetrievalSettings,
     openings: Openings,
     relations: PlacedRelations,
@@ -93,13 +94,13 @@ def open_channels(
 # For each channel what of the settings it depends on, and what opens it under that alone.
 def _searching(
     generation: OpenGeneration,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     terms: TermEncoder | None,
     settings: RetrievalSettings,
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
     batch, words = settings.encode_batch, settings.query_max_terms
 
-    def dense(encoder: QueryEncoder, compared: bool) -> Callable[[], SearchChannel]:
+    def dense(encoder: TextEncoder, compared: bool) -> Callable[[], SearchChannel]:
         return lambda: DenseChannel(
             encoder,
             generation.dense(encoder.name),

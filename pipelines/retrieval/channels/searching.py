@@ -14,18 +14,12 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel
 from pipelines.embedding.late_interaction import max_similarities
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
 from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorsOf
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.snapshot.ports import (
-    QueryEncoder,
-    TermEncoder,
-    TermIndex,
-    TextIndex,
-    TokenEmbeddings,
-    VectorIndex,
-)
+from pipelines.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 
 _WORD = re.compile(r"\w+")
 
@@ -63,7 +57,7 @@ class DenseChannel:
     """
 
     def __init__(
-        self, encoder: QueryEncoder, index: VectorIndex, batch: int, *, tokens: TokenEmbeddings | None = None
+        self, encoder: TextEncoder, index: VectorIndex, batch: int, *, tokens: TokenEmbeddings | None = None
     ) -> None:
         self._encoder = encoder
         self._index = index

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.errors import NothingPublishedError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.models import SAME, locate
+from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
+from pipelines.retrieval.snapshot.ports import SessionMemories
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
@@ -41,7 +43,7 @@ class Engines:
         arithmetic: How queries are encoded here.
     """
 
-    encoders: Sequence[QueryEncoder]
+    encoders: Sequence[TextEncoder]
     terms: TermEncoder | None = None
     pairs: PairScorer | None = None
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
@@ -126,6 +128,7 @@ def searching(
                 most=settings.lessons.prompt.lessons,
                 least=settings.lessons.duplicates.proposed,
                 embed=encoder.encode,
+                everyday=probes(BUNDLED),
             ),
             encode_past=QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic)),
         ) as searcher,
