@@ -123,6 +123,10 @@ bench-duplicates: $(BENCH)/.installed ## measure the search for near-duplicates 
 bench-night: setup ## measure a night over 30,000 and 100,000 contents (WEFT_NIGHT says how many), step by step
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_night_growth.py
 
+.PHONY: bench-week
+bench-week: setup ## live through a week of nights over two releases of five documentations, in an hour
+	$(BIN)/python -m pytest -m slow -s tests/evaluation/test_week.py
+
 .PHONY: bench-cli
 bench-cli: setup ## measure how long the command line takes, on the standard library, in ten minutes
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_command_line.py
@@ -130,7 +134,7 @@ bench-cli: setup ## measure how long the command line takes, on the standard lib
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
-	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py
+	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py tests/bench/test_words_cost.py
 
 #: Write made files anew
 .PHONY: schema

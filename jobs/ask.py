@@ -10,8 +10,8 @@ A line is a question, or says something about the answer to the last one:
     + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
 
 With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
-(`python -m jobs.update`), `=` shows what they made of it a second later. An empty line says this again; Ctrl-D ends.
-Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
+(`python -m jobs.update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
+Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
 Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
 2 usage.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -56,6 +57,9 @@ REPEAT = "="
 _ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
 _POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a question has some
 _PROMPT = "› "
+_HEARD_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
+_LOOK_S = 0.2
+_UNCHANGED = "nothing has changed"
 _NAMED = 3  # changes told one by one: the first ones are what people look at
 
 
@@ -100,6 +104,7 @@ class Sitting:
         producer: None where nobody is told.
         who: A query that says who asks, for how many results.
         last: The answer that verdicts are about.
+        judged: Something was said of it.
     """
 
     searcher: Searcher
@@ -108,6 +113,7 @@ class Sitting:
     settings: Settings
     who: Query
     last: Answer | None = None
+    judged: bool = False
 
     def listen(self, lines: Iterable[str]) -> None:
         """Do what every line says; what cannot be done is told, and the next one is heard."""
@@ -131,8 +137,14 @@ class Sitting:
         else:
             stdout.print(f"[dim]{plain(HELP)}[/]")
 
-    def _answer(self, text: str) -> Answer:
-        self.last = answer = self.searcher.search(replace(self.who, text=text, query_id=new_id()))
+    def _answer(self, text: str) -> None:
+        self._show(self._asked(text))
+
+    def _asked(self, text: str) -> Answer:
+        return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
+
+    def _show(self, answer: Answer) -> None:
+        self.last, self.judged = answer, False
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
@@ -140,13 +152,22 @@ class Sitting:
         for result in answer.results:
             if result.asked:
                 stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]")
-        return answer
 
     def _repeat(self) -> None:
+        """Ask again; where something was said, once it is heard, or after the time that this takes at most."""
         if (before := self.last) is None:
             stdout.print("[dim]nothing was asked yet[/]")
-        else:
-            stdout.print(f"[dim]{plain(moved(before, self._answer(before.query.text)))}[/]")
+            return
+        judged, until = self.judged, time.monotonic() + _HEARD_S
+        now = self._asked(before.query.text)
+        while judged and moved(before, now) == _UNCHANGED and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            self.searcher.refresh()
+            now = self._asked(before.query.text)
+        self._show(now)
+        change = moved(before, now)
+        unheard = "; what you said is not heard yet: see whether updaters run (weft feedback status), then = again"
+        stdout.print(f"[dim]{plain(change + (unheard if judged and change == _UNCHANGED else ''))}[/]")
 
     def _about(self, what: str, rank: int) -> None:
         results = () if self.last is None else self.last.results
@@ -174,6 +195,7 @@ class Sitting:
         uri = place_of(name, chunks.uris(), Places(chunks))
         self.producer.correction(self.last.query, right=right, uri=uri)
         self.producer.flush()
+        self.judged = True
         stdout.print(f"[dim]told: {plain(uri)} is {'right' if right else 'wrong'}[/]")
 
     def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
@@ -187,6 +209,7 @@ class Sitting:
         else:
             self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
         self.producer.flush()
+        self.judged = self.judged or verdict is not None
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         stdout.print(f"[dim]told: {result.rank} {word}[/]")
 
@@ -209,7 +232,7 @@ def moved(before: Answer, now: Answer) -> str:
         for result in now.results
         if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
     ]
-    return f"the same order; scores: {_first(scores)}" if scores else "nothing has changed"
+    return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
 
 
 def _first(changes: Sequence[str]) -> str:

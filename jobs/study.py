@@ -2,7 +2,7 @@
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
         [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--foreign DIR:SPLIT] [--least 0.9]
-        [--bare] [--json]
+        [--bare] [--fit] [--json]
         [--set retrieval.rerank.late_interaction=false]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
@@ -11,6 +11,7 @@ alone, reciprocal rank fusion, and the best fixed convex combination tuned on th
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
 Who asks what, and does what about it, is drawn: with `--deals` as often, each time from nothing, and means are told.
 With `--least .9` both are asked only what is nearly solved at the priors: more feedback must not lose it (LRN-22).
+With `--fit` weights are also fitted to the query log as a night does, and measured beside those counted (CON-8).
 A study takes minutes and stands for days, of a hundred each: what a day brings is capped for those.
 
     python -m jobs.study --dataset DIR --split test --again 200 [--json]
@@ -83,6 +84,9 @@ def study(
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Also fit weights to the query log as a night does, at every mark.")
+    ] = False,
     *,
     options: CommonOptions,
     as_json: _job.AsJson = False,
@@ -106,7 +110,7 @@ def study(
         if not part.queries:
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     strangers = [read_dataset(folder, part) for folder, part in elsewhere]
-    result = run(lessons, held_out, settings, marks, strangers, least=least, bare=bare)
+    result = run(lessons, held_out, settings, marks, strangers, least=least, bare=bare, fit=fit)
     tell(table(f"{held_out.name} {split}, learned from {learn_from}", result))
     if result.held:
         tell(calibrated(result.held))

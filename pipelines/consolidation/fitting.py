@@ -86,8 +86,7 @@ def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitti
     Args:
         counted: Beliefs without any fit, of the same night.
     """
-    rules = priors.signals
-    shares = {domain: _shares(counted, domain, logged) for domain in Domain}
+    rules, shares = priors.signals, _shares_by_domain(counted, logged)
     fitted = fit_weights(logged, rules, shares)
     if not fitted.by_domain:
         return Fitting()
@@ -104,6 +103,15 @@ def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitti
     }
     live = only(fitted, wins)
     return Fitting(live if live.by_domain else None, contests)
+
+
+def fit_alone(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> FittedWeights:
+    """The fit of all domains that enough came of, whether it is better or not."""
+    return fit_weights(logged, priors.signals, _shares_by_domain(counted, logged))
+
+
+def _shares_by_domain(counted: Beliefs, logged: LoggedSignals) -> dict[Domain, dict[Signal, float]]:
+    return {domain: _shares(counted, domain, logged) for domain in Domain}
 
 
 def _shares(counted: Beliefs, domain: Domain, logged: LoggedSignals) -> dict[Signal, float]:

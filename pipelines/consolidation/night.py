@@ -20,6 +20,7 @@ from pipelines.consolidation.tending.contradictions import FindContradictions
 from pipelines.consolidation.tending.duplicates import FindDuplicates
 from pipelines.consolidation.tending.links import FindLinks
 from pipelines.consolidation.tending.rebuild import Rebuild
+from pipelines.consolidation.tending.succession import FindSuccessions
 from pipelines.consolidation.tending.thinning import FindThinned
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -119,6 +120,7 @@ class Night:
         improve: Measures retrieval under two states of evidence, where there is something to measure it on.
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
+        successions: Finds what supersedes what of what is live; None where nothing looks for it.
         duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
         contradictions: Finds them among what is near and no duplicate; None leaves such edges as they are.
         links: Finds what is similar and what was used together; None leaves such edges as they are.
@@ -145,6 +147,7 @@ class Night:
     improve: Improve | None = None
     probe: Probe | None = None
     look: Look | None = None
+    successions: FindSuccessions | None = None
     duplicates: FindDuplicates | None = None
     contradictions: FindContradictions | None = None
     links: FindLinks | None = None

@@ -22,6 +22,7 @@ from pipelines.consolidation.report.writing import report
 from pipelines.consolidation.tending.links import LINKS
 from pipelines.consolidation.tending.rebuild import Rebuilt
 from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
+from pipelines.consolidation.tending.succession import Successions
 from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.links import LinkKind
 from pipelines.learning.beliefs import Beliefs
@@ -96,20 +97,24 @@ def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
     moved = None if night.rebuild is None else night.rebuild(False)  # what the report says; it is done last
     if night.duplicates is None:
         return candidate, Tended(rebuild=moved)
+    kinds = (LinkKind.CONTRADICTS,), LINKS, (LinkKind.SUPERSEDES,)
+    opposed, links, newer = (candidate.edges.of_kinds(each) for each in kinds)
     with night.step(Rehearsal(), "duplicates"):
-        duplicates = night.duplicates(candidate.base)
-    tended = Tended(duplicates, rebuild=moved)
-    opposed, links = (candidate.edges.of_kinds(kinds) for kinds in ((LinkKind.CONTRADICTS,), LINKS))
+        successions = Successions(newer) if night.successions is None else night.successions()
+        duplicates = night.duplicates(candidate.base, successions.superseded)
+    newer = successions.edges
+    tended = Tended(duplicates, rebuild=moved, successions=None if night.successions is None else successions)
     if night.contradictions is not None:
         with night.step(Rehearsal(), "contradictions"):
-            tended = replace(tended, contradictions=(detected := night.contradictions(duplicates, candidate.base)))
+            detected = night.contradictions(duplicates, newer, candidate.base)
+            tended = replace(tended, contradictions=detected)
         opposed = detected.edges
     if night.links is not None:
         with night.step(Rehearsal(), "links"):
             tended = replace(tended, links=(near := night.links(duplicates.aliases, opposed, candidate.base)))
         links = near.edges
     with night.step(Rehearsal(), "expiry"):
-        edges = LearnedEdges.of([*opposed.edges, *links.edges])
+        edges = LearnedEdges.of([*opposed.edges, *links.edges, *newer.edges])
         candidate = replace(candidate, aliases=duplicates.aliases, edges=edges)
     return _thinned(night, candidate, tended)
 

@@ -12,6 +12,7 @@ from pipelines.learning.calibration.fit import Look, ShownResults, calibrate_mat
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate
+from pipelines.learning.parameters import RELEVANCE_BINS
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.settings import LearningSettings
 
@@ -160,10 +161,11 @@ def _predictions(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> P
 
 
 def _measured(predictions: Predictions, learning: LearningSettings) -> Measured:
-    bins = learning.relevance_bins
-    edges = [index / bins for index in range(bins + 1)]
+    edges = [index / RELEVANCE_BINS for index in range(RELEVANCE_BINS + 1)]
     diagram = bands(predictions, edges, minimum=0.0, level=_LEVEL)
     acted_on = bands(predictions, learning.calibration_bands, minimum=_BAND_MINIMUM, level=_LEVEL)
     return Measured(
-        reliability(predictions, bins=bins), [band for band in diagram if band.observations > 0.0], acted_on[::-1]
+        reliability(predictions, bins=RELEVANCE_BINS),
+        [band for band in diagram if band.observations > 0.0],
+        acted_on[::-1],
     )

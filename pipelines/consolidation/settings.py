@@ -111,6 +111,27 @@ class ContradictionSettings(BaseModel):
     acting: tuple[Polarity, ...]
 
 
+class SuccessionSettings(BaseModel):
+    """When a folder is a later release of one beside it, so that its pages supersede those of the same path (CON-4).
+
+    Attributes:
+        least_share: Of the earlier one's pages that the later one has, too; above 1 no folder is a release.
+        least_pages: How many these are at least.
+        least_overlap: Share of lines, of the shorter page's, that the middle one of these pages has in common with the
+            other; a page with less needs the same title.
+        least_days: That a page must be later than another.
+        neighbours: Folders next by date that the page of a path is compared in.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_share: Annotated[float, Field(gt=0.0)]
+    least_pages: Annotated[int, Field(ge=1)]
+    least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
+    least_days: Annotated[float, Field(gt=0.0)]
+    neighbours: Annotated[int, Field(ge=1)]
+
+
 class LinkSettings(BaseModel):
     """When contents are linked as similar, and as used together (CON-3).
 
@@ -211,6 +232,7 @@ class ConsolidationSettings(BaseModel):
     calibration: CalibrationSettings
     duplicates: NearDuplicateSettings
     contradictions: ContradictionSettings
+    succession: SuccessionSettings
     links: LinkSettings
     thinning: ThinningSettings
     rebuild: RebuildSettings

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.domain.matching import TermWeights
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 STORED = np.dtype("<f2")
 """What vectors are rounded to before anything uses them, so that fresh and cached ones are the same bits."""
+_WHOLE = np.dtype("<i4")
 
 
 def vector_key(model: str, strategy: str, text: str) -> str:
@@ -53,48 +55,83 @@ class VectorCache:
         self._blobs.close()
 
 
+class WeightsCache:
+    """Term weights on disk, shared by every worker on the machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._blobs = BlobCache(path)
+
+    def get(self, keys: Sequence[str]) -> dict[str, TermWeights]:
+        """The weights of those keys that have some."""
+        blobs = self._blobs.get(keys).items()
+        return {key: TermWeights(*np.frombuffer(blob, dtype=_WHOLE).reshape(2, -1)) for key, blob in blobs}
+
+    def put(self, weights: Mapping[str, TermWeights]) -> None:
+        """Keep weights; a key that has some keeps them."""
+        self._blobs.put({key: np.stack(one).astype(_WHOLE).tobytes() for key, one in weights.items()})
+
+
 class Embedded(NamedTuple):
     """What an encoder made of a text.
 
     Attributes:
         vector: float16 (dimension,).
         tokens: int8 (stored tokens, width), where token embeddings are kept.
+        weights: Of its terms, where the encoder's sparse head weighs them.
     """
 
     vector: np.ndarray
-    tokens: np.ndarray | None
+    tokens: np.ndarray | None = None
+    weights: TermWeights | None = None
 
 
 class EmbeddedCache:
-    """Vectors and, where they are kept, token embeddings, in one file; a text counts as known when it has both.
+    """Vectors and, where they are kept, token embeddings and term weights, in one file; a text is known by all of them.
 
     Args:
         width: Of a stored token; None keeps no tokens.
+        weighed_with: What decides the weights of a text besides itself; empty keeps no weights.
     """
 
-    def __init__(self, path: Path, width: int | None) -> None:
+    def __init__(self, path: Path, width: int | None, weighed_with: str = "") -> None:
         self._vectors = VectorCache(path)
         self._tokens = None if width is None else BlobCache(path)
         self._width = width
+        self._weights = WeightsCache(path) if weighed_with else None
+        self._weighed_with = weighed_with
 
     def get(self, keys: Sequence[str]) -> dict[str, Embedded]:
         """What is known of those keys."""
-        vectors = self._vectors.get(keys)
-        if self._tokens is None or self._width is None:
-            return {key: Embedded(vector, None) for key, vector in vectors.items()}
-        blobs = self._tokens.get([_token_key(key) for key in vectors])
-        return {
-            key: Embedded(vector, np.frombuffer(blob, dtype=np.int8).reshape(-1, self._width))
-            for key, vector in vectors.items()
-            if (blob := blobs.get(_token_key(key))) is not None
-        }
+        embedded = {key: Embedded(vector) for key, vector in self._vectors.get(keys).items()}
+        if self._tokens is not None and self._width is not None:
+            blobs = self._tokens.get([_token_key(key) for key in embedded])
+            embedded = {
+                key: one._replace(tokens=np.frombuffer(blob, dtype=np.int8).reshape(-1, self._width))
+                for key, one in embedded.items()
+                if (blob := blobs.get(_token_key(key))) is not None
+            }
+        if self._weights is not None:
+            weights = self._weights.get([self._weights_key(key) for key in embedded])
+            embedded = {
+                key: one._replace(weights=of_text)
+                for key, one in embedded.items()
+                if (of_text := weights.get(self._weights_key(key))) is not None
+            }
+        return embedded
 
     def put(self, embedded: Mapping[str, Embedded]) -> None:
         """Store what was made."""
         if self._tokens is not None:
             tokens = {_token_key(key): one.tokens.tobytes() for key, one in embedded.items() if one.tokens is not None}
             self._tokens.put(tokens)
+        if self._weights is not None:
+            self._weights.put(
+                {self._weights_key(key): one.weights for key, one in embedded.items() if one.weights is not None}
+            )
         self._vectors.put({key: one.vector for key, one in embedded.items()})
+
+    def _weights_key(self, key: str) -> str:
+        return blob_key(key, "weights", self._weighed_with)
 
 
 def _token_key(key: str) -> str:

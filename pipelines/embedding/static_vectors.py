@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,15 +40,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenTable:
-    """What the encoder makes of each token: float32 (vocabulary, dimension); zero for special and empty ones."""
-
-    vectors: Floats
-
-
-def distilled(encoder: Encoder, folder: Path, dimension: int = DIMENSION) -> TokenTable:
-    """The table of an encoder whose tokenizer lies in `folder`.
+def distilled(encoder: Encoder, folder: Path) -> Floats:
+    """A vector per token of an encoder whose tokenizer lies in `folder`; zero for special and empty ones.
 
     What all tokens have in common is taken off first: it would make any two texts alike.
     """
@@ -63,24 +55,24 @@ def distilled(encoder: Encoder, folder: Path, dimension: int = DIMENSION) -> Tok
     }
     size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
     encoded = np.concatenate([encoder.encode(some) for some in _batches(texts.values(), _BATCH)])
-    reduced = _reduced(encoded - encoded.mean(axis=0), dimension)
+    reduced = _reduced(encoded - encoded.mean(axis=0))
     vectors = np.zeros((size, reduced.shape[1]), np.float32)
     vectors[list(texts)] = reduced
-    return TokenTable(vectors)
+    return vectors
 
 
 def _text_of(entry: str) -> str:
     return entry.removeprefix("##").strip()
 
 
-def _reduced(vectors: Floats, dimension: int) -> Floats:
-    """Rows in the `dimension` directions in which they differ most, in a fixed sign."""
-    if vectors.shape[1] <= dimension:
+def _reduced(vectors: Floats) -> Floats:
+    """Rows in the `DIMENSION` directions in which they differ most, in a fixed sign."""
+    if vectors.shape[1] <= DIMENSION:
         return vectors
     moments = vectors.astype(np.float64).T @ vectors.astype(np.float64)
     _, directions = np.linalg.eigh(moments)
-    first = directions[:, ::-1][:, :dimension]
-    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(dimension)])
+    first = directions[:, ::-1][:, :DIMENSION]
+    first *= np.sign(first[np.abs(first).argmax(axis=0), np.arange(DIMENSION)])
     return np.asarray(vectors @ first, dtype=np.float32)
 
 
@@ -95,35 +87,31 @@ def static_vectors(settings: EmbeddingSettings) -> StaticVectors:
     path = Path(settings.model_folder).expanduser() / f"static-{model.name}-{key[:16]}.npy"
     table = _read(path)
     if table is None:
-        vectors = distilled(load_encoder(settings), model.folder).vectors.astype(np.float16)
+        vectors = distilled(load_encoder(settings), model.folder).astype(np.float16)
         written = io.BytesIO()
         np.save(written, vectors)
         write_atomically(path, written.getvalue())
-        table = TokenTable(vectors.astype(np.float32))  # the bits that others read
+        table = vectors.astype(np.float32)  # the bits that others read
     return StaticVectors(table, model.folder)
 
 
-def _read(path: Path) -> TokenTable | None:
+def _read(path: Path) -> Floats | None:
     """What was kept; None where nothing was, or something else is there: it is made anew."""
     try:
         stored = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     fits = stored.ndim == 2 and stored.dtype == np.float16
-    return TokenTable(stored.astype(np.float32)) if fits else None
+    return stored.astype(np.float32) if fits else None
 
 
 class StaticVectors:
     """Vectors of texts by the tokens in them."""
 
-    def __init__(self, table: TokenTable, folder: Path) -> None:
-        self._vectors = table.vectors
+    def __init__(self, table: Floats, folder: Path) -> None:
+        """Take a vector per token, float32 (vocabulary, dimension), and the folder of the tokenizer."""
+        self.table = table
         self._tokenizer = read_tokenizer(folder)
-
-    @property
-    def table(self) -> Floats:
-        """A vector per token, float32 (vocabulary, dimension)."""
-        return self._vectors
 
     def __call__(self, texts: Iterable[str]) -> Floats:
         """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
@@ -131,20 +119,20 @@ class StaticVectors:
         """
         parts = [(_joined(some), np.array([0, *map(len, some)])) for some in _batches(self._tokens(texts), _ROWS)]
         weights = self._weights(tokens for tokens, _ in parts)
-        rows = np.zeros((sum(len(ends) - 1 for _, ends in parts), self._vectors.shape[1]), np.float32)
+        rows = np.zeros((sum(len(ends) - 1 for _, ends in parts), self.table.shape[1]), np.float32)
         stop = 0
         for tokens, lengths in parts:
             start, stop = stop, stop + len(lengths) - 1
-            shape = (stop - start, len(self._vectors))
+            shape = (stop - start, len(self.table))
             matrix = csr_matrix((weights[tokens], tokens.astype(np.int32), np.cumsum(lengths)), shape=shape)
-            rows[start:stop] = matrix @ self._vectors
+            rows[start:stop] = matrix @ self.table
             norms = np.linalg.norm(rows[start:stop], axis=1, keepdims=True)
             np.divide(rows[start:stop], norms, out=rows[start:stop], where=norms > 0.0)
         return rows
 
     def _tokens(self, texts: Iterable[str]) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
         """The tokens of each text, in as few bytes as number the vocabulary."""
-        number = np.min_scalar_type(len(self._vectors))
+        number = np.min_scalar_type(len(self.table))
         for some in _batches(texts, _BATCH):
             cut = [encodable(text[:_LONGEST]) for text in some]
             for encoded in self._tokenizer.encode_batch_fast(cut, add_special_tokens=False):
@@ -152,15 +140,10 @@ class StaticVectors:
 
     def _weights(self, tokens: Iterable[NDArray[np.unsignedinteger[Any]]]) -> Floats:
         """Of each token: a / (a + p)."""
-        size = len(self._vectors)
+        size = len(self.table)
         met = sum((np.bincount(some, minlength=size)[:size] for some in tokens), np.zeros(size, np.int64))
         counts = met + _ZIPF_TOKENS * _zipf_shares(size)
         return _rarity(counts / counts.sum())
-
-
-def zipf_weights(size: int) -> Floats:
-    """Weights of so many tokens, the most frequent first, where no texts are at hand: float32 (size,)."""
-    return _rarity(_zipf_shares(size))
 
 
 def _zipf_shares(size: int) -> NDArray[np.float64]:

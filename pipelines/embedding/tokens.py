@@ -126,6 +126,11 @@ class TokenReader:
         self._tokenizer.enable_truncation(max_tokens)
         self._pad = pad
 
+    @property
+    def special(self) -> list[int]:
+        """Ids that stand for no text of their own: those of the beginning, the end, what is unknown and the like."""
+        return [number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special]
+
     def __call__(self, texts: Sequence[str]) -> list[TokenIds]:
         """Token ids of texts, in their order."""
         # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.

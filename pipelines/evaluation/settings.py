@@ -22,20 +22,6 @@ class MemorySettings(BaseModel):
     intent_weights: Mapping[str, Weight]
 
 
-class AlarmSettings(BaseModel):
-    """From where on a failure mode rings (EVA-11)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    blind_share: Share
-    popularity_share: Share
-    cold_ratio: Share
-    drift_index: Positive
-    collapse_share: Share
-    hub_share: Share
-    trigger_ratio: Share
-
-
 class GroundTruthSettings(BaseModel):
     """The model that judges (EVA-4)."""
 
@@ -56,7 +42,6 @@ class EvaluationSettings(BaseModel):
     seed: int
     bootstrap_draws: Annotated[int, Field(ge=100)]
     memory: MemorySettings
-    alarms: AlarmSettings
     ground_truth: GroundTruthSettings
 
 
@@ -89,4 +74,3 @@ class QueryLogSettings(BaseModel):
     sample: Probability
     flush_s: Positive
     keep_days: Count
-    read_memory_mb: Count

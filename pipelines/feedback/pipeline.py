@@ -13,7 +13,6 @@ from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
-from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import LogFacts, Record
 from pipelines.runtime.kafka.writer import partition_of
 
@@ -29,7 +28,6 @@ def advance(
     states: Mapping[int, PartitionState],
     positions: Positions,
     rules: FeedbackSettings,
-    bins: Bins,
     *,
     attribute: Attribute | None = None,
 ) -> int:
@@ -43,7 +41,6 @@ def advance(
         states: Claimed, by partition.
         positions: Where each of them is read on from.
         rules: Sizes, times and weights.
-        bins: How finely evidence is kept.
         attribute: Says what responses rest on, where somebody can.
 
     Returns:
@@ -65,7 +62,7 @@ def advance(
         if records:
             end = source.highwater(partition)
             state = states[partition]
-            consume(records, facts, state, rules, bins, skipped=skipped, log_end=end, attribute=attribute)
+            consume(records, facts, state, rules, skipped=skipped, log_end=end, attribute=attribute)
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
@@ -80,7 +77,6 @@ def consume(
     facts: LogFacts,
     state: PartitionState,
     rules: FeedbackSettings,
-    bins: Bins,
     *,
     skipped: int = 0,
     log_end: int | None = None,
@@ -100,7 +96,7 @@ def consume(
         offsets = part.records.offsets
         with state.batch(facts, offsets[0], part, log_end=log_end) as batch:
             passed = min(skipped, offsets[-1] + 1 - batch.stored.next_offset - len(offsets))
-            batch.commit(fold(batch.stored, part, rules, bins, skipped=passed, attribute=attribute))
+            batch.commit(fold(batch.stored, part, rules, skipped=passed, attribute=attribute))
         skipped -= passed
 
 

@@ -40,8 +40,6 @@ class CreditSettings(BaseModel):
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
         lead_bins: By which they are counted as well: how far they stand above the best of the others, finest at 0.
-        compared: Whether signals of a result are measured against what was shown beside it, and count as far as
-            precedent left the order of that open (LRN-4).
         choice_slope: Logarithm of the odds of a choice per unit of score, by which choices of the first result are
             expected; 0 takes the first as any other (LRN-22).
     """
@@ -59,7 +57,6 @@ class CreditSettings(BaseModel):
     ranks: int = Field(ge=1, le=99)
     score_bins: int = Field(ge=2, le=99)
     lead_bins: int = Field(ge=2, le=99, multiple_of=2)
-    compared: bool
     choice_slope: float = Field(ge=0.0, allow_inf_nan=False)
 
 
@@ -201,13 +198,12 @@ class UbiSettings(BaseModel):
 
 
 class SessionMergeSettings(BaseModel):
-    """What counts as a conflict when a session is merged (LRN-16); and who tells how much sessions differ (LRN-5)."""
+    """What counts as a conflict when a session is merged (LRN-16)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
     strength: float = Field(gt=0.0)
-    variance_sessions: int = Field(gt=0)
 
 
 WITHOUT_KEY = (

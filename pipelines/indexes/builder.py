@@ -176,7 +176,6 @@ class GenerationBuilder:
                 work=self._work,
                 rows=merged.counts["contents"],
                 merge=self._settings.merge,
-                buffer_mb=self._settings.lexical.writer_buffer_mb,
             )
         ]
 

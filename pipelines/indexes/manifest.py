@@ -131,7 +131,10 @@ class Manifest(BaseModel):
     @field_validator("lexical", mode="before")
     @classmethod
     def _named_analysis(cls, stated: Any) -> Any:
-        return {**_ANALYSED_BEFORE, **stated} if isinstance(stated, Mapping) else stated
+        if not isinstance(stated, Mapping):
+            return stated
+        values = {**_ANALYSED_BEFORE, **stated}
+        return {name: values[name] for name in values.keys() & LexicalSettings.model_fields}
 
     @property
     def precisions(self) -> Mapping[str, str]:

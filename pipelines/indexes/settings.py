@@ -65,13 +65,8 @@ class LexicalSettings(BaseModel):
     k1: float = Field(ge=0.0)
     b: float = Field(ge=0.0, le=1.0)
     analysis: Literal["words-1", "english"]
-    stemmer: Literal["porter", "krovetz", "none"]
     weights: FieldWeights
     words: WordSettings
-    max_query_bytes: int = Field(ge=1)
-    max_query_terms: int = Field(ge=1, le=1024)
-    writer_buffer_mb: float = Field(gt=0.0)
-    batch_size: int = Field(ge=1)
 
 
 class AliasSettings(BaseModel):
@@ -82,19 +77,6 @@ class AliasSettings(BaseModel):
     similarity: float = Field(ge=-1.0, le=1.0)
 
 
-class AnalyticsSettings(BaseModel):
-    """What the graph says of each place in it (GRA-2)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    enabled: bool
-    damping: float = Field(gt=0.0, lt=1.0)
-    exact_below: int = Field(ge=0)
-    pivots: int = Field(ge=1)
-    resolution: float = Field(gt=0.0)
-    seed: int = Field(ge=0)
-
-
 class GraphIndexSettings(BaseModel):
     """Entities, mentions and cross-references (ING-14, ING-17)."""
 
@@ -103,16 +85,13 @@ class GraphIndexSettings(BaseModel):
     enabled: bool
     scopes: dict[str, float]
     member_scopes: dict[str, float]
-    whole_from: float = Field(ge=0.0, le=1.0)
-    name_confidence: float = Field(gt=0.0, le=1.0)
     least_confidence: float = Field(gt=0.0, le=1.0)
     least_mention_confidence: float = Field(ge=0.0, le=1.0)
     found_strength: float = Field(ge=0.0, le=1.0)
     declared_strength: float = Field(ge=0.0, le=1.0)
-    similar_neighbours: int = Field(ge=0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
-    analytics: AnalyticsSettings
+    analytics: bool
 
 
 class MergeSettings(BaseModel):

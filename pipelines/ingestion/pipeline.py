@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.models import find_sparse_model
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.graph.graph import unmet_relations
 from pipelines.indexes.manifest import seal_with
@@ -21,6 +20,7 @@ from pipelines.ingestion.plan import (
     pinned_to,
     reading_of,
     require_documents,
+    sparse_of,
     stages_of,
     units_of,
     with_stored,
@@ -59,7 +59,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         StaleVersionError: Another run published meanwhile.
     """
     reporter = ProgressReporter(watch, clock)
-    listing, models, sparse = items_of(plan), models_of(plan), find_sparse_model(plan.embedding.sparse)
+    listing, models = items_of(plan), models_of(plan)
+    sparse = sparse_of(plan, models)
 
     # Nothing is changed before every host is known to see the sources and the store.
     require_sources(listing.items, executor)

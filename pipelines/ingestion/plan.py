@@ -15,7 +15,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
-from pipelines.embedding.models import Model, find_model
+from pipelines.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
@@ -233,6 +233,23 @@ def models_of(plan: IndexPlan) -> list[Model]:
     return models
 
 
+def sparse_of(plan: IndexPlan, models: Sequence[Model]) -> Model | None:
+    """The files of the model that weighs terms; None where none does.
+
+    Raises:
+        ModelUnavailableError: It cannot be found, or the encoder that is to do so has no sparse head.
+    """
+    if not _shares_pass(plan):
+        return find_sparse_model(plan.embedding.sparse)
+    sparse_head_in(models[0].folder)
+    return models[0]
+
+
+def _shares_pass(plan: IndexPlan) -> bool:
+    """Whether terms are weighed in the forward pass that makes the vector."""
+    return plan.embedding.sparse.model == SAME
+
+
 def reading_of(
     plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: SizesInForce, live: DocumentKeys
 ) -> ReadRules:
@@ -241,7 +258,7 @@ def reading_of(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
-        *([] if sparse is None else [weighed_with(plan, sparse)]),
+        *([] if sparse is None else [weighed_with(plan, models, sparse)]),
         json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
@@ -252,7 +269,8 @@ def stages_of(
     plan: IndexPlan, models: Sequence[Model], sparse: Model | None, reading: ReadRules, parts: Path, *, cpus: int
 ) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    encoders = len(models) + (sparse is not None)
+    weighed, shared = "" if sparse is None else weighed_with(plan, models, sparse), _shares_pass(plan)
+    encoders = len(models) + (sparse is not None and not shared)
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
@@ -261,10 +279,11 @@ def stages_of(
         finding = (extraction, plan.mentions, plan.extractor, identify(extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
-        embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
+        also = weighed if shared and model is sparse else ""
+        embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
-    if sparse is not None:
-        weighing = (plan.embedding.sparse.model_copy(update=threads), weighed_with(plan, sparse), plan.vectors)
+    if sparse is not None and not shared:
+        weighing = (plan.embedding.sparse.model_copy(update=threads), weighed, plan.vectors)
         steps.append(((WeighTerms, weighing), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
@@ -330,7 +349,7 @@ def facts_of(
     sources = [escaped(str(place)) for place in plan.places] or base.sources
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
     used = dict(zip(roles, models, strict=True)) | ({} if sparse is None else {SPARSE: sparse})
-    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, sparse)}
+    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, models, sparse)}
     return {
         "parent": base.generation,
         "settings": plan.fingerprint,
@@ -369,10 +388,13 @@ def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
 
 
-def weighed_with(plan: IndexPlan, sparse: Model) -> str:
-    """What decides the weights that a sparse encoder gives the terms of a text."""
-    facts = plan.embedding.sparse.model_dump(mode="json", include={"max_tokens", "most_terms", "scale"})
-    return blob_key(sparse.identity, json.dumps(facts, sort_keys=True))
+def weighed_with(plan: IndexPlan, models: Sequence[Model], sparse: Model) -> str:
+    """What decides the weights that a sparse encoder, or the encoder's sparse head, gives the terms of a text."""
+    shared = _shares_pass(plan)
+    read = {"most_terms", "scale"} if shared else {"max_tokens", "most_terms", "scale"}
+    facts = plan.embedding.sparse.model_dump(mode="json", include=read)
+    made_by = made_with_of(plan, models)[0] if shared else sparse.identity
+    return blob_key(made_by, json.dumps(facts, sort_keys=True))
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:

@@ -43,9 +43,6 @@ class TrustSettings(BaseModel):
 
     Attributes:
         corpus: Records of a corpus and rows of a table.
-        generated_markers, generated_within: What a text of a program says in so many first characters.
-        blog_folders: Names of folders that hold posts.
-        recent_within_days, old_after_days: Ages, from the newest change in the source.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,11 +55,6 @@ class TrustSettings(BaseModel):
     blog: Level
     generated: Level
     corpus: Level
-    generated_markers: tuple[str, ...]
-    generated_within: int = Field(ge=0)
-    blog_folders: tuple[str, ...]
-    recent_within_days: float = Field(ge=0.0)
-    old_after_days: float = Field(ge=0.0)
 
 
 class ParquetSettings(BaseModel):

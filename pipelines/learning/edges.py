@@ -25,10 +25,10 @@ SCHEMA = pa.schema(_COLUMNS)
 
 
 class LearnedEdge(NamedTuple):
-    """One edge, which holds in both directions.
+    """One edge, which holds in both directions, unless one end supersedes the other.
 
     Attributes:
-        content, target: In ascending order.
+        content, target: In ascending order; of what supersedes another first the newer one.
         source: Texts (auto) or uses (learned); never a person.
         micro: How strong it is, in (0, `MICRO`].
     """
@@ -55,7 +55,8 @@ class LearnedEdges:
         if any(one >= other for one, other in pairwise(keys)):
             raise StoreError("learned edges: expected them in ascending order, each once, found others")
         for each in self.edges:
-            is_sound = each.content < each.target and 0 < each.micro <= MICRO
+            is_directed = each.kind is LinkKind.SUPERSEDES and each.content != each.target
+            is_sound = (is_directed or each.content < each.target) and 0 < each.micro <= MICRO
             if not is_sound or each.source is RelationSource.DECLARED:
                 raise StoreError(f"learned edges: expected one between two contents that nobody declared, found {each}")
 

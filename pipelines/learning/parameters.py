@@ -46,6 +46,15 @@ ALONE = len(SIGNALS)
 PAIRS = tuple((i, j) for i in range(len(SIGNALS)) for j in (*range(i, len(SIGNALS)), ALONE))
 """Every pair of signals once, each with itself, and each alone."""
 
+RELEVANCE_BINS = 20
+"""Bins of equal width over the score of a result, and over the measures of its match."""
+CONFIDENCE_BINS = 20
+"""Bins of equal width over the confidence of a decision."""
+AGE_BINS = 4
+"""Bins per doubling of an age: ages within one differ by a fifth, far less than what is known of any decay rate."""
+TURN_BINS = 64
+"""Turns of a conversation kept one by one: most end before; later ones share bins that grow by an eighth."""
+
 Masses = Mapping[str, int]
 """Micro-units by bin, of one parameter."""
 
@@ -66,14 +75,14 @@ def product_parameter(first: int, second: int, *, good: bool) -> str:
     return f"{PRODUCT}{'.'.join(names)}.{GOOD if good else BAD}"
 
 
-def relevance_bin(index: int, bins: int, *, good: bool) -> str:
-    """The bin for scores in [index / bins, (index + 1) / bins).
+def relevance_bin(index: int, *, good: bool) -> str:
+    """The bin for scores in [index / n, (index + 1) / n), of n = `RELEVANCE_BINS`.
 
     Examples:
-        >>> relevance_bin(7, 20, good=False)
+        >>> relevance_bin(7, good=False)
         '07/20.bad'
     """
-    return f"{index:02d}/{bins}.{GOOD if good else BAD}"
+    return f"{index:02d}/{RELEVANCE_BINS}.{GOOD if good else BAD}"
 
 
 def by_bin(masses: Masses, kinds: tuple[str, ...]) -> list[tuple[int, int, list[int]]]:

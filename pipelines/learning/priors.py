@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Self, get_args
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.events import LessonOrigin
-from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.domain.links import Measure, Quadrant
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
-
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-
-_ORIGINS = frozenset(get_args(LessonOrigin))
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from pipelines.learning.lesson_priors import LessonPrior
+from pipelines.learning.sections import NonNegative, Positive, Section, Share, require
 
 
 class WeightMethod(StrEnum):
@@ -36,7 +26,7 @@ class WeightMethod(StrEnum):
     LOG_ODDS = "log_odds"
 
 
-class SpreadPrior(_Section):
+class SpreadPrior(Section):
     """How signals vary among outcomes of one kind, before evidence says how."""
 
     variance: Positive
@@ -47,7 +37,7 @@ class SpreadPrior(_Section):
     question_correlation: Share
 
 
-class FitPrior(_Section):
+class FitPrior(Section):
     """What is assumed of weights before logged outcomes are fitted, and how far each outcome counts (CON-8)."""
 
     deviation: Positive
@@ -56,7 +46,7 @@ class FitPrior(_Section):
     most: Share
 
 
-class AgreementPrior(_Section):
+class AgreementPrior(Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
     weighing: WeightMethod
@@ -75,8 +65,8 @@ class AgreementPrior(_Section):
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
-        _require(Domain, self.variance_factor, "signals.variance_factor")
-        _require(Domain, self.weights, "signals.weights")
+        require(Domain, self.variance_factor, "signals.variance_factor")
+        require(Domain, self.weights, "signals.weights")
         return self
 
     def mean(self, domain: Domain, signal: Signal) -> float:
@@ -84,14 +74,14 @@ class AgreementPrior(_Section):
         return float(expit(self.log_odds_per_weight * self.weights[domain][signal]))
 
 
-class GammaPrior(_Section):
+class GammaPrior(Section):
     """Gamma(shape, rate) over a decay rate λ per hour: mean shape / rate_hours."""
 
     shape: Positive
     rate_hours: Positive
 
 
-class DecayPrior(_Section):
+class DecayPrior(Section):
     """How fast knowledge of each domain goes stale (LRN-6).
 
     Attributes:
@@ -105,11 +95,11 @@ class DecayPrior(_Section):
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
-        _require(Domain, self.domains, "decay.domains")
+        require(Domain, self.domains, "decay.domains")
         return self
 
 
-class UsagePrior(_Section):
+class UsagePrior(Section):
     """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
 
     positive: Positive
@@ -118,14 +108,14 @@ class UsagePrior(_Section):
     principal_cap: Positive
 
 
-class CountScale(_Section):
+class CountScale(Section):
     """How a count says how much a document is relied on: most · min(1, log(1 + count) / log(1 + full))."""
 
     full: Positive
     most: Share
 
 
-class QuadrantRule(_Section):
+class QuadrantRule(Section):
     """base + of_both · e · i + of_external · e + of_internal · i, and how far that is to be believed (CIT-3)."""
 
     base: Share
@@ -135,7 +125,7 @@ class QuadrantRule(_Section):
     confidence: Share
 
 
-class InternalScale(_Section):
+class InternalScale(Section):
     """What counts as a citation within the store, in citations, and how many say all that can be said (CIT-2).
 
     Attributes:
@@ -157,7 +147,7 @@ class InternalScale(_Section):
     per_agent: Positive
 
 
-class AuthorityPrior(_Section):
+class AuthorityPrior(Section):
     """How far a document is relied on, by what is counted elsewhere and here (CIT-1 to CIT-3).
 
     Attributes:
@@ -172,19 +162,19 @@ class AuthorityPrior(_Section):
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
-        _require(Measure, self.external, "authority.external")
-        _require(Quadrant, self.quadrants, "authority.quadrants")
+        require(Measure, self.external, "authority.external")
+        require(Quadrant, self.quadrants, "authority.quadrants")
         return self
 
 
-class OutcomeCurve(_Section):
+class OutcomeCurve(Section):
     """logit P(good) = intercept + slope · share of the best score for the question (LRN-18)."""
 
     intercept: float
     slope: Positive
 
 
-class OutcomePrior(_Section):
+class OutcomePrior(Section):
     """Effects of what came of a content, below the ranking (LRN-18), and what one principal counts there (LRN-20).
 
     Attributes:
@@ -209,7 +199,7 @@ class OutcomePrior(_Section):
     crowd: Annotated[int, Field(ge=1)]
 
 
-class NearPrior(_Section):
+class NearPrior(Section):
     """How far outcomes under one question count for another that asks the same in other words (LRN-19).
 
     Attributes:
@@ -245,7 +235,7 @@ class NearPrior(_Section):
         return self
 
 
-class TriggerPrior(_Section):
+class TriggerPrior(Section):
     """How learned triggers come and go (RET-17)."""
 
     per_item: Annotated[int, Field(ge=0)]
@@ -254,14 +244,14 @@ class TriggerPrior(_Section):
     least: Positive
 
 
-class RecencyPrior(_Section):
+class RecencyPrior(Section):
     """After how many days evidence counts half (LRN-2): at the global level, and at the levels of the project."""
 
     global_half_life_days: Positive
     project_half_life_days: Positive
 
 
-class PoolingPrior(_Section):
+class PoolingPrior(Section):
     """How far children follow their parent before and while their differences are estimated (LRN-5)."""
 
     initial: Positive
@@ -278,7 +268,7 @@ class PoolingPrior(_Section):
         return self
 
 
-class DomainSizes(_Section):
+class DomainSizes(Section):
     """Sizes of one domain, in tokens: means of Gamma priors, and the hard limit, which is not learned."""
 
     max: Annotated[int, Field(gt=0)]
@@ -290,13 +280,13 @@ class DomainSizes(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _require(Overflow, self.overflow, "sizing.domains.overflow")
+        require(Overflow, self.overflow, "sizing.domains.overflow")
         if not self.minimum <= self.target <= self.max:
             raise ValueError(f"sizing: expected minimum <= target <= max, found {self.minimum}, {self.target}")
         return self
 
 
-class SizingPrior(_Section):
+class SizingPrior(Section):
     """How large chunks are cut (ING-11) and what outcomes of chunks say about it (LRN-9)."""
 
     rate: Positive
@@ -307,7 +297,7 @@ class SizingPrior(_Section):
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
-        _require(Domain, self.domains, "sizing.domains")
+        require(Domain, self.domains, "sizing.domains")
         return self
 
     def mean(self, domain: Domain, size: str) -> float:
@@ -319,7 +309,7 @@ class SizingPrior(_Section):
         return self.mean(domain, size) * self.rate
 
 
-class RobustnessPrior(_Section):
+class RobustnessPrior(Section):
     """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
 
     Attributes:
@@ -334,13 +324,13 @@ class RobustnessPrior(_Section):
     outlier_evidence: Positive
 
 
-class ConfidencePrior(_Section):
+class ConfidencePrior(Section):
     """After how many observations a belief is half settled (LRN-4)."""
 
     halfway: Positive
 
 
-class TrustPrior(_Section):
+class TrustPrior(Section):
     """Factor on the trust level of a source, until verifications say more (LRN-10)."""
 
     multiplier: Annotated[float, Field(ge=0.0)]
@@ -349,7 +339,7 @@ class TrustPrior(_Section):
     highest: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
-class ExaminationPrior(_Section):
+class ExaminationPrior(Section):
     """How often each rank is looked at, relative to the first (FBK-10)."""
 
     exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -363,7 +353,7 @@ class ExaminationPrior(_Section):
         return float(min(rank, self.ranks) ** -self.exponent)
 
 
-class VerdictPrior(_Section):
+class VerdictPrior(Section):
     """How verdicts on results come about (RET-15)."""
 
     mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
@@ -374,94 +364,7 @@ class VerdictPrior(_Section):
     stands_for: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
-class LessonRelevancePrior(_Section):
-    """How much each condition that a tool use meets says that a lesson is of use (LES-8).
-
-    Attributes:
-        tool, tool_wildcard: Of a tool that is named, and by a pattern.
-        file, actions, words: Of the other conditions, where they are fully met.
-        meaning: Of a question of the same meaning, times the cosine.
-        near: Cosine from which a lesson is shown for its meaning alone.
-        enough_words: So many words of a condition that are met count as all.
-        least: Relevance of conditions below which a lesson is not shown.
-        priorities: Factor of each priority on the rank.
-    """
-
-    tool: Share
-    tool_wildcard: Share
-    file: Share
-    actions: Share
-    words: Share
-    meaning: Share
-    near: Share
-    enough_words: Annotated[int, Field(ge=1)]
-    least: Share
-    priorities: dict[LessonPriority, Positive]
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        _require(LessonPriority, self.priorities, "lessons.relevance.priorities")
-        return self
-
-
-class LegacyLessonRule(_Section):
-    """Factors on a lesson's confidence by outcome, for comparison (LES-4)."""
-
-    factors: Mapping[LessonResult, Positive]
-    lowest: Share
-    highest: Share
-
-    @model_validator(mode="after")
-    def _covers_every_result(self) -> Self:
-        _require(LessonResult, self.factors, "lessons.legacy.factors")
-        return self
-
-
-class LessonPrior(_Section):
-    """Beta beliefs about the share of a lesson's outcomes that are good (LES-2, LES-3, LES-4).
-
-    Attributes:
-        weights: Observations that one outcome counts, by who tells it.
-        daily: Observations of one principal on one lesson and day that count at most.
-    """
-
-    sources: Mapping[LessonSource, Annotated[float, Field(gt=0.0, lt=1.0)]]
-    repetition: Share
-    most_repetitions: Annotated[int, Field(ge=0)]
-    critical: Positive
-    conflicting: Share
-    lowest: Annotated[float, Field(gt=0.0, lt=1.0)]
-    highest: Annotated[float, Field(gt=0.0, lt=1.0)]
-    strength: Positive
-    source_strength: Positive
-    root_spread: Positive
-    per_lesson: Positive
-    revised: Share
-    half_life_days: Positive
-    weights: Mapping[str, Annotated[float, Field(ge=0.0)]]
-    daily: Positive
-    newcomers: Annotated[int, Field(ge=1)]
-    active: Share
-    active_urgent: Share
-    dormant: Share
-    retired: Share
-    failures: Annotated[float, Field(ge=1.0)]
-    legacy: LegacyLessonRule
-    relevance: LessonRelevancePrior
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        _require(LessonSource, self.sources, "lessons.sources")
-        if self.weights.keys() != _ORIGINS:
-            raise ValueError(
-                f"lessons.weights: expected one for each of {sorted(_ORIGINS)}, found {sorted(self.weights)}"
-            )
-        if not self.dormant <= self.active_urgent <= self.active:
-            raise ValueError("lessons: expected dormant <= active_urgent <= active")
-        return self
-
-
-class ThresholdPrior(_Section):
+class ThresholdPrior(Section):
     """From which confidence on to act (LRN-7)."""
 
     a: Positive
@@ -475,7 +378,7 @@ class ThresholdPrior(_Section):
     highest: Share
 
 
-class QualityPrior(_Section):
+class QualityPrior(Section):
     """Quality of a model over the turns of a conversation (LRN-8)."""
 
     start: Share
@@ -485,17 +388,16 @@ class QualityPrior(_Section):
     noise: Positive
     noise_strength: Positive
     offset: Positive
-    turns: Annotated[int, Field(ge=1)]
     hand_off: Share
 
 
-class IntervalSettings(_Section):
+class IntervalSettings(Section):
     """Which share of a belief its credible interval holds."""
 
     level: Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
-class Priors(_Section):
+class Priors(Section):
     """Everything in `conf/priors.yaml`."""
 
     signals: AgreementPrior
@@ -522,8 +424,3 @@ class Priors(_Section):
     def fingerprint(self) -> str:
         """SHA-256 over all values, 64 hex digits: a store records which priors its beliefs were read with."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
-
-
-def _require(wanted: type[StrEnum], stated: Iterable[str], at: str) -> None:
-    if missing := sorted(set(wanted) - set(stated)):
-        raise ValueError(f"{at}: expected a value for each of {sorted(wanted)}, missing {missing}")

@@ -44,16 +44,19 @@ class LessonFinder:
         self._propensities = propensities
         self._opposed = opposed
 
-    def find(self, use: ToolUse, *, limit: int, rng: Uniform, cosines: Sequence[float] = ()) -> list[ChosenLesson]:
+    def find(
+        self, use: ToolUse, *, limit: int, rng: Uniform, cosines: Sequence[float] = (), near: float = 1.0
+    ) -> list[ChosenLesson]:
         """The best `limit` lessons for a tool use, best first; of those in need of validation, whichever are drawn.
 
         Of two that contradict one another, the better one alone: the other is left for `weft lessons review`.
 
         Args:
             cosines: Of the use's meaning to each of `lessons`; empty where nothing embeds.
+            near: The cosine from which on a lesson is shown for its meaning alone.
         """
         chosen: list[ChosenLesson] = []
-        for match in self._index.find(use, limit=_FURTHER * limit, cosines=cosines):
+        for match in self._index.find(use, limit=_FURTHER * limit, cosines=cosines, near=near):
             lesson = match.believed.lesson
             propensity = self._propensities[lesson.id]
             drawn = propensity >= 1.0 or rng.random() < propensity
@@ -64,9 +67,15 @@ class LessonFinder:
         return chosen
 
 
-def meaning_of(lesson: Lesson) -> str:
-    """The text that a lesson is embedded by: what it says, and the words that its context is to name."""
-    return " ".join((lesson.content, *lesson.conditions.words))
+def meanings_of(lesson: Lesson) -> tuple[str, str]:
+    """The texts that a lesson is embedded by: as advice, and as what goes wrong without it, which questions name, too.
+
+    Examples:
+        >>> meanings_of(Lesson(section="db", content="Vacuum after bulk deletes"))
+        ('You should Vacuum after bulk deletes', 'Problem when you do not: Vacuum after bulk deletes')
+    """
+    content, words = lesson.content, lesson.conditions.words
+    return f"You should {content}", " ".join((f"Problem when you do not: {content}", *words))
 
 
 class Believing(Protocol):

@@ -17,7 +17,8 @@ from pipelines.lessons.sensitive import require_storable
 
 TITLE = "# Lessons"
 _SECTION = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+] (?P<text>.*)")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)]) (?P<text>.*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
 _FIELD = re.compile(r"(?P<name>id|kind|priority|source|tools|files|actions|words|missed|reasoning|span): (?P<value>.*)")
 _LISTS = ("tools", "files", "actions", "words")
 _PLAIN = re.compile(r"[^,\[\]\"'`\s](?:[^,\[\]\"`]*[^,\[\]\"'`\s])?")
@@ -72,10 +73,15 @@ class _PageReader:
         self._problems: list[tuple[int, str]] = []
         self._stated: dict[str, object] | None = None
         self._line = self._indent = 0
+        self._fenced = False
 
     def read(self, number: int, line: str) -> None:
         """One line more."""
-        if heading := _SECTION.fullmatch(line):
+        if _FENCE.match(line):
+            self._fenced = not self._fenced
+        elif self._fenced:
+            return  # code is no lesson
+        elif heading := _SECTION.fullmatch(line):
             self._end()
             self._section = _slug(heading["name"])
         elif item := _ITEM.fullmatch(line):

@@ -185,7 +185,10 @@ def _migrated(record: object, changed: list[str]) -> MigratedLesson:
         "section": _section(stated["section"], changed),
         "kind": _one_of(LessonKind, "kind", stated["kind"], LessonKind.PATTERN, changed),
         "priority": _one_of(LessonPriority, "priority", stated["priority"], LessonPriority.MEDIUM, changed),
-        "source": _one_of(LessonSource, "source", stated["source"], LessonSource.OTHER, changed),
+        # Promoting it was a person's word.
+        "source": LessonSource.USER_CORRECTION.value
+        if word == "promoted"
+        else _one_of(LessonSource, "source", stated["source"], LessonSource.OTHER, changed),
         "conditions": {name: _texts(name, stated[name], changed) for name in ("tools", "files", "actions", "words")},
         "reasoning": stated["reasoning"] if isinstance(stated["reasoning"], str) else None,
         "missed": stated["missed"] if isinstance(stated["missed"], str) else None,

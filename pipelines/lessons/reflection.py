@@ -26,6 +26,7 @@ _REASONS = re.compile(
     r",? (?:otherwise|because|since|so that|as we agreed|please|again)\b.*$|, (?:this|that|it|\w+ (?:it|them)) .*$"
 )
 _BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
+_OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to|is to|are to)\b", re.IGNORECASE)
 _LONGEST_COMMAND = 120
 
 
@@ -184,7 +185,7 @@ class _Rules:
             )
             for pattern in self._knowledge
             for block in pattern.finditer(step.text)
-            if block.group().startswith("```") or self._imperative(block["rule"])
+            if block.group().startswith("```") or self._imperative(block["rule"]) or _OBLIGES.search(block["rule"])
         ]
 
     def _idea(self, rule: str, span: str, last: EpisodeStep | None, *, missed: bool) -> _Idea:

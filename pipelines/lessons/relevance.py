@@ -55,7 +55,11 @@ class RelevanceWeights(Protocol):
 
     @property
     def near(self) -> float:
-        """Cosine from which a lesson is shown for its meaning alone."""
+        """Cosine below which no lesson is shown for its meaning alone."""
+
+    @property
+    def everyday(self) -> float:
+        """Share of everyday questions for which none is."""
 
     @property
     def enough_words(self) -> int:
@@ -137,21 +141,22 @@ class ConditionIndex:
         for at in sorted(range(len(lessons)), key=lambda at: (-self._factors[at], lessons[at].lesson.id)):
             self._best[self._group_of[at]].append(at)
 
-    def find(self, use: ToolUse, *, limit: int, cosines: Sequence[float] = ()) -> list[LessonMatch]:
+    def find(self, use: ToolUse, *, limit: int, cosines: Sequence[float] = (), near: float = 1.0) -> list[LessonMatch]:
         """The best `limit` lessons for a tool use, best first, ties by id; none where none fits.
 
         Args:
             cosines: Of the use's meaning to each lesson's, in the order of lessons; empty where nothing embeds.
+            near: The cosine from which on a lesson is shown for its meaning alone.
         """
         groups = self._met_groups(use)
         words = self._met_words(use)
         candidates = {at for group, shares in groups.items() if any(shares) for at in self._best[group][:limit]}
-        near = {at for at, cosine in enumerate(cosines) if cosine >= self._weights.near}
-        candidates.update(at for at in words.keys() | near if self._group_of[at] in groups)
+        alike = {at for at, cosine in enumerate(cosines) if cosine >= near}
+        candidates.update(at for at in words.keys() | alike if self._group_of[at] in groups)
         ranked = []
         for at in candidates:
             stated = (*groups[self._group_of[at]], *words.get(at, (0.0, 0.0)))
-            if at not in near and sum(self._amounts((*stated, 0.0))) < self._weights.least:
+            if at not in alike and sum(self._amounts((*stated, 0.0))) < self._weights.least:
                 continue
             shares = (*stated, min(1.0, max(0.0, cosines[at])) if cosines else 0.0)
             relevance = sum(self._amounts(shares))
@@ -164,8 +169,9 @@ class ConditionIndex:
         Groups that the use rules out are left out.
         """
         paths = [path.replace("\\", "/") for path in use.files]
-        exact = {tool for tool in self._tools if tool == use.tool and tool}
-        wild = {tool for tool in self._tools if _WILD.search(tool) and fnmatchcase(use.tool, tool)} - exact
+        asked = use.tool.casefold()  # people write "bash", agents "Bash"
+        exact = {tool for tool in self._tools if tool.casefold() == asked and tool}
+        wild = {tool for tool in self._tools if _WILD.search(tool) and fnmatchcase(asked, tool.casefold())} - exact
         met_files = {file for file in self._files if any(map(file_pattern(file).search, paths))}
         met: dict[int, tuple[float, float, float]] = {}
         for group, (tools, files) in enumerate(self._groups):

@@ -26,6 +26,8 @@ class LessonWordSettings(_Section):
         negations: Deny what they stand with.
         synonyms: Groups of one meaning.
         opposites: Pairs of which one excludes the other.
+        numerals: Numbers in letters.
+        units: What stands behind a number and is part of it.
         deciding: Small ones that change what is said: two lessons are one only where both or neither have them.
     """
 
@@ -33,6 +35,8 @@ class LessonWordSettings(_Section):
     negations: Phrases
     synonyms: tuple[Phrases, ...]
     opposites: tuple[tuple[str, str], ...]
+    numerals: Phrases
+    units: Phrases
     deciding: Phrases
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ _TOKEN = re.compile(r"--?[a-z][\w-]*|[^\W_](?:[\w.+#/:'’-]*[\w+#])?|[^\W_]", r
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly")
 _STEM = 3  # letters that stay of a word at least
 _VOWELS = frozenset("aeiouy")
+_PREFIXES = ("un", "dis", "in", "non", "de", "anti")
 
 
 @lru_cache(maxsize=65_536)
@@ -59,28 +62,69 @@ class LessonWords:
     Attributes:
         idle: Words that say nothing about the subject.
         negations: Words that deny; so does every word that ends in "n't".
+        numerals: Numbers in letters.
         deciding: Small words that change what is said.
-        opposites: Stems of which one excludes the other, both ways.
     """
 
     def __init__(self, settings: LessonWordSettings) -> None:
         self.idle = frozenset(settings.idle)
         self.negations = frozenset(settings.negations)
+        self.numerals = frozenset(settings.numerals)
         self.deciding = frozenset(settings.deciding)
+        self._units = frozenset(map(stem_of, settings.units))
         self._synonyms = {stem_of(word): stem_of(group[0]) for group in settings.synonyms for word in group}
-        pairs = [(self.stem(one), self.stem(other)) for one, other in settings.opposites]
-        self.opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
+        self._listed: dict[str, set[str]] = defaultdict(set)
+        for one, other in settings.opposites:
+            left, right = self.stem(one), self.stem(other)
+            self._listed[left].add(right)
+            self._listed[right].add(left)
+        self._excluding: dict[str, frozenset[str]] = {}
 
     def stem(self, word: str) -> str:
         """A word's stem; one for all synonyms."""
         stem = stem_of(word)
         return self._synonyms.get(stem, stem)
 
+    def excluding(self, stem: str) -> frozenset[str]:
+        """Stems of which each excludes one: as the settings list them, and the same with a denying prefix, or without.
+
+        Examples:
+            >>> from pipelines.settings import load_settings
+            >>> words = LessonWords(load_settings(environment={}).lessons.words)
+            >>> sorted(words.excluding("lock") & {"unlock", "open", "relock"}), "sign" in words.excluding("unsign")
+            (['unlock'], True)
+        """
+        cached = self._excluding.get(stem)
+        if cached is None:
+            with_prefix = [prefix + stem for prefix in _PREFIXES if len(stem) >= _STEM]
+            without = [stem.removeprefix(prefix) for prefix in _PREFIXES if stem.startswith(prefix)]
+            plain = [rest for rest in without if len(rest) >= _STEM]
+            cached = frozenset([*self._listed.get(stem, ()), *with_prefix, *plain])
+            self._excluding[stem] = cached
+        return cached
+
+    def amounts(self, tokens: Sequence[str]) -> frozenset[str]:
+        """Stems of numbers, and of the units behind them: "30", "two", "second".
+
+        Examples:
+            >>> from pipelines.settings import load_settings
+            >>> words = LessonWords(load_settings(environment={}).lessons.words)
+            >>> sorted(words.amounts(words_of("wait 10 seconds after two failures of the second host")))
+            ['10', 'second', 'two']
+        """
+        counted = {at for at, word in enumerate(tokens) if word in self.numerals or any(map(str.isdigit, word))}
+        units = {at + 1 for at in counted if at + 1 < len(tokens) and stem_of(tokens[at + 1]) in self._units}
+        return frozenset(self.stem(tokens[at]) for at in counted | units)
+
     def subject(self, text: str) -> list[str]:
         """Stems of the words that say what a text is about, in their order."""
+        return self.naming(words_of(text))
+
+    def naming(self, tokens: Sequence[str]) -> list[str]:
+        """Stems of those of some words that say what a text is about."""
         return [
             self.stem(word)
-            for word in words_of(text)
+            for word in tokens
             if word not in self.idle and not self.denying(word) and (len(word) > 1 or word.isdigit())
         ]
 

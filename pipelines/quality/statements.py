@@ -221,6 +221,18 @@ class Statements:
 
         Args:
             least: Overlap of their words, at least.
+
+        Examples:
+            >>> lists = WordLists.of(["not"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])
+            >>> text = Statements("Close the file before the lock is released. It is kept for 30 seconds.", lists)
+            >>> others = [
+            ...     "It is kept for 30 seconds. Close the file before the lock is released.",
+            ...     "Close the file before the lock is released. It is kept for 60 seconds.",
+            ...     "Close the file before the lock is not released. It is kept for 30 seconds.",
+            ...     "Release the lock before the file is closed. It is kept for 30 seconds.",
+            ... ]
+            >>> [text.repeats(Statements(other, lists), 0.8) for other in others]
+            [True, False, False, False]
         """
         if self._by_words == other._by_words:
             return True
@@ -244,24 +256,6 @@ class Statements:
                 left[sentence.words] -= 1
                 besides.append(sentence)
         return besides
-
-
-def says_the_same(one: str, other: str, lists: WordLists, *, least: float) -> bool:
-    """Whether two texts that lie near each other say the same; see `Statements.repeats`.
-
-    Examples:
-        >>> lists = WordLists.of(["not"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])
-        >>> text = "Close the file before the lock is released. It is kept for 30 seconds."
-        >>> others = [
-        ...     "It is kept for 30 seconds. Close the file before the lock is released.",
-        ...     "Close the file before the lock is released. It is kept for 60 seconds.",
-        ...     "Close the file before the lock is not released. It is kept for 30 seconds.",
-        ...     "Release the lock before the file is closed. It is kept for 30 seconds.",
-        ... ]
-        >>> [says_the_same(text, each, lists, least=0.8) for each in others]
-        [True, False, False, False]
-    """
-    return Statements(one, lists).repeats(Statements(other, lists), least)
 
 
 def _paired(

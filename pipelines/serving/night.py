@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import product
@@ -59,7 +59,7 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
-from pipelines.learning.edges import LearnedEdges
+from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
@@ -74,6 +74,7 @@ from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
+from pipelines.serving.succession import successions_of
 from pipelines.serving.thinning import thinning_finder
 from pipelines.settings import Settings
 
@@ -92,6 +93,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             shadow=shadow_of(settings, replay),
             look=look_of(settings, replay),
             logged=logged_of(settings),
+            successions=successions_of(settings),
             duplicates=duplicates_of(settings),
             contradictions=contradictions_of(settings),
             links=links_of(settings, now),
@@ -159,7 +161,7 @@ def look_of(settings: Settings, replay: StoreReplay) -> Look | None:
 
 def logged_of(settings: Settings) -> ReadLogged | None:
     """Reads what became of the newest logged answers; None where nothing was logged."""
-    queries = read_queries(Path(settings.storage.root), settings.query_log, limit=LOGGED_QUERIES)
+    queries = read_queries(Path(settings.storage.root), limit=LOGGED_QUERIES)
     return (lambda: logged_signals(queries, settings.feedback.credit)) if queries else None
 
 
@@ -186,11 +188,11 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
     if catalog.pointer().generation is None:
         return None
 
-    def find(evidence: Evidence) -> Duplicates:
+    def find(evidence: Evidence, superseded: Collection[ContentHash]) -> Duplicates:
         vectors = static_vectors(settings.embedding)
         with closing(catalog.open_live()) as generation:
             memory = GenerationMemory(generation.contents, generation.chunks)
-            return find_duplicates(memory, vectors, evidence, lists, rules)
+            return find_duplicates(memory, vectors, evidence, lists, rules, superseded=superseded)
 
     return find
 
@@ -201,9 +203,9 @@ def contradictions_of(settings: Settings) -> FindContradictions | None:
     if catalog.pointer().generation is None:
         return None
 
-    def find(duplicates: Duplicates, evidence: Evidence) -> Contradictions:
+    def find(duplicates: Duplicates, newer: LearnedEdges, evidence: Evidence) -> Contradictions:
         with closing(catalog.open_live()) as generation:
-            declared, least = declared_in(generation, catalog.relations()), rules.duplicates.least_overlap
+            declared, least = declared_in(generation, catalog.relations(), newer), rules.duplicates.least_overlap
             lists = word_lists(settings)
             return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
 
@@ -245,11 +247,17 @@ def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np
     return np.unique(np.sort(ends[edges.target < edges.contents], axis=1), axis=0)
 
 
-def declared_in(generation: Generation, relations: Sequence[Relation]) -> DeclaredContradictions:
-    """What people declared of what a generation holds, in documents and in the store."""
+def declared_in(
+    generation: Generation, relations: Sequence[Relation], newer: LearnedEdges = NO_EDGES
+) -> DeclaredContradictions:
+    """What people declared of what a generation holds, in documents and in the store.
+
+    Args:
+        newer: What was found to supersede what: it is settled like what was declared.
+    """
     strengths = dict.fromkeys(RelationSource, 1.0)
     try:
-        edges = place_relations(generation, relations).added_to(generation.graph.arrays(), strengths)
+        edges = place_relations(generation, relations, newer).added_to(generation.graph.arrays(), strengths)
     except StoreError:  # built without a graph
         return DeclaredContradictions()
     numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]
@@ -327,7 +335,7 @@ def _newest(settings: Settings) -> list[Query]:
     root = Path(settings.storage.root)
     if Catalog(root).pointer().generation is None:
         return []
-    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    logged = read_queries(root, limit=LOGGED_QUERIES)
     return to_replay(logged, SHADOW_QUERIES)
 
 

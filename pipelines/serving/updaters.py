@@ -17,7 +17,6 @@ from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.run.actors import Task, run_updaters
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.store.report import COUNTS, Acceptance
-from pipelines.learning.binning import bins_of
 from pipelines.settings import Settings
 
 
@@ -42,7 +41,6 @@ def run(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
         feedback=settings.feedback,
-        bins=bins_of(settings.learning, settings.priors.quality),
         unreachable_s=settings.feedback.unreachable_s if until_caught_up or impatient else None,
         embedding=settings.embedding,
     )

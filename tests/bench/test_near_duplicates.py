@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from pipelines.embedding.models import locate
-from pipelines.embedding.static_vectors import static_vectors, zipf_weights
+from pipelines.embedding.static_vectors import static_vectors
 from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.duplicate_bench import collection, found_shares, mixed, plant
@@ -63,7 +63,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no .venv-bench: `make bench-duplicates` makes it")
     folder, settings = tmp_path_factory.mktemp("model"), load_settings(environment={})
     table = static_vectors(settings.embedding).table
-    np.save(folder / "vectors.npy", table * zipf_weights(len(table))[:, None])
+    zipf = 1.0 / np.arange(1.0, len(table) + 1.0)  # shares of tokens by their ranks, where no texts are at hand
+    rarity = 1e-3 / (1e-3 + zipf / zipf.sum())
+    np.save(folder / "vectors.npy", table * rarity.astype(np.float32)[:, None])
     shutil.copy(locate(settings.embedding) / "tokenizer.json", folder / "tokenizer.json")
     return folder
 

@@ -121,7 +121,7 @@ class EnginesAlone:
         assert tokens is not None
         vectors, _ = self._encoder.encode_tokens([text], lambda states: states @ tokens.projection)
         self._generation.dense(self._encoder.name).search(vectors, self._depth)
-        self._generation.lexical.search_many([text], self._depth, 1, [None])
+        self._generation.lexical.search_many([text], self._depth, [None])
 
     def beside(self, query: Query) -> tuple[float, float]:
         """Seconds of processor time of a search, and of its engines alone."""

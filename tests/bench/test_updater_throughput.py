@@ -13,7 +13,6 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.learning.binning import bins_of
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.log import FETCH_BYTES
 from pipelines.runtime.kafka.writer import create_topic
@@ -134,8 +133,7 @@ def rate_since(clock: float, core: float) -> Rate:
 
 
 def updater_rate(settings: Settings, store: Path) -> Rate:
-    bins = bins_of(settings.learning, settings.priors.quality)
-    task = Task(store, settings.kafka, settings.feedback, bins, unreachable_s=None)
+    task = Task(store, settings.kafka, settings.feedback, unreachable_s=None)
     updater = open_updater(task, range(settings.feedback.partitions))
     started, found = (time.perf_counter(), time.process_time()), 0
     while found < EVENTS:

@@ -16,7 +16,7 @@ from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.runtime.kafka.log import Record
-from tests.support.feedback_events import BINS, NOON, WEIGHTS, rules
+from tests.support.feedback_events import NOON, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_simulation import MEMORY
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -28,7 +28,7 @@ RECORDS = [
     Record(0, offset, NOON + offset, key, value)
     for offset, (key, value) in enumerate(traffic(random.Random(8), SIZE, until_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
-EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
+EXPECTED = fold_log([[record.value for record in RECORDS]], weights=WEIGHTS)
 SETTINGS = rules(poll_records=20)
 PAGE = 4096
 
@@ -39,7 +39,7 @@ def half_way() -> Path:
     with tempfile.TemporaryDirectory(dir=MEMORY) as made:
         store, kept = Path(made) / "store", Path(made) / "kept"
         log = log_of(RECORDS[:100])
-        updater = Updater.open(FakeSource(log), store, [0], SETTINGS, BINS)
+        updater = Updater.open(FakeSource(log), store, [0], SETTINGS)
         steps(updater, log, upto=200)
         shutil.copytree(store, kept)  # as a kill would leave it: closing tidies up
         updater.close()
@@ -58,7 +58,7 @@ def steps(updater: Updater, log: FakeLog, upto: int) -> None:
 
 def finished(store: Path, log: FakeLog) -> str:
     """Read on to the end; the digest of the evidence."""
-    updater = Updater.open(FakeSource(log), store, [0], SETTINGS, BINS)
+    updater = Updater.open(FakeSource(log), store, [0], SETTINGS)
     while updater.step(0.0):
         pass
     (standing,) = updater.progress()
@@ -157,7 +157,7 @@ def test_a_damaged_state_without_a_way_back_is_refused_by_name(half_way: Path, t
     log.log_start = 150
     for _ in range(2):
         with pytest.raises(CorruptionError, match=r"state\.sqlite: .* a log that starts at 150"):
-            Updater.open(FakeSource(log), store, [0], SETTINGS, BINS)
+            Updater.open(FakeSource(log), store, [0], SETTINGS)
     assert (folder / "state.sqlite").exists()
 
 

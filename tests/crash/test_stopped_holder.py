@@ -16,7 +16,7 @@ from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.runtime.storage.locks import Patience, holders_of, locked
-from tests.support.feedback_events import BINS, explicit, impression, records, rules, session
+from tests.support.feedback_events import explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
 SETTINGS = rules(lock_timeout_s=3_600.0)
@@ -62,7 +62,7 @@ def log(tmp_path: Path) -> FakeLog:
 
 
 def opened(store: Path, log: FakeLog) -> Updater:
-    return Updater.open(FakeSource(log), store, [0], SETTINGS, BINS)
+    return Updater.open(FakeSource(log), store, [0], SETTINGS)
 
 
 @pytest.mark.parametrize(

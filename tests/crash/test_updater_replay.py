@@ -14,7 +14,7 @@ from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.state import PartitionState
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.runtime.kafka.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
+from tests.support.feedback_events import NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.feedback_traffic import traffic
@@ -24,13 +24,13 @@ RECORDS = [
     Record(0, offset, NOON + offset, key, value)
     for offset, (key, value) in enumerate(traffic(random.Random(5), 60, until_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
-EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
+EXPECTED = fold_log([[record.value for record in RECORDS]], weights=WEIGHTS)
 SETTINGS = rules(poll_records=7)
 
 
 def consume(store: Path, *, kill_at: int | None = None) -> Updater:
     """One life of an updater: it ends with the log, or with its death."""
-    updater = Updater.open(FakeSource(LOG, kill_at=kill_at), store, [0], SETTINGS, BINS)
+    updater = Updater.open(FakeSource(LOG, kill_at=kill_at), store, [0], SETTINGS)
     try:
         while updater.step(0.0):
             pass
@@ -73,7 +73,7 @@ def test_a_death_at_every_record_in_turn_costs_nothing_either(tmp_path: Path) ->
 
 def die_inside_the_commit(state: PartitionState, facts: LogFacts, arrivals: Arrivals) -> None:
     with state.batch(facts, 0, arrivals) as transaction:
-        transaction.commit(fold(transaction.stored, arrivals, RULES, BINS))
+        transaction.commit(fold(transaction.stored, arrivals, RULES))
         raise Killed
 
 

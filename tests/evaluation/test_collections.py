@@ -14,7 +14,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.measuring import Measurement
-from pipelines.retrieval.settings import FusionMode
+from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -75,9 +75,17 @@ class Measured:
         row = {}
         for label in configurations:
             channels, fusion = CONFIGURATIONS[label]
-            tuned = settings.retrieval.model_copy(update={"channels": channels, "fusion": fusion})
+            retrieval = settings.retrieval if fusion is FusionMode.LEARNED else in_its_own_words(settings.retrieval)
+            tuned = retrieval.model_copy(update={"channels": channels, "fusion": fusion})
             row[label] = evaluate.run(dataset, stored.model_copy(update={"retrieval": tuned}))
         return row
+
+
+def in_its_own_words(settings: RetrievalSettings) -> RetrievalSettings:
+    """Settings by which a query is asked as it stands alone, as plain rankings do."""
+    expansion = settings.understanding.expansion.model_copy(update={"enabled": False})
+    understanding = settings.understanding.model_copy(update={"expansion": expansion})
+    return settings.model_copy(update={"understanding": understanding})
 
 
 @pytest.fixture(scope="module")

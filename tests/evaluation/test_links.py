@@ -46,6 +46,9 @@ class Memory:
     def texts(self, rows: Sequence[int]) -> Sequence[str]:
         return [self._text_of[self.contents[row]] for row in rows]
 
+    def since(self) -> Sequence[float]:
+        return [0.0] * len(self.contents)
+
     def apart(self, pairs: np.ndarray) -> np.ndarray:
         return np.ones(len(pairs), dtype=bool)
 

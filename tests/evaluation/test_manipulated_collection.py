@@ -18,7 +18,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.settings import load_settings

@@ -19,7 +19,7 @@ from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.compare import Difference, compare
 from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
@@ -52,7 +52,7 @@ def clicks(rng: np.random.Generator, answer: Answer, judged: Mapping[str, int], 
 
 def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Settings, rounds: int = ROUNDS) -> None:
     """Ask everything, click, and learn from it, a few times over: what is learned shapes what is clicked next."""
-    rules, bins = settings.feedback, settings.learning.relevance_bins
+    rules = settings.feedback
     for number in range(rounds):
         tally = Tally()
         rng = np.random.default_rng(number)
@@ -66,7 +66,7 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
                 of = answer.results[rank - 1].content_hash
                 click = Selection(**stamp, query_id=answer.query.query_id, content_hash=of, rank=rank)
                 credited = credits_of(click, shown, chosen=chosen, rules=rules)
-                where = under(shown, bins=bins, slope=rules.credit.choice_slope)
+                where = under(shown, slope=rules.credit.choice_slope)
                 note_credits(tally, credited, where, shown.results, day=DAY, surplus=False)
                 tally_click(tally, click, shown, rules.credit, day=DAY)
                 chosen.append(chosen_rank(click, shown))

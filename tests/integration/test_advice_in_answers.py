@@ -15,7 +15,6 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ModelQuality, Report, Review
 from pipelines.domain.ranking import Answer, Query
 from pipelines.feedback.fold.reports import report_evidence
-from pipelines.learning.binning import bins_of
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
@@ -26,7 +25,6 @@ from tests.support.small_store import DirectionEncoder, published_store
 
 SETTINGS = load_settings(environment={})
 NOW = 1.7e9
-BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 TEXTS = {
     "first": "the valve opens slowly when the pump starts",
     "second": "a valve of brass",
@@ -44,7 +42,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def taught(catalog: Catalog, *reports: Report) -> None:
     """What was reported is believed from now on."""
-    evidence = sum((report_evidence(each, day=day_of(NOW), bins=BINS) for each in reports), Evidence())
+    evidence = sum((report_evidence(each, day=day_of(NOW)) for each in reports), Evidence())
     catalog.make_live(
         catalog.publish_learned(LearnedState(parent=None, evidence=evidence, cut=Evidence()), expected_newest=None)
     )

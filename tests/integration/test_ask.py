@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
@@ -105,7 +106,7 @@ def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, caps
         assert "nothing has changed" in capsys.readouterr().out
         second = results_of_one_query(sat)[1]
         sat.listen(["+2"])
-        printed = learned_and_asked_again(sat, capsys)
+        printed = asked_again_meanwhile(sat, capsys)
         assert results_of_one_query(sat)[0].content_hash == second.content_hash
         assert f"moved: {second.uris[0]} 2 → 1" in printed
         assert f"{second.uris[0]} is first: you called this right; before that it was second, by" in printed
@@ -149,6 +150,15 @@ def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]
     return " ".join(capsys.readouterr().out.split())
 
 
+def asked_again_meanwhile(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of the same question, which waits while updaters catch up."""
+    updating = threading.Thread(target=lambda: update.run(sat.settings, local=True, until_caught_up=True))
+    updating.start()
+    sat.listen(["="])
+    updating.join()
+    return " ".join(capsys.readouterr().out.split())
+
+
 def results_of_one_query(sat: ask.Sitting) -> Sequence[RankedResult]:
     assert sat.last is not None
     return sat.last.results
@@ -172,6 +182,17 @@ def test_lines_may_be_piped_in_and_a_wrong_one_ends_nothing(
     assert logged(root) == [*asked_before, QUESTION]
 
 
+def test_what_is_not_heard_yet_is_told(
+    root: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FBK-7: asked again at once, where no updaters run, it names the command that says so."""
+    monkeypatch.setattr(ask, "_HEARD_S", 0.5)
+    with broker_for(root) as (_, settings), sitting(settings, "dora") as sat:
+        sat.listen([QUESTION, "+3", "="])
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "nothing has changed; what you said is not heard yet: see whether updaters run" in printed
+
+
 def test_a_text_is_opened_whole_and_line_by_line(root: str, capsys: pytest.CaptureFixture[str]) -> None:
     """RET-18."""
     with broker_for(root) as (_, settings), sitting(settings) as sat:
@@ -192,8 +213,7 @@ def test_a_user_without_a_name_is_anonymous(root: str, monkeypatch: pytest.Monke
 
 
 def logged(root: str) -> list[str]:
-    settings = load_settings([], [f"storage.root={root}"], environment={})
-    return [query.text for query in reversed(read_queries(Path(root), settings.query_log, limit=100))]
+    return [query.text for query in reversed(read_queries(Path(root), limit=100))]
 
 
 def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys: pytest.CaptureFixture[str]) -> None:

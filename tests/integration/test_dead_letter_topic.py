@@ -34,7 +34,7 @@ from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
-from tests.support.feedback_events import BINS, session
+from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
 
 LARGE = b"\xff" * 4_000
@@ -91,7 +91,7 @@ class Place:
 
     def opened(self) -> Updater:
         settings = self.settings
-        return open_updater(Task(self.store, settings.kafka, settings.feedback, BINS, unreachable_s=None), [0])
+        return open_updater(Task(self.store, settings.kafka, settings.feedback, unreachable_s=None), [0])
 
     def dead_letters(self) -> dict[int, dict[str, Any]]:
         """What the topic holds, by offset: each at least once."""

@@ -57,7 +57,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             content_hash=ContentHash(f"{number:064x}"),
             good=number % 3 == 0,
             weight=1.0,
-            bins=20,
         )
         for number in range(60)
         for domain in Domain

@@ -87,7 +87,7 @@ class Loop:
 
     def require_nothing_lost(self) -> None:
         """Everything that was sent is counted, to the bit, by the state that was there before."""
-        expected = fold_log([self.sent], bins=self.settings.learning.relevance_bins, weights=WEIGHTS)
+        expected = fold_log([self.sent], weights=WEIGHTS)
         assert digest_of_stores([self.folder]) == expected.digest()
         found = self.report(self.folder)
         assert {name: getattr(found, name) for name in expected.fates} == dict(expected.fates)

@@ -16,7 +16,7 @@ from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.tables import dead_letters_in, evidence_in
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.runtime.kafka.log import Record
-from tests.support.feedback_events import BINS, NOON, explicit, impression, one_of_each, rules
+from tests.support.feedback_events import NOON, explicit, impression, one_of_each, rules
 from tests.support.feedback_source import FakeLog, FakeSource
 
 TIMES = (-1, 0, 2**62, -(2**63), 2**63 - 1, NOON)
@@ -83,7 +83,7 @@ def test_ten_thousand_hostile_messages_cost_nothing(tmp_path: Path) -> None:
         Record(0, offset, rng.choice(TIMES) if offset in reasons and rng.random() < 0.3 else NOON, b"\xff", value)
         for offset, value in enumerate(values)
     ]
-    updater = Updater.open(FakeSource(FakeLog.of(lain)), tmp_path, [0], SETTINGS, BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(lain)), tmp_path, [0], SETTINGS)
     while updater.step(0.0):
         pass
     state = updater._states[0]
@@ -110,7 +110,7 @@ def test_no_record_time_moves_an_honest_event(tmp_path: Path, time: int) -> None
             for index, value in enumerate((encode(impression()), encode(explicit())))
         ),
     ]
-    updater = Updater.open(FakeSource(FakeLog.of(lain)), tmp_path, [0], SETTINGS, BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(lain)), tmp_path, [0], SETTINGS)
     while updater.step(0.0):
         pass
     evidence = updater._states[0].read(evidence_in)

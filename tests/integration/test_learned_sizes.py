@@ -17,7 +17,7 @@ from pipelines.domain.events import Explicit
 from pipelines.domain.ids import LearnedVersion, QueryId
 from pipelines.domain.ranking import Query
 from pipelines.domain.sizing import pairs_of
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sizing import SIZING, live_sizes
@@ -26,7 +26,7 @@ from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
-from tests.support.feedback_events import BINS, NOON, records, rules, stamp
+from tests.support.feedback_events import NOON, records, rules, stamp
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.ingestion import WordEncoder, a_plan
 
@@ -77,7 +77,7 @@ def feedback(store: Path, *, queries: int) -> Iterator[object]:
 
 def learn(store: Path, events: list) -> LearnedVersion:
     """The updater folds the events in; a night makes them the live learned version."""
-    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], rules(limits__newcomers=1_000), BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], rules(limits__newcomers=1_000))
     while updater.step(0.0):
         pass
     updater.publish()
@@ -85,7 +85,7 @@ def learn(store: Path, events: list) -> LearnedVersion:
     assert (standing.report.dead_lettered, standing.report.applied) == (0, len(events))
     updater.close()
     catalog = Catalog(store)
-    streamed = catalog.streamed_evidence()
+    streamed = catalog.streamed_reach()[0]
     version = catalog.publish_learned(
         LearnedState(parent=None, evidence=streamed, cut=streamed, created_at=NOON / 1000), expected_newest=None
     )

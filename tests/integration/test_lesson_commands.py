@@ -38,6 +38,14 @@ class Agents:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def refused(self, *arguments: str) -> str:
+        """What a command that is refused says."""
+        place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
+        command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
     def hook(self, **asked: object) -> str:
         return self.run("hook", given=json.dumps(asked), says=True)
 
@@ -137,6 +145,28 @@ def _shown(agents: Agents, used: dict[str, object]) -> str:
 
 
 @pytest.mark.timeout(300)
+def test_a_person_merges_what_agrees_and_keeps_apart_what_does_not(agents: Agents) -> None:
+    """LES-13: opposites are refused, and so is a lesson with itself; a split gives each what it had."""
+    texts = ("Purge the spool after ten hours", "After ten hours, purge the spool", "Purge the spool after ten days")
+    one, two, other = (agents.run("add", text, "--section", "spool", says=True).strip() for text in texts)
+    agents.await_("list", "--section", "spool", "--json", until=lambda printed: printed.count("Purge") == 2)
+    agents.await_("list", "--section", "spool", "--json", until=lambda printed: printed.count("purge") == 1)
+
+    def believed() -> dict[str, tuple[float, str]]:
+        rows = map(json.loads, agents.run("list", "--section", "spool", "--json").splitlines())
+        return {row["id"]: (row["p_good"], row["representative"]) for row in rows}
+
+    before = believed()
+    assert "found opposites (numbers or flags differ)" in agents.refused("merge", one, other)
+    assert "expected two lessons, found one" in agents.refused("merge", one, one)
+    assert agents.run("merge", one, two, says=True).startswith(one)
+    agents.await_("show", one, "--json", until=lambda printed: json.loads(printed)["representative"] == two)
+    agents.run("apart", one, two, says=True)
+    agents.await_("show", one, "--json", until=lambda printed: json.loads(printed)["representative"] == one)
+    assert believed() == before
+
+
+@pytest.mark.timeout(300)
 def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Agents, tmp_path: Path) -> None:
     """LES-1, LES-10: by line, and nothing else stops."""
     lines = [Lesson(section="docs", content=f"Date every page of part {name}").to_json() for name in ("one", "two")]
@@ -146,10 +176,16 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     assert json.loads(agents.run("import", str(file), says=True)) == {
         "lessons": 2,
         "revised": 0,
+        "known": 0,
         "retired": 0,
         "problems": 2,
         "sent": True,
     }
+    empty, binary = tmp_path / "empty.md", tmp_path / "binary.md"
+    empty.write_text("# Lessons\n\nSome day.\n", encoding="utf-8")
+    binary.write_bytes(b"\xff\xfe")
+    assert json.loads(agents.run("import", str(empty), says=True))["sent"] is False
+    assert "expected text in UTF-8" in agents.refused("import", str(binary))
     exported = agents.await_("export", "--json", until=lambda printed: printed.count("Date every page") == 2)
     ids = {row["id"] for row in map(json.loads, exported.splitlines())}
     assert {Lesson.from_json(line).id for line in lines} <= ids
@@ -157,7 +193,10 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     page.write_text(agents.run("export").replace("of part one", "of the first part"), encoding="utf-8")
     assert json.loads(agents.run("import", str(page), says=True))["revised"] == 1
     first = agents.await_("list", "--json", until=lambda printed: "the first part" in printed)
+    again = json.loads(agents.run("import", str(page), says=True))
+    assert again["known"] == again["lessons"] >= 2
     rows = {row["content"]: row for row in map(json.loads, first.splitlines())}
+    assert {rows[f"Date every page of {part}"]["said"] for part in ("the first part", "part two")} == {1}
     assert rows["Date every page of part one"]["status"] == "retired"
     older = tmp_path / "old.json"
     counted = '{"text": "Tag every release", "helpful": 3, "harmful": 1}'

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 
 from pipelines.embedding.encoders.encoder import load_encoder
 from tests.support.lesson_figures import free_queries
-from tests.support.lessons import settings
+from tests.support.lessons import lines_of, settings
 
 
 @pytest.mark.integration
 def test_questions_in_other_words_find_their_lesson_and_unrelated_ones_none() -> None:
-    """LES-8: words alone find one in twenty; of questions about the world, nine in ten show nothing."""
-    found, by_words, silent = free_queries(load_encoder(settings().embedding), held_out=True)
-    assert found >= by_words + 0.4
-    assert silent >= 0.9
+    """LES-8: MRR@10 .80 for paraphrases of eighty lessons, among which words find few; nine in ten show nothing."""
+    asked, unrelated = lines_of("questions"), lines_of("unrelated_questions")
+    encoder = load_encoder(settings().embedding)
+    found, by_words, silent = free_queries(encoder, asked, [each["query"] for each in unrelated])
+    paraphrased = [at for at, each in enumerate(asked) if each["kind"] == "paraphrase"]
+    assert fmean(found[at] for at in paraphrased) >= 0.80
+    assert fmean(found) >= fmean(by_words) + 0.4
+    assert fmean(silent) >= 0.9

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.ranking import QUERY_TERMS
 from pipelines.indexes.manifest import Manifest
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
@@ -109,7 +110,7 @@ def test_many_queries_on_threads_are_the_single_ones(index: LexicalIndex) -> Non
     """RET-20: batch search gives what single searches give, in their order."""
     queries = [f"{one} {two}" for one in WORDS[:6] for two in WORDS[6:12]]
     expected = [index.search(query, 10) for query in queries]
-    assert [pairs(hits) for hits in index.search_many(queries, 10, 4)] == expected
+    assert [pairs(hits) for hits in index.search_many(queries, 10)] == expected
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda query: index.search(query, 10), queries)) == expected
 
@@ -139,7 +140,7 @@ def test_a_query_of_a_megabyte_is_cut(index: LexicalIndex) -> None:
     """RET-21: terms beyond the limits are left out instead of failing."""
     flood = "terma " + " ".join(f"w{n}" for n in range(200_000))
     assert index.search(flood, 10) == index.search("terma", 10)
-    assert len(index.terms(flood)) == settings().max_query_terms
+    assert len(index.terms(flood)) == QUERY_TERMS
 
 
 def test_how_much_of_the_corpus_holds_a_word(contents: list[str], index: LexicalIndex) -> None:
@@ -222,7 +223,7 @@ def test_bm25_on_scifact_is_the_published_baseline(data_root: Path, tmp_path: Pa
             if int(judgement["score"]) > 0:
                 relevant[judgement["query-id"]].add(judgement["corpus-id"])
     queries = [query for query in _lines(folder / "queries.jsonl.gz") if query["_id"] in relevant]
-    found = index.search_many([query["text"] for query in queries], 10, 2)
+    found = index.search_many([query["text"] for query in queries], 10)
     gains = [
         _ndcg([documents[row]["_id"] in relevant[query["_id"]] for row, _ in pairs(hits)], len(relevant[query["_id"]]))
         for query, hits in zip(queries, found, strict=True)
@@ -250,7 +251,7 @@ def test_search_among_some_rows_is_what_is_left_of_all_hits(
     for text in ("terma termb", "termc", "nothing"):
         hits = [hit for hit in index.search(text, len(contents)) if among.mask[hit[0]]]
         assert index.search(text, 7, among) == hits[:7]
-    first, second = map(pairs, index.search_many(["terma", "terma"], 5, 1, [among, None]))
+    first, second = map(pairs, index.search_many(["terma", "terma"], 5, [among, None]))
     assert first == index.search("terma", 5, among)
     assert second == index.search("terma", 5)
 

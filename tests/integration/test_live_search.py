@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,9 +22,10 @@ from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, explicit, impression, shown
 from tests.support.outcomes import outcome_evidence
-from tests.support.parts import ENCODER, a_document, embed, write_part
+from tests.support.parts import ENCODER, a_document, write_part
 from tests.support.retrieval_fakes import a_query
 from tests.support.session_store import Partition, phase
+from tests.support.small_store import DirectionEncoder
 
 DOCUMENTS = [
     a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),
@@ -34,15 +33,6 @@ DOCUMENTS = [
     a_document("fruit.txt", *(f"fruit number {n} is yellow" for n in range(30))),
 ]
 SETTINGS = load_settings(environment={})
-
-
-class DirectionEncoder:
-    """The encoder that the parts were made with."""
-
-    name = ENCODER
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        return np.array([embed(text) for text in texts])
 
 
 def published(root: Path, documents: list) -> Catalog:
@@ -104,7 +94,7 @@ def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:
         before = searcher.snapshot.beliefs.weights(Scope(Domain.GENERAL), frozenset(Signal))[Signal.LEXICAL].mean
         evidence = outcome_evidence(
             day=day_of(time.time()), scope=Scope(Domain.GENERAL), intent="*", signals={"lexical": 1.0, "vector": 0.0},
-            score=0.5, content_hash=praised, good=True, weight=500.0, bins=SETTINGS.learning.relevance_bins,
+            score=0.5, content_hash=praised, good=True, weight=500.0,
         )  # fmt: skip
         folder = tmp_path / "updaters" / "0"
         folder.mkdir(parents=True)

@@ -21,7 +21,7 @@ from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
-from tests.support.feedback_events import BINS, records, rules, session
+from tests.support.feedback_events import records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
 POLLS = 50
@@ -43,7 +43,7 @@ def make_topic(settings: Settings, partitions: int, events: int) -> None:
 
 
 def opened(settings: Settings, store: Path, partitions: int) -> Updater:
-    task = Task(store, settings.kafka, settings.feedback, BINS, unreachable_s=None)
+    task = Task(store, settings.kafka, settings.feedback, unreachable_s=None)
     return open_updater(task, range(partitions))
 
 
@@ -87,7 +87,7 @@ def test_a_log_shorter_than_the_store_remembers_is_named(tmp_path: Path) -> None
         source.close()
         longer = FakeLog.of(records([session(event_id=str(number)) for number in range(30)]))
         longer.topic, longer.topic_id = facts.topic, facts.topic_id
-        before = Updater.open(FakeSource(longer), tmp_path, [0], settings.feedback, BINS)
+        before = Updater.open(FakeSource(longer), tmp_path, [0], settings.feedback)
         while before.step(0.0):
             pass
         before.close()
@@ -118,7 +118,7 @@ class Ticking:
 def test_what_happens_to_a_running_updaters_log_is_named(tmp_path: Path, attribute: str, said: str) -> None:
     """FBK-5: retention overtakes it, or partitions are added."""
     log = FakeLog.of(records([session(event_id=str(number)) for number in range(10)]))
-    updater = Updater.open(FakeSource(log), tmp_path, [0], rules(), BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], rules())
     clock = Ticking()
     clock.step(updater)
     if attribute == "log_start":
@@ -135,7 +135,7 @@ def test_a_hole_is_looked_at_again_before_it_is_believed(tmp_path: Path, caplog:
     """FBK-5: records that come late are applied; those that never come are counted, and named in the log."""
     whole = records([session(event_id=str(number)) for number in range(12)])
     log = FakeLog.of([record for record in whole if record.offset not in {4, 7, 8}])
-    updater = Updater.open(FakeSource(log), tmp_path, [0], rules(), BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], rules())
     updater.step(0.0)
     assert updater.progress()[0].report.next_offset == 4
     log.partitions[0] = [record for record in whole if record.offset not in {7, 8}]

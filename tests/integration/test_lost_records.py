@@ -24,7 +24,7 @@ from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka
-from tests.support.feedback_events import BINS, session
+from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
 from weft.cli import main
 
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def task(self) -> Task:
-        return Task(self.store, self.settings.kafka, self.settings.feedback, BINS, unreachable_s=None)
+        return Task(self.store, self.settings.kafka, self.settings.feedback, unreachable_s=None)
 
     @property
     def topics(self) -> Topics:

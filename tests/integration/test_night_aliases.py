@@ -58,7 +58,7 @@ def night(tmp_path: Path) -> Night:
         rules=SETTINGS.consolidation,
         now=(DAY + 2.5) * SECONDS_PER_DAY,
         shadow=lambda _: [[A, B]],
-        duplicates=lambda _: FOUND,
+        duplicates=lambda *_: FOUND,
     )
 
 
@@ -126,7 +126,7 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
 def test_who_is_unsupported_gives_way(night: Night) -> None:
     """CON-6: an alias that is not found again expires, and evidence is what it was."""
     consolidate(night)
-    fewer = replace(night, duplicates=lambda _: Duplicates(ContentAliases({B: A}), 1, (), ()))
+    fewer = replace(night, duplicates=lambda *_: Duplicates(ContentAliases({B: A}), 1, (), ()))
     summary = dict(consolidate(fewer))
     assert (summary["steps"]["expiry"]["applied"], live_aliases(night)) == (1, {B: A})
     assert night.catalog.live_evidence() == a_day(DAY) + Evidence()

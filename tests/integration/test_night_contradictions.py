@@ -14,6 +14,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import CHAMPION, follow_champion
 from pipelines.domain.links import LinkKind, Relation, RelationSource
 from pipelines.domain.ranking import Query
+from pipelines.learning.edges import NO_EDGES
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.reasons import warnings
 from pipelines.runtime.mlflow.tracking import Tracking
@@ -103,7 +104,7 @@ def test_declared_and_found_contradictions_form_clusters(settings: Settings) -> 
     find_duplicates, find_contradictions = duplicates_of(settings), contradictions_of(settings)
     assert find_duplicates is not None
     assert find_contradictions is not None
-    detected = find_contradictions(find_duplicates(Evidence()), Evidence())
+    detected = find_contradictions(find_duplicates(Evidence(), ()), NO_EDGES, Evidence())
     assert (detected.declared, detected.clusters) == (1, len(TEXTS) - 1)
     first = next(each for each in detected.examples if each.source == "declared")
     assert first.text

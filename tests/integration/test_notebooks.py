@@ -80,9 +80,9 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
     """LRN-4 to LRN-10, OPS-8: each with mean, interval, draws, confidence and a picture."""
     code = Scope(Domain.CODE, "m", "a")
     reported = (
-        reported_evidence(DAY, code, "decay", survival_masses(48.0, accurate=False, per_doubling=4)),
-        reported_evidence(DAY, code, "threshold", threshold_masses(0.7, good=True, bins=20)),
-        reported_evidence(DAY, code, "quality", quality_masses(3, 0.9, turns=64)),
+        reported_evidence(DAY, code, "decay", survival_masses(48.0, accurate=False)),
+        reported_evidence(DAY, code, "threshold", threshold_masses(0.7, good=True)),
+        reported_evidence(DAY, code, "quality", quality_masses(3, 0.9)),
         reported_evidence(DAY, code, "trust.paper", {"verified": MICRO}),
         Evidence(usage={UsageKey(DAY, "use-the-lock", outcome_bin(LessonResult.SUCCESS, "report"), "a"): MICRO}),
     )
@@ -95,7 +95,6 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
         content_hash=content_hash("a"),
         good=True,
         weight=3.0,
-        bins=20,
     )
     stream(tmp_path, 0, Evidence.sum([a_day(DAY), *reported, asked]))
     seen = run_all("02_posterior_explorer", tmp_path, monkeypatch)

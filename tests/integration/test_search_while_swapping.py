@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipelines.catalog.catalog import Catalog
@@ -24,8 +23,9 @@ from pipelines.retrieval.snapshot.snapshot import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
-from tests.support.parts import ENCODER, a_document, embed, write_part
+from tests.support.parts import a_document, write_part
 from tests.support.retrieval_fakes import a_query
+from tests.support.small_store import DirectionEncoder
 
 GENERATIONS, LEARNED, READERS = 100, 50, 4
 SETTINGS = load_settings(environment={})
@@ -42,15 +42,6 @@ class Seen:
     learned: LearnedVersion
     colours: frozenset[str]
     weights: Weights
-
-
-class DirectionEncoder:
-    """The encoder that the parts were made with."""
-
-    name = ENCODER
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        return np.array([embed(text) for text in texts])
 
 
 def built(folder: Path, colour: str) -> Path:
@@ -85,7 +76,6 @@ def learn(catalog: Catalog, signal: str) -> LearnedVersion:
             content_hash=ContentHash(f"{number:064x}"),
             good=True,
             weight=1.0,
-            bins=SETTINGS.learning.relevance_bins,
         )
         for number in range(60)
     )

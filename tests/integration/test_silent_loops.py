@@ -20,7 +20,7 @@ from pipelines.feedback.run.metrics import (
     write_metrics,
 )
 from pipelines.feedback.run.updater import Updater
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records
+from tests.support.feedback_events import RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from weft.cli import main
 
@@ -41,7 +41,7 @@ def source(name: str, verdicts: int, *, blame_every: int = 0) -> Iterator[AnyEve
 def store(tmp_path: Path) -> Path:
     events = [*source("mute", 0), *source("fan", LEAST_VERDICTS), *source("fair", 30, blame_every=3)]
     log = FakeLog.of(records([*events, b"{"]))
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES)
     paces = Paces()
     paces.of(updater.progress(), at=10.0)
     while updater.step(0.0):

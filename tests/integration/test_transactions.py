@@ -16,7 +16,6 @@ from jobs import update
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.actors import Task, open_updater
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import review
@@ -238,8 +237,7 @@ def test_tools_for_groups_show_how_far_was_read(settings: Settings) -> None:
 
 def task(settings: Settings, *more: str) -> Task:
     changed = load_settings([], [f"feedback.topic={settings.feedback.topic}", *more], environment={}).feedback
-    bins = bins_of(settings.learning, settings.priors.quality)
-    return Task(Path(settings.storage.root), settings.kafka, changed, bins, unreachable_s=30.0)
+    return Task(Path(settings.storage.root), settings.kafka, changed, unreachable_s=30.0)
 
 
 def until(done: Callable[[], bool]) -> None:

@@ -25,7 +25,7 @@ from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import load_settings
-from tests.support.feedback_events import BINS, RULES, impression, inclusion, records, reference, rules, shown, success
+from tests.support.feedback_events import RULES, impression, inclusion, records, reference, rules, shown, success
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
@@ -57,7 +57,7 @@ def attribute(store: Path) -> LiveAttribution:
 
 def read(folder: Path, source: FeedbackSource, attribute: Attribute | None, poll_records: int = 100) -> Evidence:
     """One life of an updater: it ends with the log, or with its death."""
-    updater = Updater.open(source, folder, [0], rules(poll_records=poll_records), BINS, attribute=attribute)
+    updater = Updater.open(source, folder, [0], rules(poll_records=poll_records), attribute=attribute)
     try:
         while updater.step(0.0):
             pass

@@ -24,7 +24,6 @@ from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.actors import Task, UpdaterActor
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.learning.binning import bins_of
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
@@ -55,8 +54,7 @@ def place_of(broker: EmbeddedBroker | Place) -> Place:
 
 
 def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
-    bins = bins_of(settings.learning, settings.priors.quality)
-    return Task(Path(settings.storage.root), settings.kafka, settings.feedback, bins, unreachable_s)
+    return Task(Path(settings.storage.root), settings.kafka, settings.feedback, unreachable_s)
 
 
 def command(broker: EmbeddedBroker | Place, store: Path, *more: str) -> list[str]:
@@ -87,7 +85,7 @@ def test_actors_share_the_partitions_and_consume_everything(place: Place, tmp_pa
     settings = settings_for(place, tmp_path)
     now = int(time.time() * 1000) - 60_000
     log = fill(settings, traffic(random.Random(3), 400, until_ms=now, duplicates=0.05, garbage=0.01))
-    expected = fold_log(log, bins=settings.learning.relevance_bins, weights=WEIGHTS)
+    expected = fold_log(log, weights=WEIGHTS)
     run = ran(place, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout.splitlines()[-1])

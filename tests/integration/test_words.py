@@ -183,6 +183,33 @@ def test_a_flag_stands_before_its_opposite(find: Find, flag: str) -> None:
     assert find(list(texts.values()), flag)[0] == texts[flag]
 
 
+SIGNED = words(
+    "@property @staticmethod @override @dataclass @Inject @media @Test @cache @abstractmethod @wraps @click "
+    "$HOME $PATH $USER $SHELL $this $scope $argv $TMPDIR ${LANG} ${PWD} ${EDITOR}"
+)
+
+
+@pytest.mark.parametrize("query", SIGNED)
+def test_a_sign_before_a_name_counts(find: Find, query: str) -> None:
+    """`@property` before a property, `$HOME` before home, with braces or without."""
+    bare = [f"A {name.strip('@${}')} is a {name.strip('@${}')} here." for name in SIGNED]
+    texts = [f"Write {name} there." for name in SIGNED]
+    assert find([*bare, *texts], query)[0] == texts[SIGNED.index(query)]
+
+
+VERSIONS = words(
+    "1.2.3 1.3.2 2.0 2.0.1 3.11 3.1.1 10.4 4.10 0.13.0 0.0.13 7.1 1.7 6.28 2.8.6 5.0.5 9.3 3.9 12.5 5.12 8.0.0"
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("typed", "written"), [("", "v"), ("v", ""), ("v", "v"), ("", "")])
+def test_a_version_is_found(find: Find, version: str, typed: str, written: str) -> None:
+    """With the letter before it or without, and not by the same numbers in another order."""
+    texts = [f"Since {written}{one}, it is quicker." for one in VERSIONS]
+    assert find(texts, typed + version)[0] == texts[VERSIONS.index(version)]
+
+
 OPERATORS = [
     ("IS NULL", "Rows where x IS NULL are kept.", "Rows where x IS NOT NULL, and null IS told."),
     ("IS NOT NULL", "Rows where x IS NOT NULL are kept.", "Rows where x IS NULL, and null is told not."),
@@ -260,6 +287,19 @@ def test_accents_are_a_weaker_match(find: Find, word: str) -> None:
     right, other = f"There was {word} again.", f"There was {plain(word)} again."
     assert find(texts, word)[:2] == [right, other]
     assert find(texts, plain(word))[:2] == [other, right]
+
+
+POINTED = pairs(
+    "كِتَاب كتاب, مُحَمَّد محمد, سَلَام سلام, عَرَبِيّ عربي, مَدْرَسَة مدرسة, بَيْت بيت, شَمْس شمس, أحمد احمد, إدارة ادارة, مؤسسة موسسة, "
+    "שָׁלוֹם שלום, סֵפֶר ספר, בַּיִת בית, יֶלֶד ילד, מֶלֶךְ מלך, תּוֹרָה תורה, דָּבָר דבר, עִבְרִית עברית, אֶרֶץ ארץ, לֶחֶם לחם"
+)
+
+
+@pytest.mark.parametrize(("pointed", "plain"), POINTED)
+def test_vowel_points_are_a_weaker_match(find: Find, pointed: str, plain: str) -> None:
+    """Arabic and Hebrew are found with them and without."""
+    for typed, written in ((pointed, plain), (plain, pointed)):
+        assert find([f"هنا {one[written == plain]} פה" for one in POINTED], typed)[0] == f"هنا {written} פה"
 
 
 FOLDED = pairs(

@@ -18,7 +18,8 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.settings import FusionMode, ResultUnit
-from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import NOW, MemoryGeneration, a_query, a_searcher, settings
 
 WORDS = ("red", "green", "apple", "pear", "pie", "plum", "tart", "jam")
 TEXTS = {

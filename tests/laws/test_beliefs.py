@@ -34,7 +34,6 @@ outcomes = st.fixed_dictionaries(
         "content_hash": st.sampled_from(["a" * 64, "b" * 64]).map(ContentHash),
         "good": st.booleans(),
         "weight": st.floats(0.0, 50.0),
-        "bins": st.just(20),
     }
 )
 histories = st.lists(outcomes, max_size=5)

@@ -52,7 +52,6 @@ outcomes = st.fixed_dictionaries(
         "content_hash": st.sampled_from(["a" * 64, "b" * 64]).map(ContentHash),
         "good": st.booleans(),
         "weight": st.floats(0.0, 2.0),
-        "bins": st.just(20),
     }
 )
 histories = st.lists(outcomes, max_size=8)

@@ -26,18 +26,15 @@ from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
-TURNS = PRIORS.quality.turns
 shares = st.floats(0.0, 1.0)
 weights = st.floats(0.0, 3.0)
 sizes = st.integers(1, 9000)
 
 FAMILIES: dict[str, st.SearchStrategy[Any]] = {
     "trust.blog": st.builds(lambda bin_, n: {bin_: n}, st.sampled_from(["verified", "refuted"]), st.integers(0, 10**7)),
-    "decay": st.builds(
-        survival_masses, st.floats(0.0, 1e6), accurate=st.booleans(), per_doubling=st.just(4), weight=weights
-    ),
-    "threshold": st.builds(threshold_masses, shares, good=st.booleans(), bins=st.just(20), weight=weights),
-    "quality": st.builds(quality_masses, st.integers(1, 500), shares, turns=st.just(TURNS), weight=weights),
+    "decay": st.builds(survival_masses, st.floats(0.0, 1e6), accurate=st.booleans(), weight=weights),
+    "threshold": st.builds(threshold_masses, shares, good=st.booleans(), weight=weights),
+    "quality": st.builds(quality_masses, st.integers(1, 500), shares, weight=weights),
 }
 
 scopes = st.builds(Scope, st.sampled_from(Domain), st.sampled_from(["*", "m"]), st.sampled_from(["*", "a"]))
@@ -54,7 +51,7 @@ made = st.builds(
 
 
 def outcome(day: int, scope: Scope, good: bool, weight: float, size: MadeBy) -> Evidence:
-    facts = {"intent": "*", "signals": {}, "score": 0.5, "content_hash": ContentHash("a" * 64), "bins": 20}
+    facts = {"intent": "*", "signals": {}, "score": 0.5, "content_hash": ContentHash("a" * 64)}
     return outcome_evidence(day=day, scope=scope, good=good, weight=weight, made=size, **facts)
 
 

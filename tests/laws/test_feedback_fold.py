@@ -16,7 +16,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
 from pipelines.runtime.kafka.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, reports_daily, rules
+from tests.support.feedback_events import NOON, RULES, WEIGHTS, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
@@ -37,7 +37,7 @@ def consumed(batches: Sequence[Sequence[Record]], told: FeedbackSettings = RULES
         state = PartitionState(Path(folder), 0, told)
         state.claim(FACTS, log_start=0)
         for batch in batches:
-            consume(batch, FACTS, state, told, BINS)
+            consume(batch, FACTS, state, told)
         report = state.report()
         state.close()
         return report, digest_of_stores([Path(folder)])
@@ -59,7 +59,7 @@ def test_an_independent_reading_comes_to_the_same(seed: int) -> None:
     """FBK-5: the same masses, to the micro-unit, and the same fates; and every record has one."""
     records = records_of(seed, 80)
     report, digest = consumed([records])
-    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=WEIGHTS)
+    expected = fold_log([[record.value for record in records]], weights=WEIGHTS)
     assert digest == expected.digest()
     assert report.balanced
     fates = {"applied": report.applied, "duplicate": report.duplicate, "dead_lettered": report.dead_lettered}
@@ -86,5 +86,5 @@ def test_an_independent_reading_of_crowded_allowances_comes_to_the_same(
     limits = {"principal_daily": daily, "reports_daily": reports_daily(1.0), "session_part": 0.7}
     told = rules(**{f"limits__{name}": value for name, value in limits.items()})
     _, digest = consumed([records[begin:end] for begin, end in pairwise(edges)], told)
-    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=WEIGHTS | limits)
+    expected = fold_log([[record.value for record in records]], weights=WEIGHTS | limits)
     assert digest == expected.digest()

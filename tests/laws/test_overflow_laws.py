@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.hierarchy import REMAINDER, ParsedUnit, fitted, leading, trailing
+from pipelines.chunking.units.hierarchy import REMAINDER, fitted, leading, trailing
+from pipelines.chunking.units.parsed import ParsedUnit
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, Meter, SizedText, digest
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain

@@ -29,7 +29,6 @@ WAYS = {
     **{feature.name: feature.without(BASE) for feature in features_of(BASE)},
     "shallow": settings(depth=2, encode_batch=2),
     "names of one word": settings(graph={**BASE.graph.model_dump(), "name_words": 1}),
-    "few terms": settings(query_max_terms=1),
     "by distributions": settings(fusion=FusionMode.DBSF),
 }
 SNAPSHOT = MemorySource(GENERATION).take(None)
@@ -147,9 +146,9 @@ def test_more_queries_than_are_remembered_are_asked_anew() -> None:
     assert remembered(snapshot, 9) is snapshot
     index = snapshot.generation.lexical
     texts = ["red", "apple", "pie"]
-    found = [index.search_many(texts, 3, 1, [None] * 3) for _ in range(2)]
+    found = [index.search_many(texts, 3, [None] * 3) for _ in range(2)]
     assert [[rows.tolist() for rows, _ in each] for each in found] == [
-        [rows.tolist() for rows, _ in generation.texts.index.search_many(texts, 3, 1, [None] * 3)]
+        [rows.tolist() for rows, _ in generation.texts.index.search_many(texts, 3, [None] * 3)]
     ] * 2
     assert generation.texts.asked == 4  # of three texts the last two were kept
     with pytest.raises(ValueError, match="read-only"):
@@ -164,7 +163,7 @@ def test_what_may_be_found_is_part_of_the_question() -> None:
     for index, question in (
         (
             snapshot.generation.lexical,
-            lambda rows: snapshot.generation.lexical.search_many(["red"], 2, 1, [rows])[0][0],
+            lambda rows: snapshot.generation.lexical.search_many(["red"], 2, [rows])[0][0],
         ),
         (snapshot.generation.dense("words"), lambda rows: _nearest(snapshot, generation, rows)),
     ):

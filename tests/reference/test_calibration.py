@@ -23,7 +23,7 @@ from pipelines.learning.calibration.scores import (
     calibrate,
     score_bins,
 )
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
 
@@ -148,7 +148,7 @@ def test_certainty_is_in_the_top_band() -> None:
 def test_bins_are_read_by_domain_and_by_recency() -> None:
     """CON-8, LRN-2: a month-old outcome counts half, and bins of another width keep their place."""
 
-    def seen(day: int, score: float, good: bool, domain: Domain, bins: int) -> Evidence:
+    def seen(day: int, score: float, good: bool, domain: Domain) -> Evidence:
         return outcome_evidence(
             day=day,
             scope=Scope(domain),
@@ -158,15 +158,15 @@ def test_bins_are_read_by_domain_and_by_recency() -> None:
             content_hash=ContentHash("a" * 64),
             good=good,
             weight=1.0,
-            bins=bins,
         )
 
+    wider = Evidence({EvidenceKey(30, "history", "*", "*", "*", "relevance", "03/10.good"): MICRO})
     evidence = Evidence.sum(
         [
-            seen(0, 0.37, True, Domain.CODE, 20),
-            seen(30, 0.37, False, Domain.CODE, 20),
-            seen(30, 0.37, True, Domain.HISTORY, 20),
-            seen(30, 0.37, True, Domain.HISTORY, 10),
+            seen(0, 0.37, True, Domain.CODE),
+            seen(30, 0.37, False, Domain.CODE),
+            seen(30, 0.37, True, Domain.HISTORY),
+            wider,
         ]
     )
     now = 30 * 86_400.0

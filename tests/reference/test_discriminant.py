@@ -37,7 +37,6 @@ def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: f
         content_hash=ContentHash("a" * 64),
         good=good,
         weight=weight,
-        bins=20,
     )
 
 

@@ -21,7 +21,7 @@ def kernel() -> object:
 
 
 def evidence(turns: np.ndarray, qualities: np.ndarray) -> Counter[str]:
-    parts = [quality_masses(int(t), float(q), turns=PRIOR.turns) for t, q in zip(turns, qualities, strict=True)]
+    parts = [quality_masses(int(t), float(q)) for t, q in zip(turns, qualities, strict=True)]
     while len(parts) > 1:  # in pairs, which spares copying a growing sum over and over
         parts = [sum(parts[place : place + 2], Counter()) for place in range(0, len(parts), 2)]
     return sum(parts, Counter())
@@ -96,12 +96,12 @@ def test_the_turn_to_hand_off_is_where_expected_quality_falls_below_the_threshol
 
 def test_later_turns_share_bins_and_are_told_apart_as_far_as_bins_do() -> None:
     """LRN-8: above a turn count, bins act as inducing points: bounded in number, and close to the exact process."""
-    assert [turn_bin(turn, 64) for turn in (1, 64, 65)] == [1, 64, 65]
-    bins = [turn_bin(turn, 64) for turn in range(1, 20_000)]
+    assert [turn_bin(turn) for turn in (1, 64, 65)] == [1, 64, 65]
+    bins = [turn_bin(turn) for turn in range(1, 20_000)]
     assert bins == sorted(bins)
     assert len(set(bins)) < 64 + 64
     for turn in (65, 200, 5000):
-        assert turn_of(turn_bin(turn, 64), 64) == pytest.approx(turn, rel=0.0625)
+        assert turn_of(turn_bin(turn)) == pytest.approx(turn, rel=0.0625)
 
     def slow(turns: np.ndarray) -> np.ndarray:
         return 0.7 - 0.15 * np.tanh(turns / 400.0)

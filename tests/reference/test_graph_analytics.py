@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.indexes.graph.analytics import (
+    DAMPING,
     WeightedEdges,
     analytics,
     betweenness,
@@ -19,9 +20,7 @@ from pipelines.indexes.graph.analytics import (
     pagerank,
 )
 from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, EdgeArrays, EdgeKind
-from pipelines.settings import load_settings
 
-TUNED = load_settings(environment={}).index.graph.analytics
 KINDS = list(EdgeKind)
 Edge = tuple[EdgeKind, int, int, float]
 
@@ -63,8 +62,8 @@ def directed(edges: EdgeArrays) -> nx.DiGraph:
 @settings(deadline=None, max_examples=60)
 def test_pagerank_is_that_of_networkx(edges: EdgeArrays) -> None:
     """GRA-2."""
-    theirs = nx.pagerank(directed(edges), alpha=TUNED.damping, tol=1e-9, max_iter=1000)
-    ours = pagerank(WeightedEdges.of(edges), damping=TUNED.damping)
+    theirs = nx.pagerank(directed(edges), alpha=DAMPING, tol=1e-9, max_iter=1000)
+    ours = pagerank(WeightedEdges.of(edges))
     assert ours == pytest.approx([theirs[place] for place in range(len(ours))], abs=1e-4)
     assert ours.sum() == pytest.approx(1.0)
 
@@ -122,14 +121,14 @@ def test_communities_are_about_as_good_as_those_of_networkx() -> None:
     sizes = [30, 20, 10]
     planted = nx.random_partition_graph(sizes, 0.5, 0.02, seed=3)
     edges = arrays(61, *((EdgeKind.CALLS, source, target, 1.0) for source, target in planted.edges))
-    numbers = communities(WeightedEdges.of(edges), resolution=1.0, seed=0)
+    numbers = communities(WeightedEdges.of(edges))
     assert numbers[60] == -1
     found = [set(np.flatnonzero(numbers == number).tolist()) for number in range(numbers.max() + 1)]
     theirs = nx.community.louvain_communities(planted, seed=0)
     assert nx.community.modularity(planted, found) >= nx.community.modularity(planted, theirs) - 0.01
     assert sorted(map(sorted, found)) == sorted(map(sorted, planted.graph["partition"]))
     assert [len(one) for one in found] == sizes
-    assert numbers.tolist() == communities(WeightedEdges.of(edges), resolution=1.0, seed=0).tolist()
+    assert numbers.tolist() == communities(WeightedEdges.of(edges)).tolist()
 
 
 def test_sampled_bridges_rank_like_exact_ones() -> None:
@@ -149,7 +148,7 @@ def test_a_table_has_a_row_for_every_place_and_none_for_no_graph() -> None:
     """GRA-2: one table of all columns, also of a graph without edges or without places."""
     never = pytest.approx(float("nan"), nan_ok=True)
     assert (
-        analytics(arrays(3), TUNED).to_pylist()
+        analytics(arrays(3)).to_pylist()
         == [
             {**dict.fromkeys(ANALYTICS.names, -1), "pagerank": pytest.approx(1 / 3)}
             | dict.fromkeys(["betweenness", "degree", "causal_degree"], 0.0)
@@ -158,4 +157,4 @@ def test_a_table_has_a_row_for_every_place_and_none_for_no_graph() -> None:
         * 3
     )
     empty = EdgeArrays(*[np.zeros(0, dtype=np.int64)] * 3, np.zeros(0), contents=0, entities=0)
-    assert analytics(empty, TUNED).num_rows == 0
+    assert analytics(empty).num_rows == 0

@@ -17,12 +17,12 @@ PRIOR = Survival(2.0, 200.0)
 AGES = (1.0, 30.0, 200.0, 5000.0)
 
 
-def seen(rng: np.random.Generator, rate: float, documents: int, *, per_doubling: int = 4) -> Counter[str]:
+def seen(rng: np.random.Generator, rate: float, documents: int) -> Counter[str]:
     """Documents of all ages around the lifetime, each accurate with probability e^(−λ·age)."""
     evidence: Counter[str] = Counter()
     for age in rng.exponential(1.0 / rate, documents):
         accurate = rng.random() < math.exp(-rate * age)
-        evidence += survival_masses(float(age), accurate=accurate, per_doubling=per_doubling)
+        evidence += survival_masses(float(age), accurate=accurate)
     return evidence
 
 
@@ -87,7 +87,7 @@ def test_intervals_hold_the_true_rate_as_often_as_they_say(documents: int) -> No
     hits = 0
     for _ in range(200):
         rate = rng.gamma(2.0, 1 / 200.0)
-        low, high = PRIOR.given(seen(rng, rate, documents, per_doubling=12)).interval(0.9)
+        low, high = PRIOR.given(seen(rng, rate, documents)).interval(0.9)
         hits += low <= rate <= high
     assert 0.85 <= hits / 200 <= 0.95
 
@@ -104,7 +104,7 @@ def test_draws_are_those_of_the_posterior() -> None:
 @pytest.mark.parametrize("accurate", [True, False])
 def test_one_sided_evidence_moves_the_rate_its_way_and_stays_proper(accurate: bool) -> None:
     """LRN-6: a million documents that all agree."""
-    evidence = survival_masses(100.0, accurate=accurate, per_doubling=4, weight=1e6)
+    evidence = survival_masses(100.0, accurate=accurate, weight=1e6)
     belief = PRIOR.given(evidence)
     assert (belief.mean < PRIOR.mean) == accurate
     assert 0.0 < belief.freshness(100.0) < 1.0

@@ -28,7 +28,7 @@ def decisions(seed: int, count: int, *, centre: float, slope: float) -> tuple[np
 
 def taught(prior: ThresholdPrior, confidences: np.ndarray, good: np.ndarray) -> Threshold:
     of = zip(confidences, good, strict=True)
-    seen = (threshold_masses(float(confidence), good=bool(outcome), bins=BINS) for confidence, outcome in of)
+    seen = (threshold_masses(float(confidence), good=bool(outcome)) for confidence, outcome in of)
     return Threshold(prior).given(sum(seen, Counter()))
 
 

@@ -33,7 +33,6 @@ from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.lesson_events import lesson_text
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.learning.binning import bins_of
 from pipelines.runtime.kafka.log import Record
 from pipelines.settings import load_settings
 
@@ -47,7 +46,6 @@ WEIGHTS = RULES.credit.model_dump() | {
     name: getattr(RULES.limits, name) for name in ("principal_daily", "reports_daily", "newcomers", "session_part")
 }
 """What an independent reading of a log weighs by."""
-BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 
 
 def rules(**changes: Any) -> FeedbackSettings:

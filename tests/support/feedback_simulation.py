@@ -27,7 +27,7 @@ from pipelines.domain.errors import BrokerUnavailableError, FencedError
 from pipelines.feedback.run.partitions import UPDATERS
 from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
-from tests.support.feedback_events import BINS, NOON, reports_daily, rules
+from tests.support.feedback_events import NOON, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_publisher import republisher
 from tests.support.feedback_source import Killed
@@ -100,7 +100,6 @@ class Simulation:
         }
         return fold_log(
             [[record.value for record in records] for records in self.records],
-            bins=BINS.relevance,
             weights=weights,
             times=settings.time.model_dump(),
             timestamps=[[record.timestamp for record in records] for records in self.records],
@@ -157,7 +156,6 @@ class Simulation:
                     self.store,
                     range(PARTITIONS),
                     settings,
-                    BINS,
                     dead_letters=republisher(DeadTopic(self), settings),
                 )
             yield updater

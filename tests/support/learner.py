@@ -15,7 +15,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot
 from pipelines.settings import Settings
-from tests.support.feedback_events import BINS, RULES, records
+from tests.support.feedback_events import RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
 
 
@@ -40,7 +40,7 @@ class Learner:
 
 def learned(store: Path, events: Iterable[AnyEvent | bytes], settings: FeedbackSettings = RULES) -> Evidence:
     """What an updater makes of a log of these events."""
-    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], settings, BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], settings)
     while updater.step(0.0):
         pass
     state = updater._states[0]

@@ -8,21 +8,26 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from pipelines.domain.lesson import BelievedLesson, Lesson
+from pipelines.consolidation.probes import BUNDLED, probes
+from pipelines.domain.lesson import BelievedLesson, Lesson, LessonSource
+from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.detection import Detector, Injection, Utterance
 from pipelines.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
-from pipelines.lessons.finding import meaning_of
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from pipelines.lessons.relevance import ConditionIndex, ToolUse
-from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings
+from pipelines.retrieval.answer.lessons import LessonsBeside
+from tests.support.feedback_events import lesson_added
+from tests.support.lesson_words import believed as believed_of
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, lines_of, settings
 
 
 def relation(one: Lesson, other: Lesson) -> LessonRelation:
@@ -51,21 +56,20 @@ def says(lesson: Lesson, expected: str) -> bool:
     }
 
 
-def duplicates(*, held_out: bool) -> str:
+def duplicates(records: Sequence[dict[str, Any]]) -> str:
     """Relations by label."""
     counts = Counter(
-        (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value)
-        for pair in labelled("pairs", held_out=held_out)
+        (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value) for pair in records
     )
     return ", ".join(f"{label} → {found}: {count}" for (label, found), count in sorted(counts.items()))
 
 
-def detection(*, held_out: bool) -> str:
+def detection(records: Sequence[dict[str, Any]]) -> str:
     """Precision and recall; a detection is right with the result and the lesson."""
     named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
     detector = Detector(settings().lessons, lesson_words())
     right = detected = wanted = 0
-    for turn in labelled("turns", held_out=held_out):
+    for turn in records:
         injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
         for each in detector.detect([Utterance(turn["text"])], injections):
             detected += 1
@@ -74,11 +78,11 @@ def detection(*, held_out: bool) -> str:
     return f"precision {right}/{detected} = {right / detected:.3f}, recall {right}/{wanted} = {right / wanted:.3f}"
 
 
-def reflection(*, held_out: bool) -> str:
+def reflection(records: Sequence[dict[str, Any]]) -> str:
     """Precision of proposals, and the share of episodes of which something is learned."""
     reflector = RuleReflector(settings().lessons, lesson_words())
     right = proposed = learned = taught = 0
-    for episode in labelled("episodes", held_out=held_out):
+    for episode in records:
         injected = [a_lesson(content) for content in episode.get("injected", ())]
         proposals = reflector.reflect(list(steps_of(episode)), injected).proposals
         correct = sum(any(says(each, wanted) for wanted in episode.get("expected", ())) for each in proposals)
@@ -103,29 +107,65 @@ def of_uses() -> list[BelievedLesson]:
     ]
 
 
-def free_queries(encoder: Encoder, *, held_out: bool) -> tuple[float, float, float]:
-    """MRR@10 by meaning and words, and by words alone; and the share of unrelated questions that show nothing."""
-    lessons, asked = of_uses(), labelled("uses", held_out=held_out)
-    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
-    vectors = encoder.encode([meaning_of(each.lesson) for each in lessons])
+def free_queries(
+    encoder: Encoder, asked: Sequence[dict[str, Any]], unrelated: Sequence[str]
+) -> tuple[list[float], list[float], list[bool]]:
+    """How lessons are found by the questions stated with them, all lessons together.
+
+    Returns:
+        Of each question 1 / place of its lesson, 0 below ten, by meaning and words, and by words alone; and of
+        each unrelated one, whether nothing is shown.
+    """
+    lessons = [
+        replace(a_lesson(each["content"], words=tuple(each["words"])), source=LessonSource.USER_CORRECTION)
+        for each in asked
+    ]
+    beliefs, given = believed_of(lesson_added(lesson) for lesson in lessons), settings()
+    beside = LessonsBeside(
+        lesson_words(),
+        given.priors.lessons.relevance,
+        most=10,
+        least=given.lessons.duplicates.proposed,
+        embed=encoder.encode,
+        everyday=probes(BUNDLED),
+    )
 
     def shown(text: str, *, embedded: bool = True) -> list[str]:
-        cosines = [float(each) for each in vectors @ encoder.encode([text])[0]] if embedded else []
-        matches = index.find(ToolUse(text=text), limit=10, cosines=cosines)
-        return [match.believed.lesson.content for match in matches]
+        vector = encoder.encode([text])[0] if embedded else None
+        return [chosen.match.believed.lesson.content for chosen in beside.of(Query(text=text), beliefs, vector)]
 
-    def mrr(*, embedded: bool) -> float:
-        places = [(shown(each["query"], embedded=embedded), each["content"]) for each in asked]
-        return sum(1.0 / (1 + some.index(content)) for some, content in places if content in some) / len(asked)
+    def places(*, embedded: bool) -> list[float]:
+        found = [(shown(each["query"], embedded=embedded), each["content"]) for each in asked]
+        return [1.0 / (1 + some.index(content)) if content in some else 0.0 for some, content in found]
 
-    unrelated = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
-    return mrr(embedded=True), mrr(embedded=False), fmean(not shown(text) for text in unrelated)
+    for _ in range(len(lessons)):  # until all are embedded
+        shown("")
+    return places(embedded=True), places(embedded=False), [not shown(text) for text in unrelated]
 
 
 def meaning(*, held_out: bool) -> str:
-    """What free queries find."""
-    found, by_words, silent = free_queries(load_encoder(settings().embedding), held_out=held_out)
-    return f"MRR@10 {found:.3f}, by words alone {by_words:.3f}; nothing shown for {silent:.3f} of unrelated questions"
+    """What free queries find: of the set that was tuned on, and of one about other lessons."""
+    asked = lines_of("questions" if held_out else "uses")
+    unrelated = lines_of("unrelated_questions") if held_out else [{"query": text} for text in unrelated_questions()]
+    found, by_words, silent = free_queries(
+        load_encoder(settings().embedding), asked, [each["query"] for each in unrelated]
+    )
+    said = f"MRR@10 {fmean(found):.3f}{_kinds(asked, found)}, by words alone {fmean(by_words):.3f}"
+    return f"{said}; nothing shown for {fmean(silent):.3f} of {len(silent)} unrelated{_kinds(unrelated, silent)}"
+
+
+def unrelated_questions() -> list[str]:
+    """Questions about the world."""
+    texts: list[str] = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
+    return texts
+
+
+def _kinds(asked: Sequence[dict[str, Any]], figures: Sequence[float]) -> str:
+    """Means by kind of question, where there are kinds."""
+    by_kind: dict[str, list[float]] = defaultdict(list)
+    for each, figure in zip(asked, figures, strict=True):
+        by_kind[each.get("kind", "")].append(figure)
+    return "" if "" in by_kind else f" ({', '.join(f'{kind} {fmean(some):.3f}' for kind, some in by_kind.items())})"
 
 
 def conditions(*, held_out: bool) -> str:
@@ -173,12 +213,19 @@ def speed() -> str:
     return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}, detection {1e3 * detecting:.2f} ms a turn"
 
 
+_LABELLED_BY = {duplicates: "pairs", detection: "turns", reflection: "episodes"}
+
+
 def main() -> None:
     """Prints every figure."""
-    for figure in (duplicates, detection, reflection, conditions, meaning, prompt):
+    for figure, name in _LABELLED_BY.items():
+        halves = {"tuned half": labelled(name, held_out=False), "other half": labelled(name, held_out=True)}
+        for which, records in (halves | {"fresh": lines_of(f"fresh_{name}")}).items():
+            sys.stdout.write(f"{figure.__name__:>10} {which}: {figure(records)}\n")
+    for of_half in (conditions, meaning, prompt):
         for held_out in (False, True):
-            half = "other half" if held_out else "tuned half"
-            sys.stdout.write(f"{figure.__name__:>10} {half}: {figure(held_out=held_out)}\n")
+            which = "other half" if held_out else "tuned half"
+            sys.stdout.write(f"{of_half.__name__:>10} {which}: {of_half(held_out=held_out)}\n")
     sys.stdout.write(f"{'speed':>10}: {speed()}\n")
 
 

@@ -58,7 +58,11 @@ def with_priority(lesson: Lesson, priority: LessonPriority) -> Lesson:
     return Lesson.from_fields(lesson.as_fields() | {"priority": priority.value})
 
 
+def lines_of(name: str) -> list[dict[str, Any]]:
+    """All records of a labelled set."""
+    return [json.loads(line) for line in (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 def labelled(name: str, *, held_out: bool) -> list[dict[str, Any]]:
     """Every second record of a labelled set: phrases and thresholds were chosen by the others alone."""
-    lines = (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines if line][int(held_out) :: 2]
+    return lines_of(name)[int(held_out) :: 2]

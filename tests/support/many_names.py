@@ -14,9 +14,9 @@ from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import evidence_in, overflow_in
+from pipelines.feedback.store.tables import evidence_in
 from pipelines.runtime.kafka.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES
+from tests.support.feedback_events import NOON, RULES
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 
@@ -37,13 +37,13 @@ def main(events: int, folder: Path, at_once: int) -> None:
     state.claim(FACTS, log_start=0)
     for first in range(0, events, at_once):
         last = min(events, first + at_once)
-        consume([record(number) for number in range(first, last)], FACTS, state, RULES, BINS)
+        consume([record(number) for number in range(first, last)], FACTS, state, RULES)
     publish_snapshot(state)
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
     report = state.report()
     told = {
         "peak_mb": int(peak[1]) // 1024 if peak else 0,
-        "overflow": dict(overflow_in(state._connection)),
+        "overflow": dict(state._connection.execute("select kind, events from overflow")),
         "applied": report.applied,
         "balanced": report.balanced,
         "digest": state.read(evidence_in).digest(),

@@ -15,8 +15,6 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.tallies import Tally
 from tests.support.outcomes import observe_outcome
 
-BINS = 20
-
 
 def a_day(day: int, *, outcomes: int = 200, telling: Signal = Signal.LEXICAL, seed: int = 0) -> Evidence:
     """Outcomes of one day, in which one signal tells good results from bad ones and the others know nothing.
@@ -40,7 +38,6 @@ def a_day(day: int, *, outcomes: int = 200, telling: Signal = Signal.LEXICAL, se
             content_hash=content_hash(f"content {number % 50}"),
             good=good,
             weight=1.0,
-            bins=BINS,
         )
     return tally.freeze()
 

@@ -41,7 +41,6 @@ def observe_outcome(
     content_hash: ContentHash,
     good: bool,
     weight: float,
-    bins: int,
     made: MadeBy | None = None,
 ) -> None:
     """Add one outcome of one shown result to `tally`.
@@ -55,7 +54,7 @@ def observe_outcome(
         if not 0.0 <= value <= 1.0:
             raise ValueError(f"expected signal {name!r} in [0, 1], got {value}")
     result = _Result(scope.domain, content_hash, score, signals, made)
-    tally.note(result, Under(scope.model, scope.agent, intent, "", bins), day=day, good=good, weight=weight)
+    tally.note(result, Under(scope.model, scope.agent, intent, ""), day=day, good=good, weight=weight)
 
 
 def outcome_evidence(**facts: Any) -> Evidence:
@@ -63,7 +62,7 @@ def outcome_evidence(**facts: Any) -> Evidence:
 
     Examples:
         >>> seen = outcome_evidence(day=0, scope=Scope(Domain.CODE), intent="*", signals={"vector": 0.8}, score=0.37,
-        ...     content_hash="ab" * 32, good=True, weight=0.5, bins=20)
+        ...     content_hash="ab" * 32, good=True, weight=0.5)
         >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]  # .8 · .8 of .5
         [('product.vector.good', 'against', 100000), ('product.vector.good', 'for', 400000),
          ('product.vector.vector.good', 'against', 180000), ('product.vector.vector.good', 'for', 320000),

@@ -15,7 +15,6 @@ from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, Quer
 from pipelines.domain.matching import Coverage
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.learning.aliases import NO_ALIASES
@@ -30,6 +29,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import load_settings
+from tests.support.memory_graph import MemoryGraph
 from tests.support.words_spoken import PRIORS, precedents_of
 
 NOW = 1_699_999_200.0  # a whole hour: ages are counted in such steps
@@ -162,7 +162,7 @@ class WordIndex:
         self._words = [frozenset(text.split()) for text in texts]
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
@@ -191,7 +191,7 @@ class FailingIndex:
         self._delay_s = delay_s
 
     def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+        self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         time.sleep(self._delay_s)
         raise OSError("the index is gone")
@@ -257,53 +257,6 @@ class MemoryChunks:
 
     def mask(self, holds: Callable[[APlace], bool]) -> np.ndarray:
         return np.array([any(map(holds, item.occurrences)) for item in self._held])
-
-
-class MemoryGraph:
-    """Edges of (kind, source, target), contents by row and entities by name; all of them as sure as can be."""
-
-    def __init__(
-        self, contents: int, *edges: tuple[EdgeKind, int, int | str], hashes: Sequence[ContentHash] = ()
-    ) -> None:
-        self._hashes = hashes
-        self.changes: np.ndarray | None = None
-        self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
-        self._contents = contents
-        self._edges = edges
-
-    def arrays(self) -> EdgeArrays:
-        places = {name: self._contents + node for node, name in enumerate(self._names)}
-        kinds, sources, targets = [list(column) for column in zip(*self._edges, strict=True)] or ([], [], [])
-        return EdgeArrays(
-            np.array([list(EdgeKind).index(kind) for kind in kinds], dtype=np.int8),
-            np.array(sources, dtype=np.int64),
-            np.array([places.get(target, target) for target in targets], dtype=np.int64),
-            np.ones(len(kinds)),
-            contents=self._contents,
-            entities=len(self._names),
-        )
-
-    def neighbours(
-        self, content: ContentHash, kinds: Collection[EdgeKind], direction: Direction = Direction.OUT
-    ) -> list[Neighbour]:
-        ends = [(kind, *(pair if direction is Direction.OUT else pair[::-1])) for kind, *pair in self._edges]
-        return [
-            Neighbour(kind, self._hashes[there], None, None, None, 1.0, 1.0, declared=False)
-            for kind, here, there in ends
-            if kind in kinds and isinstance(here, int) and isinstance(there, int) and self._hashes[here] == content
-        ]
-
-    def relations(self) -> list[ChunkRelation]:
-        return []
-
-    def communities(self) -> None:
-        return None
-
-    def degree_changes(self) -> np.ndarray | None:
-        return self.changes
-
-    def spellings(self) -> list[tuple[int, list[str]]]:
-        return [(node, [name]) for node, name in enumerate(self._names)]
 
 
 class MemoryGeneration:

@@ -96,8 +96,8 @@ class SecuredKafka:
         self.kafka.__exit__(kind, error, trace)
 
     def settings(self, listener: str, *assignments: str, **kafka: Any) -> Settings:
-        """Settings of a client at a listener; `kafka` are settings of that section."""
-        chosen = [f"kafka.{key}={value}" for key, value in kafka.items()]
+        """Settings of a client at a listener; `kafka` are settings of that section. A busy broker is waited for."""
+        chosen = [f"kafka.{key}={value}" for key, value in ({"send_block_ms": 5_000} | kafka).items()]
         return load_settings([], [f"kafka.bootstrap={self.kafka.at(listener)}", *chosen, *assignments], environment={})
 
     def by_password(self, user: str, *assignments: str, **kafka: Any) -> Settings:

@@ -26,7 +26,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import SURPLUS
 from pipelines.runtime.kafka.log import Record
-from tests.support.feedback_events import BINS, HASHES, NOON, explicit, impression, rules, session, shown
+from tests.support.feedback_events import HASHES, NOON, explicit, impression, rules, session, shown
 from tests.support.feedback_source import Killed
 from tests.support.session_model import OPEN, Drawn, Masses, Model, ModelEvent
 from tests.support.session_store import FACTS, Partition
@@ -143,7 +143,7 @@ class SessionMachine(RuleBasedStateMachine):
     def commit(self, size: int) -> None:
         batch = self.batch(size)
         if batch:
-            consume(batch, FACTS, self.partition.state, SETTINGS, BINS)
+            consume(batch, FACTS, self.partition.state, SETTINGS)
             self.follow(len(batch))
 
     @rule(size=st.integers(1, 12))
@@ -254,5 +254,5 @@ class SessionMachine(RuleBasedStateMachine):
     def die_inside(self, batch: list[Record]) -> None:
         arrivals = arrived(batch, max_bytes=SETTINGS.limits.event_bytes)
         with self.partition.state.batch(FACTS, batch[0].offset, arrivals) as transaction:
-            transaction.commit(fold(transaction.stored, arrivals, SETTINGS, BINS))
+            transaction.commit(fold(transaction.stored, arrivals, SETTINGS))
             raise Killed

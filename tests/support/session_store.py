@@ -18,7 +18,7 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.log import LogFacts
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+from tests.support.feedback_events import RULES, explicit, impression, records, session
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 
@@ -45,7 +45,7 @@ class Partition:
         first = self.report.next_offset
         lain = [record._replace(offset=first + record.offset) for record in records(events)]
         for batch in [[record] for record in lain] if cuts else [lain]:
-            consume(batch, self._facts, self.state, self.settings, BINS)
+            consume(batch, self._facts, self.state, self.settings)
 
     def publish(self) -> None:
         """What the updater does about every second."""

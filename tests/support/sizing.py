@@ -38,7 +38,6 @@ def outcomes(made: MadeBy, *, good: int = 0, bad: int = 0, domain: Domain = Doma
             content_hash=ContentHash("a" * 64),
             good=useful,
             weight=float(count),
-            bins=20,
             made=made,
         )
 

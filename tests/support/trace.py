@@ -116,7 +116,7 @@ def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 def event(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """An updater that is open reads one selection, commits and publishes it."""
     from pipelines.feedback.run.updater import Updater
-    from tests.support.feedback_events import BINS, impression, records, rules, selection
+    from tests.support.feedback_events import impression, records, rules, selection
     from tests.support.feedback_publisher import MemoryTopic, republisher
     from tests.support.feedback_source import FakeLog, FakeSource
 
@@ -124,7 +124,7 @@ def event(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     showing, choosing = records([impression(), selection(1)])
     log = FakeLog.of([showing])
     letters = republisher(MemoryTopic(), settings)
-    updater = Updater.open(FakeSource(log), scratch, [0], settings, BINS, dead_letters=letters)
+    updater = Updater.open(FakeSource(log), scratch, [0], settings, dead_letters=letters)
     stack.callback(updater.close)
     updater.step(0.0)
     log.partitions[0].append(choosing)

@@ -107,7 +107,7 @@ def folded(values: list[list[bytes | None]], settings: Settings) -> Folded:
     weights = settings.feedback.credit.model_dump()
     limits = settings.feedback.limits.model_dump()
     weights |= {name: limits[name] for name in ("principal_daily", "reports_daily", "newcomers", "session_part")}
-    return fold_log(values, bins=settings.learning.relevance_bins, weights=weights)
+    return fold_log(values, weights=weights)
 
 
 def require_the_same_bits(store: Path, summary: dict[str, Any], expected: Folded) -> None:

@@ -32,7 +32,7 @@ HOOKS = {"serving/lessons/board.py", "serving/lessons/hook.py"}
 def test_a_database_is_opened_in_one_place_for_each_use() -> None:
     """ARC-3: caches of vectors and entities, the states of partitions, and the table that hooks of agents read.
 
-    All others are handed a connection. `migrations` reads the schema's columns in memory.
+    All others are handed a connection.
     """
     package = ROOT / "pipelines"
     openers = {
@@ -40,8 +40,7 @@ def test_a_database_is_opened_in_one_place_for_each_use() -> None:
         for path in package.rglob("*.py")
         if "sqlite3.connect(" in path.read_text(encoding="utf-8")
     }
-    stores = {"runtime/storage/sqlite.py", "feedback/store/state.py", "feedback/store/migrations.py"}
-    assert openers == stores | HOOKS
+    assert openers == {"runtime/storage/sqlite.py", "feedback/store/state.py"} | HOOKS
 
 
 def test_only_one_module_talks_to_each_engine() -> None:

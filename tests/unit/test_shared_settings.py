@@ -27,8 +27,11 @@ def test_a_process_that_disagrees_is_told_every_key_and_stops(tmp_path: Path) ->
     """OPS-3a: from --set and from the environment."""
     keep_settings(loaded(tmp_path))
     with pytest.raises(ConfigurationError) as refused:
-        loaded(tmp_path, "embedding.max_tokens=128", environment={"WEFT__LEARNING__RELEVANCE_BINS": "10"})
-    for part in ("embedding.max_tokens (128 here, 256 in the store)", "learning.relevance_bins (10 here, 20 in the"):
+        loaded(tmp_path, "embedding.max_tokens=128", environment={"WEFT__LEARNING__CALIBRATION_SMOOTHING": "2"})
+    for part in (
+        "embedding.max_tokens (128 here, 256 in the store)",
+        "learning.calibration_smoothing (2.0 here, 1.0",
+    ):
         assert part in str(refused.value)
     loaded(tmp_path, "embedding.max_tokens=256")  # said again, and the same
 

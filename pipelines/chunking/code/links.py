@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import QueryCursor
 
 from pipelines.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
-from pipelines.chunking.units.hierarchy import NamePositions, SourceFacts
+from pipelines.chunking.units.parsed import NamePositions, SourceFacts
 from pipelines.domain.links import Link, LinkKind
 
 # How sure a name is to mean what bears it, by its form.

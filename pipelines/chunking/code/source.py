@@ -28,7 +28,8 @@ from pipelines.chunking.code.items import (
 from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
-from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
+from pipelines.chunking.units.hierarchy import assemble, fitted
+from pipelines.chunking.units.parsed import ParsedUnit
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

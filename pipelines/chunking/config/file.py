@@ -9,7 +9,8 @@ from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.links import links_of
 from pipelines.chunking.config.schemas import SCANNERS, entries_of, schema_of
 from pipelines.chunking.prose.text import chunk_text
-from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, NamePositions, ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
+from pipelines.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -13,7 +13,8 @@ import numpy as np
 
 from pipelines.chunking.conversation.dialogue import places
 from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
-from pipelines.chunking.units.hierarchy import Head, ParsedUnit, assemble, fitted
+from pipelines.chunking.units.hierarchy import assemble, fitted
+from pipelines.chunking.units.parsed import Head, ParsedUnit
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from pipelines.chunking.paper.citations import BibliographyEntry, links_of_citations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
-from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 

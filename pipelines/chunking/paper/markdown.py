@@ -11,7 +11,7 @@ from operator import itemgetter
 from pipelines.chunking.paper.citations import Bibliography, BibliographyEntry, entry, links_of_citations
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.parsed import NamePositions
 from pipelines.chunking.units.splitting import decoded, encoded
 
 _NUMBER = r"^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}\.?|[IVXivx]{1,5}\.)?\s*"

@@ -26,7 +26,7 @@ from pipelines.chunking.prose.outline import (
     Span,
     merged,
 )
-from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 

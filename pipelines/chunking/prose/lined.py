@@ -21,7 +21,7 @@ from pipelines.chunking.prose.outline import (
     merged,
 )
 from pipelines.chunking.prose.text import heads_of_lines
-from pipelines.chunking.units.hierarchy import NamePositions
+from pipelines.chunking.units.parsed import NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 

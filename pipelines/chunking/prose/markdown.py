@@ -28,7 +28,7 @@ from pipelines.chunking.prose.outline import (
     with_explanations,
 )
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import sentences
 from pipelines.domain.links import Link
 

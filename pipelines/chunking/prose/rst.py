@@ -13,7 +13,7 @@ from dataclasses import replace
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.prose.rst_marks import rst_marks
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import Head, NamePositions
+from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
-from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, Head, ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
+from pipelines.chunking.units.parsed import Head, ParsedUnit, SourceFacts
 from pipelines.chunking.units.splitting import Cuts, SizedText, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -17,7 +17,7 @@ from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.markup import OUTLINES
 from pipelines.chunking.prose.outline import FRONT_MATTER
 from pipelines.chunking.prose.rst import rst_outline
-from pipelines.chunking.units.hierarchy import SourceFacts
+from pipelines.chunking.units.parsed import SourceFacts
 from pipelines.chunking.units.splitting import Meter, TokenCounter, decoded, digest, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document

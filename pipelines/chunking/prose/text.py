@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import cache
 from operator import itemgetter
 
-from pipelines.chunking.units.hierarchy import Head, ParsedUnit, assemble, leading
+from pipelines.chunking.units.hierarchy import assemble, leading
+from pipelines.chunking.units.parsed import Head, ParsedUnit
 from pipelines.chunking.units.splitting import (
     ChunkSizes,
     Cuts,

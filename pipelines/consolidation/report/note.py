@@ -57,6 +57,8 @@ def _tended_lines(findings: Findings) -> list[str]:
     lines = []
     if added or dropped:
         lines.append(f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`")
+    if (newer := findings.tended.successions) is not None and len(newer.edges):
+        lines.append(f"- releases: {len(newer.edges):,} pages are superseded; see `tables/successions.csv`")
     against = findings.tended.contradictions
     if against is not None and against.clusters:
         lines.append(

@@ -212,7 +212,7 @@ def _figures(findings: Findings) -> list[tuple[str, str, str]]:
     observed, measured = findings.candidate.observations, dict(findings.measured)
     before, after = observed["observations"] - observed["observations_new"], observed["observations"]
     return [
-        ("observations", *_both(before, after)),
+        ("observations", f"{before:,.0f}", f"{after:,.0f}"),
         *(
             (
                 f"{one.measure.replace('_at_', '@')}, {one.questions} {one.source} questions",

@@ -39,8 +39,9 @@ class DeclaredContradictions:
     settled: Callable[[ContentHash, ContentHash], bool] = lambda _content, _other: False
 
 
-FindContradictions = Callable[[Duplicates, Evidence], "Contradictions"]
-"""Contradictions of what is live, given what was refused as near-duplicates and what became of contents."""
+FindContradictions = Callable[[Duplicates, LearnedEdges, Evidence], "Contradictions"]
+"""Contradictions of what is live, given what was refused as near-duplicates, what supersedes what and what became of
+contents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ alias is compared with its representative itself, not with others of the class: 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -40,12 +41,15 @@ class Memory(Protocol):
     def texts(self, rows: Sequence[int]) -> Iterable[str]:
         """The texts of contents at ascending rows, in their order."""
 
+    def since(self) -> Sequence[float]:
+        """When each was said first, seconds since the epoch; infinite where that is not known."""
+
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
 
-FindDuplicates = Callable[[Evidence], "Duplicates"]
-"""Near-duplicates of what is live, given what became of contents."""
+FindDuplicates = Callable[[Evidence, Collection[ContentHash]], "Duplicates"]
+"""Near-duplicates of what is live, given what became of contents, and which of them are superseded."""
 
 Vectors = Callable[[Iterable[str]], Floats]
 """Unit rows of texts, float32 (n, dimension): near where texts are."""
@@ -98,9 +102,19 @@ class Duplicates:
 
 
 def find_duplicates(
-    memory: Memory, vectors: Vectors, evidence: Evidence, lists: WordLists, settings: NearDuplicateSettings
+    memory: Memory,
+    vectors: Vectors,
+    evidence: Evidence,
+    lists: WordLists,
+    settings: NearDuplicateSettings,
+    *,
+    superseded: Collection[ContentHash] = (),
 ) -> Duplicates:
-    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
+    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come.
+
+    Args:
+        superseded: Contents that stand for no other that is not superseded itself.
+    """
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
     every = vectors(memory.texts(range(len(memory.contents))))
@@ -112,7 +126,7 @@ def find_duplicates(
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
-    leaders = represented(edges, _ranks(memory.contents, evidence), says.same)
+    leaders = represented(edges, _ranks(memory, evidence, superseded), says.same)
     contents = memory.contents
     named = {contents[row]: contents[leader] for row, leader in leaders.items()}
     shown = sorted(leaders.items(), key=lambda each: (-_cosine(near, each), contents[each[0]]))[:_EXAMPLES]
@@ -136,12 +150,21 @@ class GenerationMemory:
         self.contents = contents
         row, _, document = chunks.standings(np.arange(len(contents)))
         self._places = np.bincount(row, minlength=len(contents))
-        self._stands = pl.LazyFrame({"row": row, "document": document}).unique()
+        self._stands = pl.DataFrame({"row": row, "document": document}).unique().lazy()
         self._chunks = chunks
 
     def texts(self, rows: Sequence[int]) -> Iterable[str]:
         """The texts of contents at ascending rows: those of their representatives."""
         return self._chunks.texts(rows)
+
+    def since(self) -> Sequence[float]:
+        """The earliest date of the documents that each content stands in."""
+        modified = [math.inf if each.modified_at is None else each.modified_at for each in self._chunks.documents()]
+        dates = pl.LazyFrame(
+            {"document": range(len(modified)), "since": modified}, {"document": pl.Int64, "since": float}
+        )
+        earliest = self._stands.join(dates, on="document").group_by("row").agg(pl.min("since")).sort("row").collect()
+        return earliest["since"].to_list()
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
@@ -225,10 +248,12 @@ def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _ranks(contents: Sequence[ContentHash], evidence: Evidence) -> Callable[[int], tuple[int, str]]:
-    """Rows by support, the best first, ties by content hash."""
-    support = support_of(evidence)
-    return lambda row: (-support.get(contents[row], 0), contents[row])
+def _ranks(
+    memory: Memory, evidence: Evidence, superseded: Collection[ContentHash]
+) -> Callable[[int], tuple[bool, int, float, str]]:
+    """Rows by support, the best first, of equals what was there first, ties by content hash; superseded ones last."""
+    support, contents, since = support_of(evidence), memory.contents, memory.since()
+    return lambda row: (contents[row] in superseded, -support.get(contents[row], 0), since[row], contents[row])
 
 
 def support_of(evidence: Evidence) -> dict[str, int]:

@@ -11,6 +11,7 @@ from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
 from pipelines.consolidation.tending.links import LINKS, Links
 from pipelines.consolidation.tending.rebuild import Rebuilt
+from pipelines.consolidation.tending.succession import Successions
 from pipelines.consolidation.tending.thinning import Thinning
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind
@@ -27,12 +28,14 @@ class Tended:
     links: Links | None = None
     thinning: Thinning | None = None
     rebuild: Rebuilt | None = None
+    successions: Successions | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
         """Rows of examples by step, in the form that `report.examples` says."""
         lists = {
             "duplicates": self.duplicates,
             "contradictions": self.contradictions,
+            "successions": self.successions,
             "links": self.links,
             "thinning": self.thinning,
             "rebuild": self.rebuild,
@@ -75,6 +78,7 @@ def steps_of(
     """
     added, dropped = map(len, aliases_apart(candidate))
     opposed, settled = map(len, edges_apart(candidate, (LinkKind.CONTRADICTS,)))
+    followed, unfollowed = map(len, edges_apart(candidate, (LinkKind.SUPERSEDES,)))
     linked, unlinked = map(len, edges_apart(candidate, LINKS))
     masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
     duplicates, contradictions = tended.duplicates, tended.contradictions
@@ -86,9 +90,13 @@ def steps_of(
             "representatives": len(candidate.aliases.classes()),
             **({} if duplicates is None else {"candidates": duplicates.candidates, "refused": len(duplicates.refused)}),
         },
-        "contradictions": {"proposed": opposed, **({} if contradictions is None else contradictions.counts())},
+        "contradictions": {
+            "proposed": opposed + followed,
+            "superseding": len(candidate.edges.of_kinds((LinkKind.SUPERSEDES,))),
+            **({} if contradictions is None else contradictions.counts()),
+        },
         "links": {"proposed": linked, **({} if tended.links is None else tended.links.counts())},
-        "expiry": {"proposed": dropped + settled + unlinked},
+        "expiry": {"proposed": dropped + settled + unfollowed + unlinked},
         "thinning": _thinning(candidate, tended.thinning, applied=applied),
         "recalibrate": {"proposed": int(judged)},
         "lessons": {"proposed": 0, **(lessons or {})},

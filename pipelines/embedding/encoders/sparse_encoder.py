@@ -14,7 +14,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.matching import TermWeights
-from pipelines.embedding.encoders.compute import computing_with
+from pipelines.embedding.encoders.compute import computing_with, whole_weights
 from pipelines.embedding.models import Model
 from pipelines.embedding.settings import SparseSettings
 
@@ -57,23 +57,6 @@ class SparseEncoderModel:
                 f"embedding.sparse.model: expected weights of terms from {self.name}, found: {error}"
             ) from error
         return [whole_weights(one, scale=self._settings.scale, most=most) for one in read]
-
-
-def whole_weights(weights: tuple[np.ndarray, np.ndarray], *, scale: float, most: int) -> TermWeights:
-    """Term ids and weights as whole numbers: the `most` heaviest, of equals the lower ids; none below one half.
-
-    Examples:
-        >>> read = np.array([9, 4, 7]), np.array([0.5, 2.0, 0.001])
-        >>> weighed = whole_weights(read, scale=100, most=2)
-        >>> weighed.terms.tolist(), weighed.weights.tolist()
-        ([4, 9], [200, 50])
-    """
-    terms, values = weights
-    whole = np.rint(np.asarray(values, dtype=np.float64) * scale).astype(np.int32)
-    heaviest = np.lexsort((terms, -whole))[:most]
-    heaviest = heaviest[whole[heaviest] > 0]
-    ordered = heaviest[np.argsort(terms[heaviest])]
-    return TermWeights(terms[ordered].astype(np.int32), whole[ordered])
 
 
 def _read(row: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -98,15 +98,6 @@ def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> lis
     ]
 
 
-def from_triggers(phrases: Iterable[tuple[str, Sequence[ContentHash]]], *, now: float) -> list[Judgement]:
-    """The first phase, too: what a document declares to be asked by finds it, whichever of its contents that is."""
-    return [
-        judged(phrase, content, BEST, source=JudgementSource.SYNTHETIC, by="trigger", now=now)
-        for phrase, contents in phrases
-        for content in contents
-    ]
-
-
 def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
     """The second phase: what became of results, as long as the answer that they stood in is known.
 

@@ -19,7 +19,6 @@ from pipelines.domain.ranking import RANKING_ONLY, Channel
 from pipelines.evaluation.measures.memory import NEW_S, ItemFacts
 from pipelines.evaluation.measures.significance import LEAST_QUERIES, EvidenceStrength
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
-from pipelines.evaluation.settings import AlarmSettings
 
 LOGGED_QUERIES = 5_000
 """Newest logged queries that are looked at."""
@@ -27,6 +26,13 @@ LOGGED_QUERIES = 5_000
 MINIMUM = LEAST_QUERIES[EvidenceStrength.DIRECTIONAL]
 """Observations below which no alarm rings."""
 
+_BLIND_SHARE = 0.2  # of queries whose words single a content out that do not show it
+_POPULARITY_SHARE = 0.3  # of queries whose first result owes its place to what was said of it
+_COLD_RATIO = 0.5  # times the share of older candidates that is shown
+_DRIFT_INDEX = 0.25  # of population stability; above .25 a population counts as another one in credit scoring
+_COLLAPSE_SHARE = 0.5  # of queries answered from one channel; simple queries ask but one, by design
+_HUB_SHARE = 0.2  # of different queries that show one and the same content
+_TRIGGER_RATIO = 0.5  # times the share of other results that is liked
 _LEVEL = 0.95  # of the intervals that must lie beyond a bound
 _DEPTH = 10  # first results and hits: a first page
 _LEXICAL_MARGIN = 1.5  # times the second best BM25 score from which on words single a content out
@@ -84,13 +90,12 @@ class Watched:
     items: Mapping[str, ItemFacts]
 
 
-def alarms(watched: Watched, rules: AlarmSettings) -> list[Alarm]:
+def alarms(watched: Watched) -> list[Alarm]:
     """Every alarm, those that ring first."""
-    watched_alarms = [watch(watched, rules) for watch in ALARMS.values()]
-    return sorted(watched_alarms, key=lambda alarm: (not alarm.ringing, alarm.name))
+    return sorted((watch(watched) for watch in ALARMS.values()), key=lambda alarm: (not alarm.ringing, alarm.name))
 
 
-def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
+def keyword_blindness(watched: Watched) -> Alarm:
     """Queries whose words single out one content, and that content is not shown."""
     heads = ((query, query.heads.get(Channel.LEXICAL.value, ())) for query in watched.queries)
     blind = [
@@ -99,10 +104,10 @@ def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
         if head and (len(head) == 1 or head[0].score >= _LEXICAL_MARGIN * head[1].score)
     ]
     says = "what the words single out is not shown: look at the weight of the lexical signal"
-    return _share("keyword blindness", blind, rules.blind_share, says=says)
+    return _share("keyword blindness", blind, _BLIND_SHARE, says=says)
 
 
-def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
+def popularity_loop(watched: Watched) -> Alarm:
     """Queries whose first result would be another one if nothing had come of contents under other questions."""
     owed = [
         max(query.results, key=lambda result: (result.score_without("content"), -result.rank)) is not query.results[0]
@@ -110,10 +115,10 @@ def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
         if len(query.results) > 1
     ]
     says = "what was called right is shown because it was: explore more, or lower priors.outcomes.content_variance"
-    return _share("popularity loop", owed, rules.popularity_share, says=says)
+    return _share("popularity loop", owed, _POPULARITY_SHARE, says=says)
 
 
-def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
+def cold_start(watched: Watched) -> Alarm:
     """How much seldomer than others new contents are shown, of those that a channel ranks high.
 
     Of so many contents on either side as an alarm needs observations: how often a few are shown says something of
@@ -133,11 +138,11 @@ def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
     says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
     if min(len(new), len(old)) < MINIMUM:
         reason = f"too few contents to tell: {len(new)} new and {len(old)} old"
-        return _unknown("cold start", rules.cold_ratio * _mean(others), len(seen), reason)
-    return _seldomer("cold start", seen, others, rules.cold_ratio, says=says)
+        return _unknown("cold start", _COLD_RATIO * _mean(others), len(seen), reason)
+    return _seldomer("cold start", seen, others, _COLD_RATIO, says=says)
 
 
-def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
+def context_drift(watched: Watched) -> Alarm:
     """How far what is asked now lies from what was asked before: the population stability index of kinds of queries.
 
     Σ (now − before) · ln(now / before) over intents with domains, and over how relevant the best result seemed; the
@@ -145,7 +150,7 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
     """
     ordered = sorted(watched.queries, key=lambda query: query.at)
     before, now = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
-    name, bound, n = "context drift", rules.drift_index, min(len(before), len(now))
+    name, bound, n = "context drift", _DRIFT_INDEX, min(len(before), len(now))
     if n < MINIMUM:
         return _unknown(name, bound, n)
     relevances = sorted(_best_relevance(query) for query in before)
@@ -161,7 +166,7 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
     return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
 
 
-def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
+def channel_collapse(watched: Watched) -> Alarm:
     """Queries with results that fewer than two channels found; who only ranks what others found does not count."""
     answered = [query for query in watched.queries if query.results]
     few = [len({channel for result in query.results for channel in _finders(result)}) < 2 for query in answered]
@@ -170,19 +175,19 @@ def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
         f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
     )
     says = f"results come from one channel{named}: look at `weft queries list`"
-    return _share("channel collapse", few, rules.collapse_share, says=says)
+    return _share("channel collapse", few, _COLLAPSE_SHARE, says=says)
 
 
-def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
+def hub_domination(watched: Watched) -> Alarm:
     """The content that most queries show, whatever they ask; equal texts count once."""
     by_text = {query.text: _shown(query, _DEPTH) for query in watched.queries}
     shown = Counter(content for contents in by_text.values() for content in contents)
     hub = min(shown, key=lambda content: (-shown[content], content), default="")  # of equals always the same
     says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
-    return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, says=says)
+    return _share("hub domination", [hub in each for each in by_text.values()], _HUB_SHARE, says=says)
 
 
-def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
+def trigger_pollution(watched: Watched) -> Alarm:
     """How much seldomer than others results are liked that triggers alone found; of answers with feedback."""
     alone: list[bool] = []
     others: list[bool] = []
@@ -193,10 +198,10 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
             triggered = finders and finders <= _TRIGGER_CHANNELS
             (alone if triggered else others).append(result.content_hash in liked)
     says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
-    return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, says=says)
+    return _seldomer("trigger pollution", alone, others, _TRIGGER_RATIO, says=says)
 
 
-ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
+ALARMS: Mapping[str, Callable[[Watched], Alarm]] = MappingProxyType(
     {
         watch.__name__: watch
         for watch in (

@@ -14,6 +14,7 @@ from pipelines.evaluation.measures.beir import Qrels
 from pipelines.learning.calibration.matching import Answering, MatchBins, MatchCalibration
 from pipelines.learning.calibration.reliability import Predictions, Reliability, error_by_chance, reliability
 from pipelines.learning.observe.matches import MEASURED, MEASURES
+from pipelines.learning.parameters import RELEVANCE_BINS
 
 _DRAWS = 400  # of signs: the error by chance is known to within a hundredth of itself
 
@@ -65,7 +66,6 @@ def probability_report(
     qrels: Qrels,
     without: Mapping[str, Sequence[Answer]],
     *,
-    bins: int,
     names: Mapping[str, Sequence[str]],
 ) -> ProbabilityReport:
     """Measure a calibration on answers to queries it has not seen.
@@ -73,14 +73,13 @@ def probability_report(
     Args:
         answers: To the same queries, by way to search; the first is as it should be.
         without: Answers to queries that have none, by where they come from.
-        bins: Of equal width, for the calibration error.
         names: Ids that judgements name each content by, by its hash.
     """
     shown = {name: _shown(some, qrels, names) for name, some in answers.items()}
     first, answering = next(iter(answers)), calibration.answering
     return ProbabilityReport(
-        {name: _worth(calibration, some, bins) for name, some in shown.items()},
-        {name: _worth(from_verdicts, some, bins) for name, some in shown.items()},
+        {name: _worth(calibration, some) for name, some in shown.items()},
+        {name: _worth(from_verdicts, some) for name, some in shown.items()},
         {name: _moved(from_verdicts, shown[first], some) for name, some in shown.items()},
         _answered(answering, answers[first]),
         {name: _answered(answering, some) for name, some in without.items()},
@@ -124,15 +123,15 @@ def _moved(calibration: MatchCalibration, first: Sequence[_Shown], other: Sequen
     return max((abs(was - now) for was, now in both if was is not None and now is not None), default=0.0)
 
 
-def _worth(calibration: MatchCalibration, shown: Sequence[_Shown], bins: int) -> Worth | None:
+def _worth(calibration: MatchCalibration, shown: Sequence[_Shown]) -> Worth | None:
     chances = [calibration.probability(each.match) for each in shown]
     if any(chance is None for chance in chances):
         return None
     good = np.array([each.good for each in shown], dtype=np.float64)
     predictions = Predictions(np.array(chances, dtype=np.float64), good, 1.0 - good)
     queries = np.array([each.query for each in shown], dtype=np.int64)
-    by_chance = error_by_chance(predictions, queries, bins=bins, draws=_DRAWS, rng=np.random.default_rng(0))
-    return Worth(reliability(predictions, bins=bins), by_chance)
+    by_chance = error_by_chance(predictions, queries, bins=RELEVANCE_BINS, draws=_DRAWS, rng=np.random.default_rng(0))
+    return Worth(reliability(predictions, bins=RELEVANCE_BINS), by_chance)
 
 
 def _answered(answering: Answering | None, answers: Sequence[Answer]) -> float:

@@ -15,19 +15,13 @@ import numpy as np
 
 from pipelines.domain.matching import Coverage, TermWeights
 from pipelines.embedding.late_interaction import compressed
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.build import lexical_document
 from pipelines.indexes.text.coverage import coverage_of
 from pipelines.indexes.text.outside import OutsideTexts
-from pipelines.retrieval.snapshot.ports import (
-    QueryEncoder,
-    TermEncoder,
-    TermIndex,
-    TextIndex,
-    TokenEmbeddings,
-    VectorIndex,
-)
+from pipelines.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 
 _Hits = tuple[np.ndarray, np.ndarray]
@@ -67,7 +61,7 @@ class MaskedGeneration:
         self,
         generation: Any,
         masks: Masks,
-        encoders: Sequence[QueryEncoder],
+        encoders: Sequence[TextEncoder],
         *,
         pooling: int,
         terms: TermEncoder | None = None,
@@ -248,11 +242,9 @@ class MaskedTexts:
         """Nothing is known of what masked contents hold side by side: questions are searched as plain words."""
         return None
 
-    def search_many(
-        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
-    ) -> Sequence[_Hits]:
+    def search_many(self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]) -> Sequence[_Hits]:
         """Rows and scores per text, best first, ties by row."""
-        hits = self._index.search_many(texts, k + len(self._masks.rows), threads, among)
+        hits = self._index.search_many(texts, k + len(self._masks.rows), among)
         return [
             _merged(self._masks, own, self._outside.scores(text), k, rows, least=0.0)
             for text, own, rows in zip(texts, hits, among, strict=True)
@@ -262,7 +254,7 @@ class MaskedTexts:
 def masked(
     snapshot: Snapshot,
     masks: Masks,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     *,
     pooling: int,
     terms: TermEncoder | None = None,
@@ -288,7 +280,7 @@ def _merged(
 
 
 def _encoded(
-    encoder: QueryEncoder, texts: Sequence[str], stored: TokenEmbeddings | None, pooling: int
+    encoder: TextEncoder, texts: Sequence[str], stored: TokenEmbeddings | None, pooling: int
 ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
     """Vectors in the precision that they are stored in, and tokens where these are stored."""
     tokens: Sequence[np.ndarray] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-
-class Similarities(Protocol):
-    """Compares texts; asked once per response, with its sentences and its contents."""
-
-    def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Cosines of all pairs, float64 (left, right); the same bits for the same pair always."""
-        ...
+_HELD = 4_096  # vectors of contents
 
 
 class EncoderSimilarities:
@@ -36,23 +30,21 @@ class EncoderSimilarities:
 
     Args:
         encoder: Its vector of a text never depends on what it is encoded with.
-        held: So many of them.
     """
 
-    def __init__(self, encoder: Encoder, held: int = 4096) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._size = held
         self._held: dict[str, Floats] = {}
 
     def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Dot products of unit vectors."""
+        """Cosines of all pairs, float64 (left, right); the same bits for the same pair always."""
         held = {text: self._held.pop(text, None) for text in dict.fromkeys(right)}
         missing = [text for text, vector in held.items() if vector is None]
         vectors = self._encoder.encode([*left, *missing]).astype(np.float64)
         held |= dict(zip(missing, vectors[len(left) :], strict=True))
         by_text = {text: vector for text, vector in held.items() if vector is not None}
         self._held |= by_text  # the ones used last stand last
-        for oldest in list(self._held)[: max(0, len(self._held) - self._size)]:
+        for oldest in list(self._held)[: max(0, len(self._held) - _HELD)]:
             del self._held[oldest]
         return np.asarray(vectors[: len(left)] @ np.stack([by_text[text] for text in right]).T)
 
@@ -65,7 +57,7 @@ class Attributor:
             response would be without them.
     """
 
-    def __init__(self, rules: AttributionSettings, similarities: Similarities | None) -> None:
+    def __init__(self, rules: AttributionSettings, similarities: EncoderSimilarities | None) -> None:
         self._rules = rules
         self._similarities = similarities
         self.unknown = 0

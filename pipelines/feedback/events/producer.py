@@ -15,7 +15,6 @@ from msgspec import structs
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
 from pipelines.domain.events import (
-    MOST_SHOWN,
     Accuracy,
     AnyEvent,
     Attribution,
@@ -29,17 +28,17 @@ from pipelines.domain.events import (
     Review,
     Selection,
     SessionPhase,
-    ShownResult,
     Success,
     TriggerRemoval,
     Trust,
 )
-from pipelines.domain.ids import ContentHash, question_hash
-from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import ANY, Answer, Query
 from pipelines.domain.signatures import SigningKey, principal_of, session_of
 from pipelines.feedback.events.authenticity import signed, token_of
 from pipelines.feedback.events.buffered_publisher import WaitingPublisher
 from pipelines.feedback.events.codec import encode
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.events.lesson_events import LessonEvents
 from pipelines.feedback.events.trigger_terms import trigger_terms
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
@@ -391,46 +390,3 @@ def one_to_a_partition(partitions: int) -> list[str]:
         session_id = secrets.token_hex(16)
         ids.setdefault(partition_of(session_id, partitions), session_id)
     return [ids[partition] for partition in range(partitions)]
-
-
-def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any) -> Impression:
-    """The impression of an answer: what was shown, at which rank, with which signals.
-
-    Of more results than an event tells of, the first.
-
-    Args:
-        question_characters: Of the question's text that go along; 0 keeps it private, and its hash alone goes.
-    """
-    query = answer.query
-    return Impression(
-        **stamp,
-        domain=query.domain or Domain.GENERAL,
-        model=query.model,
-        agent=query.agent,
-        query_id=query.query_id,
-        query_hash=question_hash(query.text) if query.text.strip() else None,
-        question=query.text.strip()[:question_characters] or None,
-        intent=query.intent,
-        results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
-    )
-
-
-def _shown(result: RankedResult) -> ShownResult:
-    return ShownResult(
-        content_hash=result.content_hash,
-        rank=result.rank,
-        domain=result.domain,
-        score=_share(result.relevance),
-        signals={signal.value: _share(value) for signal, value in result.signals.items()},
-        propensity=_share(result.propensity),
-        examination=_share(result.examination),
-        asked=_share(result.asked),
-        made=result.made,
-        match=result.match,
-        precedent=None if result.precedent is None else _share(result.precedent),
-    )
-
-
-def _share(value: float) -> float:
-    # Rounding may carry a sum of shares past its ends by a few ulps.
-    return min(1.0, max(0.0, value))

@@ -171,15 +171,8 @@ class PendingImpression:
 
 
 def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]:
-    """Chosen ranks and last words in what `PendingImpression.answers` wrote; earlier versions wrote ranks alone.
-
-    Examples:
-        >>> answers_of("[2, 5]")
-        ((2, 5), {})
-    """
+    """Chosen ranks and last words in what `PendingImpression.answers` wrote."""
     value = json.loads(text)
-    if isinstance(value, list):
-        return tuple(value), {}
     return tuple(value["chosen"]), {key: (bool(good), at_ms) for key, (good, at_ms) in value["verdicts"].items()}
 
 

@@ -131,17 +131,16 @@ def note_left_out(
             tally.note_use(day, content_hash, NEGATIVE, rules.retrieved, where.principal, question=where.question)
 
 
-def under(impression: Impression, *, bins: int, slope: float, principal: str = "") -> Under:
+def under(impression: Impression, *, slope: float, principal: str = "") -> Under:
     """What feedback on an impression is kept under.
 
     Args:
         impression: What it answers.
-        bins: Of the score.
         slope: Logarithm of the odds of a choice per unit of score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
     """
     question = "" if impression.query_hash is None else question_fingerprint(impression.query_hash)
-    return Under(impression.model, impression.agent, impression.intent, principal, bins, question, slope)
+    return Under(impression.model, impression.agent, impression.intent, principal, question, slope)
 
 
 def note_credits(

@@ -9,7 +9,6 @@ from typing import Any
 
 from pipelines.domain.events import Accuracy, ModelQuality, Report, Review, Trust
 from pipelines.domain.ranking import Scope
-from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses
@@ -28,7 +27,7 @@ from pipelines.learning.parameters import (
 )
 
 
-def report_evidence(report: Report, *, day: int, bins: Bins, principal: str = "") -> Evidence:
+def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidence:
     """The evidence of one report, one observation each, under the scope that the event names.
 
     What was accurate or not is evidence about its content, too, where the event names one.
@@ -39,11 +38,11 @@ def report_evidence(report: Report, *, day: int, bins: Bins, principal: str = ""
 
     Examples:
         >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
-        >>> found = report_evidence(held, day=3, bins=Bins(20, 4, 20, 64))
+        >>> found = report_evidence(held, day=3)
         >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
         [('trust.blog', 'verified', 1000000)]
     """
-    parameter, masses = _MASSES[type(report)](report, bins)
+    parameter, masses = _MASSES[type(report)](report)
     reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
     if not isinstance(report, Accuracy) or report.content_hash is None:
         return reported
@@ -66,22 +65,22 @@ def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
     return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
 
 
-def _review(event: Review, bins: Bins) -> tuple[str, Masses]:
-    return THRESHOLD, threshold_masses(event.confidence, good=event.good, bins=bins.confidences)
+def _review(event: Review) -> tuple[str, Masses]:
+    return THRESHOLD, threshold_masses(event.confidence, good=event.good)
 
 
-def _accuracy(event: Accuracy, bins: Bins) -> tuple[str, Masses]:
-    return DECAY, survival_masses(event.age_hours, accurate=event.accurate, per_doubling=bins.ages)
+def _accuracy(event: Accuracy) -> tuple[str, Masses]:
+    return DECAY, survival_masses(event.age_hours, accurate=event.accurate)
 
 
-def _quality(event: ModelQuality, bins: Bins) -> tuple[str, Masses]:
-    return QUALITY, quality_masses(event.turn, event.quality, turns=bins.turns)
+def _quality(event: ModelQuality) -> tuple[str, Masses]:
+    return QUALITY, quality_masses(event.turn, event.quality)
 
 
-def _trust(event: Trust, _bins: Bins) -> tuple[str, Masses]:
+def _trust(event: Trust) -> tuple[str, Masses]:
     return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
 
 
-_MASSES: Mapping[type[Report], Callable[[Any, Bins], tuple[str, Masses]]] = MappingProxyType(
+_MASSES: Mapping[type[Report], Callable[[Any], tuple[str, Masses]]] = MappingProxyType(
     {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust}
 )

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
@@ -29,7 +27,6 @@ from pipelines.domain.events import (
     Retrieval,
     Selection,
     SessionPhase,
-    ShownResult,
     Success,
     TriggerRemoval,
 )
@@ -40,7 +37,6 @@ from pipelines.feedback.fold.batch import (
     Arrivals,
     BatchState,
     Claims,
-    Clock,
     LogMoment,
     PendingImpression,
     Waiting,
@@ -48,6 +44,7 @@ from pipelines.feedback.fold.batch import (
     effective_ms,
     unlearns,
 )
+from pipelines.feedback.fold.change import Change, DeadLetter, Fate
 from pipelines.feedback.fold.credit import (
     Attribute,
     Credit,
@@ -64,14 +61,7 @@ from pipelines.feedback.fold.credit import (
     under,
 )
 from pipelines.feedback.fold.lessons import lesson_keys
-from pipelines.feedback.fold.names import (
-    OVERFLOW,
-    NameKind,
-    Names,
-    SourceCounts,
-    kind_of,
-    source_counts,
-)
+from pipelines.feedback.fold.names import OVERFLOW, NameKind, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from pipelines.feedback.fold.sessions import Sessions, Timeline
@@ -85,80 +75,21 @@ from pipelines.feedback.fold.words import (
     share_of_best,
 )
 from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
-from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
-_FEEDBACK = (
-    Explicit,
-    Selection,
-    Retrieval,
-    Inclusion,
-    Reference,
-    Success,
-    Correction,
-)  # asking a tuple is faster than a union
+# Asking a tuple is faster than a union.
+_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success, Correction)
 _OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
-
-
-class Fate(StrEnum):
-    """What became of a record; each has exactly one."""
-
-    APPLIED = "applied"
-    DUPLICATE = "duplicate"
-    DEAD_LETTERED = "dead_lettered"
-    LATE = "late"
-
-
-class DeadLetter(NamedTuple):
-    """A record that could not become an event, or an event that means nothing."""
-
-    record: Record
-    reason: str
-    detail: str
-
-
-@dataclass(slots=True)
-class Change:
-    """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
-
-    Attributes:
-        sessions: Those the batch mentions, with all its evidence, theirs and shared.
-        holes: Offsets whose records the log has lost.
-        skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
-        unjoined: Feedback that was waiting and turned out to answer nothing.
-        joined: Offsets of feedback that waits no longer.
-        stored_queries: Those whose impression the state holds before the batch.
-        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
-    """
-
-    clock: Clock
-    next_offset: int
-    sessions: Sessions
-    names: Names
-    stored_queries: set[bytes] = field(default_factory=set)
-    unlearned: dict[str, str] = field(default_factory=dict)
-    sources: SourceCounts = field(default_factory=Counter)
-    consumed: int = 0
-    holes: int = 0
-    skipped: int = 0
-    unjoined: int = 0
-    fates: Counter[Fate] = field(default_factory=Counter)
-    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
-    waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
-    joined: list[int] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
 def fold(
     stored: BatchState,
     arrivals: Arrivals,
     rules: FeedbackSettings,
-    bins: Bins,
     *,
     skipped: int = 0,
     attribute: Attribute | None = None,
@@ -169,11 +100,10 @@ def fold(
         stored: The state as far as the batch mentions it; it is used up.
         arrivals: The batch, none of it consumed before.
         rules: Times, limits and weights.
-        bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
         attribute: Says what responses rest on; without it they speak for all that they were given alike.
     """
-    batch = _Batch(stored, rules, bins, attribute)
+    batch = _Batch(stored, rules, attribute)
     batch.consume(arrivals, skipped)
     return batch.change
 
@@ -185,9 +115,7 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(
-        self, stored: BatchState, rules: FeedbackSettings, bins: Bins, attribute: Attribute | None = None
-    ) -> None:
+    def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
         sessions = Sessions(rules, stored.lives, stored.parts)
@@ -195,7 +123,6 @@ class _Batch:
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
-        self._bins = bins
         self._names = stored.names
         self._window_ms = milliseconds(rules.time.window_s)
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
@@ -313,7 +240,7 @@ class _Batch:
             day = moment.at_ms // DAY_MS
             principal, allowance = self._names.principal(event.principal), allowance_of(event)
             tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
-            evidence = report_evidence(event, day=day, bins=self._bins, principal=principal)
+            evidence = report_evidence(event, day=day, principal=principal)
             tally.note_report(evidence, surplus=not within)
             tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
 
@@ -395,7 +322,7 @@ class _Batch:
             self._word(query, shown, credited[0], where, at_ms).note(tally)
         else:
             note_question(tally, day, question_in(impression))
-        note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
+        note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
         self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
             if within:
@@ -432,30 +359,16 @@ class _Batch:
         self.change.shown[query] = shown
 
     def _verdict(
-        self,
-        query: bytes,
-        shown: PendingImpression,
-        verdict: Explicit,
-        credited: Sequence[Credit],
-        at_ms: int,
+        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
     ) -> RepeatedVerdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
         allowance = self._names.allowance(self._names.payer(where.principal, day), day)
-        page = self._page(shown.impression)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
+        span, page = (day * DAY_MS, (day + 1) * DAY_MS), shown.impression.results
         first = RepeatedVerdict(
-            day * DAY_MS,
-            (day + 1) * DAY_MS,
-            *shown.moment,
-            source,
-            allowance,
-            drawn_by(credited),
-            credited,
-            where,
-            page,
-            word,
+            *span, *shown.moment, source, allowance, drawn_by(credited), credited, where, page, word
         )
         self._noted.append(first)
         self._open[query, f"{where.principal}:{word.content}"].append(first)
@@ -473,10 +386,6 @@ class _Batch:
                     day, tally = each.from_ms // DAY_MS, self._sessions.shared
                     note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
 
-    def _page(self, impression: Impression) -> Sequence[ShownResult]:
-        """What signals of an impression's results are measured against; nothing where they are not."""
-        return impression.results if self._rules.credit.compared else ()
-
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
@@ -493,9 +402,7 @@ class _Batch:
         where = shown.under.get(principal)
         if where is None:
             by, slope = self._names.principal(principal), self._rules.credit.choice_slope
-            where = shown.under[principal] = under(
-                shown.impression, bins=self._bins.relevance, slope=slope, principal=by
-            )
+            where = shown.under[principal] = under(shown.impression, slope=slope, principal=by)
         return where
 
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:

@@ -24,7 +24,6 @@ from pipelines.feedback.run.updater import PartitionProgress, Updater, keep_up
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import Acceptance, losses_in
-from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.log import FETCH_BYTES
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
@@ -43,7 +42,6 @@ class Task:
     """Everything an updater needs to know, wherever it runs.
 
     Attributes:
-        bins: How finely evidence is kept.
         unreachable_s: Patience with a silent broker; None waits for ever.
         embedding: The encoder that responses are compared by; None compares none.
     """
@@ -51,7 +49,6 @@ class Task:
     store: Path
     kafka: KafkaSettings
     feedback: FeedbackSettings
-    bins: Bins
     unreachable_s: float | None
     embedding: EmbeddingSettings | None = None
 
@@ -204,7 +201,6 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
             task.store,
             partitions,
             rules,
-            task.bins,
             dead_letters=dead_letters,
             attribute=_attribution(task),
         )

@@ -20,7 +20,6 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import is_due, write_checkpoint
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
-from pipelines.learning.binning import Bins
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.process import PeriodicCollection
 
@@ -69,7 +68,6 @@ class Updater:
         states: Mapping[int, PartitionState],
         offsets: Mapping[int, int],
         rules: FeedbackSettings,
-        bins: Bins,
         *,
         dead_letters: Republisher | None = None,
         attribute: Attribute | None = None,
@@ -78,7 +76,6 @@ class Updater:
         self._attribute = attribute
         self._states = dict(states)
         self._rules = rules
-        self._bins = bins
         self._dead_letters = dead_letters
         self._positions = Positions(offsets)
         self._watch = LogWatch(open_transaction_s=rules.open_transaction_s)
@@ -98,7 +95,6 @@ class Updater:
         store: Path,
         partitions: Sequence[int],
         rules: FeedbackSettings,
-        bins: Bins,
         *,
         dead_letters: Republisher | None = None,
         attribute: Attribute | None = None,
@@ -129,7 +125,7 @@ class Updater:
             for state in states.values():
                 state.close()
             raise
-        return cls(rebased, states, offsets, rules, bins, dead_letters=dead_letters, attribute=attribute)
+        return cls(rebased, states, offsets, rules, dead_letters=dead_letters, attribute=attribute)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
@@ -170,7 +166,7 @@ class Updater:
     def _advance(self, now: float) -> int:
         try:
             log = self._source, self._states, self._positions
-            return advance(*log, self._rules, self._bins, attribute=self._attribute)
+            return advance(*log, self._rules, attribute=self._attribute)
         except (BrokerUnavailableError, WrongLogError):
             # A reader says that it cannot read on; why is said best by who asks for the log itself.
             self._watch.look_now(self._source, self._states, self._positions, now)

@@ -15,7 +15,7 @@ from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.report import deleted, require_same_log, require_still_there, require_within
 from pipelines.feedback.store.state import PartitionState
-from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.log import OpenTransaction
 
 _log = logging.getLogger(__name__)
@@ -51,12 +51,10 @@ class LogWatch:
 
     Args:
         open_transaction_s: A transaction that holds reading up is named in the job's log once it is so old.
-        clock: Seconds since the epoch: what the age of a transaction is told by.
     """
 
-    def __init__(self, *, open_transaction_s: float, clock: Clock = system_clock) -> None:
+    def __init__(self, *, open_transaction_s: float) -> None:
         self._open_transaction_s = open_transaction_s
-        self._clock = clock
         self._open: dict[int, OpenTransaction] = {}
         self._named: dict[int, OpenTransaction] = {}
         self._look_at = float("-inf")
@@ -97,7 +95,7 @@ class LogWatch:
     def open_transaction_s(self, partition: int) -> float | None:
         """Age of the transaction that holds a partition up; None where none does."""
         transaction = self._open.get(partition)
-        return None if transaction is None else max(0.0, self._clock() - transaction.since_ms / MS)
+        return None if transaction is None else max(0.0, system_clock() - transaction.since_ms / MS)
 
     def _look_for_transaction(self, source: FeedbackSource, partition: int, position: int) -> None:
         highwater = source.highwater(partition)
@@ -107,7 +105,7 @@ class LogWatch:
                 _log.info("partition %d: the transaction has ended, reading goes on", partition)
             return
         before = self._open.get(partition)
-        unnamed = before or OpenTransaction("the broker does not say whose", position, round(self._clock() * MS))
+        unnamed = before or OpenTransaction("the broker does not say whose", position, round(system_clock() * MS))
         transaction = self._open[partition] = source.open_transaction(partition) or unnamed
         age_s = self.open_transaction_s(partition) or 0.0
         if age_s >= self._open_transaction_s and self._named.get(partition) != transaction:

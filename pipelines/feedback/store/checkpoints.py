@@ -180,7 +180,7 @@ _DIGITS = 4  # of a number in a folder's name, so that names sort as numbers do
 
 
 def damaged_in(folder: Path) -> list[Path]:
-    """Folders with a damaged state of a partition, oldest first; earlier versions put the only one into `damaged`."""
+    """Folders with a damaged state of a partition, oldest first."""
     return sorted({path.parent for path in (folder / DAMAGED).rglob("*") if path.is_file()})
 
 

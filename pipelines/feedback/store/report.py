@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from pipelines.domain.errors import WrongLogError
+from pipelines.domain.errors import StoreError, WrongLogError
 from pipelines.runtime.kafka.log import LogFacts
 
 COUNTS = (
@@ -20,6 +20,9 @@ COUNTS = (
     *("holes", "lost", "dead_letters_waiting"),
 )
 """What is told of partitions one by one and, added up, of all of them."""
+
+FORMAT = 1
+"""Of a state's tables: it moves with every change of `schema.sql`."""
 
 _COUNTED = {"waiting", "open_sessions", "reasons"}  # are read from other tables than `progress`
 _NEW_STORE = "a new store for the new one: `jobs.consolidate --adopt` takes over there what was learned here"
@@ -72,7 +75,7 @@ class PartitionReport:
     waiting: int
     open_sessions: int
     reasons: Mapping[str, int]
-    skipped: int = 0  # a state that an earlier version left does not tell
+    skipped: int
 
     @property
     def counts(self) -> dict[str, int]:
@@ -178,8 +181,7 @@ def read_report(connection: sqlite3.Connection) -> PartitionReport:
     cursor = connection.execute("select * from progress")
     names = [description[0] for description in cursor.description]
     row = dict(zip(names, cursor.fetchone(), strict=True))
-    # What an updater of an earlier version left has fewer columns, until one of this version takes it over.
-    numbers = {each.name: row.get(each.name, 0) for each in fields(PartitionReport) if each.name not in _COUNTED}
+    numbers = {each.name: row[each.name] for each in fields(PartitionReport) if each.name not in _COUNTED}
     (waiting,) = connection.execute("select count(*) from waiting").fetchone()
     (open_sessions,) = connection.execute(
         "select count(*) from sessions where phase in ('active', 'suspended')"
@@ -251,12 +253,24 @@ def accept_loss(
 
 def losses_in(connection: sqlite3.Connection) -> list[Loss]:
     """Those of a partition, the oldest first."""
-    if not connection.execute("select 1 from sqlite_schema where name = 'losses'").fetchone():
-        return []  # an updater of an earlier version left it
     rows = connection.execute("select offset, records, reason, accepted_ms, accepted_by from losses order by rowid")
     return [Loss(*row) for row in rows]
 
 
 def was_claimed(connection: sqlite3.Connection) -> bool:
-    """Whether there is anything to read: the first owner makes the tables."""
-    return connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone() is not None
+    """Whether there is anything to read: the first owner makes the tables.
+
+    Raises:
+        StoreError: Another version of weft made them.
+    """
+    if connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone() is None:
+        return False
+    (version,) = connection.execute("pragma user_version").fetchone()
+    if version != FORMAT:
+        _, _, file = connection.execute("pragma database_list").fetchone()
+        raise StoreError(
+            f"{file}: expected a partition's state of format {FORMAT}, found {version}: another version left it. "
+            "Go back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was "
+            "learned here"
+        )
+    return True

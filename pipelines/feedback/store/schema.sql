@@ -58,7 +58,7 @@ create table if not exists usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null default '',  -- empty: kept before questions were told apart
+    question text not null default '',  -- empty: none is known
     micro integer not null,
     primary key (day, content_hash, bin, principal, question)
 ) without rowid;
@@ -128,7 +128,7 @@ create table if not exists overlay_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null default '',  -- empty: kept before questions were told apart
+    question text not null default '',  -- empty: none is known
     micro integer not null,
     primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
@@ -169,7 +169,7 @@ create table if not exists part_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null default '',  -- empty: kept before questions were told apart
+    question text not null default '',  -- empty: none is known
     micro integer not null,
     primary key (session, part, day, content_hash, bin, principal, question)
 ) without rowid;

@@ -20,19 +20,20 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.batch import Arrivals, BatchState
-from pipelines.feedback.fold.updates import Change
+from pipelines.feedback.fold.change import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import tables
 from pipelines.feedback.store.deduplication import SeenIndex, index_of_seen
-from pipelines.feedback.store.migrations import make_tables
 from pipelines.feedback.store.overlays import SessionVariance
 from pipelines.feedback.store.report import (
+    FORMAT,
     Acceptance,
     PartitionReport,
     accept_loss,
     read_report,
     require_same_log,
     require_still_there,
+    was_claimed,
 )
 from pipelines.feedback.store.rows import copy_store, define_row_hash, protect, verify
 from pipelines.runtime.kafka.log import LogFacts
@@ -90,7 +91,7 @@ class PartitionState:
         self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
-        self.session_variance = SessionVariance(rules.merge.variance_sessions)
+        self.session_variance = SessionVariance()
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
@@ -111,11 +112,15 @@ class PartitionState:
         Raises:
             WrongLogError: The store belongs to another log, or the log lost what it has not read.
             CorruptionError: It is damaged.
+            StoreError: Another version of weft made it.
         """
         with self._errors(), self._transaction() as connection:
             verify(connection)
-            make_tables(connection, _SCHEMA)
-            protect(connection)
+            if not was_claimed(connection):
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+                protect(connection)
+                connection.execute(f"pragma user_version = {FORMAT}")
             connection.execute(
                 "insert or ignore into progress"
                 " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"

@@ -25,6 +25,7 @@ from pipelines.feedback.fold.batch import (
     answers_of,
     unlearns,
 )
+from pipelines.feedback.fold.change import Change, DeadLetter, Fate
 from pipelines.feedback.fold.names import (
     NAMING,
     NEWCOMERS,
@@ -36,7 +37,6 @@ from pipelines.feedback.fold.names import (
     SourceCounts,
     names_of,
 )
-from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
@@ -342,11 +342,6 @@ def write_names(connection: sqlite3.Connection, names: Names) -> None:
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),
     )
-
-
-def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How often a name was one too many, by kind."""
-    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
 
 
 def write_source_counts(connection: sqlite3.Connection, counts: SourceCounts) -> None:

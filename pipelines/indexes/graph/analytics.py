@@ -20,10 +20,13 @@ from scipy.sparse import csgraph
 from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, RELATIONS, EdgeArrays, EdgeKind
 from pipelines.indexes.graph.momentum import degree_changes
 from pipelines.indexes.rows import evenly_spaced
-from pipelines.indexes.settings import AnalyticsSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+DAMPING = 0.85  # chance that PageRank's walk follows an edge; the authors' own
+EXACT_BELOW = 2_000  # places; from there on bridges are estimated, since exact ones take the square
+PIVOTS = 64  # places that bridges are estimated from
 
 _FORWARD = (EdgeKind.CAUSED, EdgeKind.ENABLED)
 _BACKWARD = (EdgeKind.DERIVED_FROM,)  # what something derives from comes before it
@@ -55,7 +58,7 @@ class WeightedEdges:
         return matrix
 
 
-def analytics(edges: EdgeArrays, settings: AnalyticsSettings, former: Floats = _NO_HISTORY) -> pa.Table:
+def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
     """A row of `ANALYTICS` for each place: contents by row, then entities.
 
     Args:
@@ -66,9 +69,9 @@ def analytics(edges: EdgeArrays, settings: AnalyticsSettings, former: Floats = _
     history = np.full((whole.places, KEPT_DEGREES), np.nan)
     history[: len(former)] = former
     columns = {
-        "pagerank": pagerank(whole, damping=settings.damping),
-        "betweenness": betweenness(whole, exact_below=settings.exact_below, pivots=settings.pivots),
-        "community": communities(whole, resolution=settings.resolution, seed=settings.seed),
+        "pagerank": pagerank(whole),
+        "betweenness": betweenness(whole),
+        "community": communities(whole),
         "degree": degree,
         "causal_degree": degrees(WeightedEdges.of(edges, RELATIONS)),
         "causal_depth": causal_depths(edges),
@@ -79,21 +82,21 @@ def analytics(edges: EdgeArrays, settings: AnalyticsSettings, former: Floats = _
     return pa.table([pa.array(columns[field.name], field.type) for field in ANALYTICS], schema=ANALYTICS)
 
 
-def pagerank(edges: WeightedEdges, *, damping: float) -> Floats:
-    """Share of a walk's time at each place, (places,), summing to 1: with chance `damping` it follows an edge.
+def pagerank(edges: WeightedEdges) -> Floats:
+    """Share of a walk's time at each place, (places,), summing to 1: with chance `DAMPING` it follows an edge.
 
     PageRank (Page, Brin, Motwani and Winograd, 1998); what points nowhere leads everywhere.
 
     Examples:
         >>> one = WeightedEdges(np.array([0, 2]), np.array([1, 1]), np.ones(2), 3)
-        >>> pagerank(one, damping=0.85).round(2).tolist()
+        >>> pagerank(one).round(2).tolist()
         [0.21, 0.57, 0.21]
     """
-    ranks = rx.pagerank(_graph(edges), alpha=damping, weight_fn=float)
+    ranks = rx.pagerank(_graph(edges), alpha=DAMPING, weight_fn=float)
     return np.fromiter((ranks[place] for place in range(edges.places)), np.float64, edges.places)
 
 
-def betweenness(edges: WeightedEdges, *, exact_below: int, pivots: int) -> Floats:
+def betweenness(edges: WeightedEdges, *, exact_below: int = EXACT_BELOW, pivots: int = PIVOTS) -> Floats:
     """Share of the shortest ways between two others that lead over each place, in [0, 1], (places,), undirected.
 
     Brandes, 2001. From `exact_below` places on it is estimated by the ways from `pivots` of those that have edges
@@ -138,13 +141,10 @@ def _dependencies(near: sparse.csr_array, start: int) -> Floats:
     return dependency
 
 
-def communities(edges: WeightedEdges, *, resolution: float, seed: int) -> Ints:
+def communities(edges: WeightedEdges) -> Ints:
     """Number of each place's community, (places,), the largest first; −1 of what has no edge (Leiden, by modularity).
 
     Traag, Waltman and van Eck, 2019.
-
-    Args:
-        resolution: Higher gives more and smaller ones; 1 is modularity's own.
     """
     near = edges.both_ways()
     if not near.nnz:
@@ -154,8 +154,8 @@ def communities(edges: WeightedEdges, *, resolution: float, seed: int) -> Ints:
         near.indices.astype(np.int32),
         near.data,
         edges.places,
-        resolution=resolution,
-        seed=seed,
+        resolution=1.0,  # modularity's own; a higher one gives more and smaller communities
+        seed=0,
     )
     labels = np.fromiter((community[place] for place in range(edges.places)), np.int64, edges.places)
     return _by_size(labels, np.diff(near.indptr) > 0)

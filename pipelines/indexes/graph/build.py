@@ -42,6 +42,7 @@ _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
 _WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
 _MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
 SIMILAR_CONTENTS = 20_000  # contents above which none are linked as similar: the search grows with their square
+_SIMILAR_NEIGHBOURS = 5  # most similar contents that each is linked with
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
 
@@ -64,12 +65,12 @@ class GraphTask:
 
 def analyse(task: GraphTask) -> None:
     """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
-    if task.settings.enabled and task.settings.analytics.enabled:
+    if task.settings.enabled and task.settings.analytics:
         folder = task.staging / GRAPH_FOLDER
         contents = hashes_in(task.staging / CHUNKS_FOLDER / "contents.parquet")
         former = former_degrees(contents, task.earlier)
         with closing(Graph(folder, [ContentHash(one.decode()) for one in contents.tolist()])) as graph:
-            table = analytics(graph.arrays(), task.settings.analytics, former)
+            table = analytics(graph.arrays(), former)
         pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
 
 
@@ -226,8 +227,8 @@ def _nodes(connection: Database) -> None:
 
 def _similar(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     create(connection, "near", _NEAR)
-    if dense is not None and settings.similar_neighbours and len(dense) <= SIMILAR_CONTENTS:
-        insert(connection, "near", _NEAR, dense.near_pairs(settings.similar_neighbours, settings.similar_from))
+    if dense is not None and len(dense) <= SIMILAR_CONTENTS:
+        insert(connection, "near", _NEAR, dense.near_pairs(_SIMILAR_NEIGHBOURS, settings.similar_from))
     # Windows of one document overlap: that they are similar says nothing.
     connection.execute(
         """CREATE TABLE similar_pairs AS SELECT * FROM near ANTI JOIN (

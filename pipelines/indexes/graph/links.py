@@ -46,6 +46,8 @@ from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, insert, rows_of
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
+_NAME_CONFIDENCE = 0.8  # of a name that code uses without a link that says how
+_WHOLE_FROM = 0.5  # least confidence of a link whose name is whole; below it is the last name of a member of something
 _PACKAGE = "/__init__.py"
 # Paths of tests and of what only tests use, whatever the language; a source's own name, the first part, says nothing.
 _TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
@@ -78,7 +80,8 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
         "test_files": _TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
-        **settings.model_dump(include={"name_confidence", "least_confidence"}),
+        "least_confidence": settings.least_confidence,
+        "name_confidence": _NAME_CONFIDENCE,
     }
 
     def run(name: str) -> None:
@@ -87,7 +90,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     for name in ("files", "places", "defined", "links"):
         run(name)
     _bearers(connection, tables)
-    _wants(connection, settings)
+    _wants(connection)
     for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found"):
         run(name)
     shares = pa.Table.from_pylist(
@@ -158,12 +161,12 @@ def _document_keys(
     yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in identifiers))
 
 
-def _wants(connection: Database, settings: GraphIndexSettings) -> None:
+def _wants(connection: Database) -> None:
     """The keys that every link is looked for under; imports in a table of their own, since the others need them."""
     create(connection, "wanted", _WANTED)
     create(connection, "modules", _MODULES)
     others = rows_of(connection, f"{_POINTERS} WHERE kind <> 'imports'")
-    insert(connection, "wanted", _WANTED, (want for row in others for want in _numbered(row, settings)))
+    insert(connection, "wanted", _WANTED, (want for row in others for want in _numbered(row)))
     # A dotted name may be a module within an imported package.
     dotted = "content_type = 'code' AND kind = 'references' AND contains(target, '.')"
     imports = rows_of(connection, f"{_POINTERS} WHERE kind = 'imports' OR {dotted}")
@@ -176,7 +179,7 @@ def _modules(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         yield number, rank, module, rest
 
 
-def _numbered(row: Sequence[Any], settings: GraphIndexSettings) -> Iterator[tuple[Any, ...]]:
+def _numbered(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     number, kind, target, uri, symbol, language, content_type, confidence = row
     if kind == LinkKind.CITES:
         works = work_wanted(target)
@@ -184,7 +187,7 @@ def _numbered(row: Sequence[Any], settings: GraphIndexSettings) -> Iterator[tupl
     elif kind in CAUSAL:
         wanted = relation_wanted(target, uri)
     elif content_type == ContentType.CODE and language:
-        member = confidence < settings.whole_from
+        member = confidence < _WHOLE_FROM
         wanted = symbol_wanted(target, uri, symbol, family_of(language), member=member)
     else:
         wanted = reference_wanted(target, uri)

@@ -31,6 +31,7 @@ from pipelines.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
+_BUFFER_MB = 128.0  # text held in memory before a writer flushes a segment
 _NAME = re.compile(r"\w+(?:\.\w{2,})*")
 _HUMP = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
@@ -186,13 +187,13 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
     with JAVA:
-        analyzer, scoring = by_field(settings.stemmer), similarity(settings)
-    with index_writer(folder, analyzer, scoring, buffer_mb=settings.writer_buffer_mb) as writer:
+        analyzer, scoring = by_field(), similarity(settings)
+    with index_writer(folder, analyzer, scoring) as writer:
         yield writer
 
 
 @contextlib.contextmanager
-def index_writer(folder: Path, analyzer: Any, scoring: Any, *, buffer_mb: float) -> Iterator[Any]:
+def index_writer(folder: Path, analyzer: Any, scoring: Any) -> Iterator[Any]:
     """Lucene's writer of an index that is sorted by row; what was added is committed at the end.
 
     Args:
@@ -202,7 +203,7 @@ def index_writer(folder: Path, analyzer: Any, scoring: Any, *, buffer_mb: float)
     with _disk_errors(folder):
         with JAVA:
             lucene = directory(folder)
-            writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(analyzer, scoring, buffer_mb))
+            writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(analyzer, scoring))
         try:
             yield writer
             with JAVA:
@@ -214,10 +215,10 @@ def index_writer(folder: Path, analyzer: Any, scoring: Any, *, buffer_mb: float)
     (folder / "write.lock").unlink(missing_ok=True)
 
 
-def _writing(analyzer: Any, scoring: Any, buffer_mb: float) -> Any:
+def _writing(analyzer: Any, scoring: Any) -> Any:
     config = java_class(_INDEX + "IndexWriterConfig")(analyzer)
     config.setSimilarity(scoring)
-    config.setRAMBufferSizeMB(buffer_mb)
+    config.setRAMBufferSizeMB(_BUFFER_MB)
     config.setUseCompoundFile(False)
     # Segments are merged where they are, next to next: other policies order them by size.
     config.setMergePolicy(java_class(_INDEX + "LogDocMergePolicy")())

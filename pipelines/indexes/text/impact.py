@@ -59,7 +59,6 @@ class ImpactTask:
     work: Path
     rows: int
     merge: MergeSettings
-    buffer_mb: float
 
 
 def build_impacts(task: ImpactTask) -> None:
@@ -75,7 +74,7 @@ def build_impacts(task: ImpactTask) -> None:
     if written != task.rows:
         raise StoreError(f"expected term weights of {task.rows} contents, found those of {written}; run with --full")
     shutil.rmtree(folder, ignore_errors=True)
-    write_impacts(folder, (weight for batch in _batches(weights) for weight in batch), buffer_mb=task.buffer_mb)
+    write_impacts(folder, (weight for batch in _batches(weights) for weight in batch))
     with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(folder))) as reader:
         check_order(reader, folder, task.rows, probes=max(1, task.rows))
 
@@ -105,12 +104,12 @@ def _batches(path: Path) -> Iterator[list[TermWeights]]:
         yield schemas.table_to_weights(pa.Table.from_batches([batch]))
 
 
-def write_impacts(folder: Path, weights: Iterator[TermWeights], *, buffer_mb: float) -> None:
+def write_impacts(folder: Path, weights: Iterator[TermWeights]) -> None:
     """Write the weights of contents, in row order, as one Lucene index of one segment."""
     with JAVA:
         document, field, row = _blank_document()
         analyzer, similarity = _delimited("delimitedTermFrequency"), _impacts()
-    with index_writer(folder, analyzer, similarity, buffer_mb=buffer_mb) as writer:
+    with index_writer(folder, analyzer, similarity) as writer:
         for number, of_content in enumerate(weights):
             with JAVA:
                 row.setLongValue(number)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.domain.matching import Coverage
+from pipelines.domain.ranking import QUERY_BYTES, QUERY_TERMS
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, terms_by, terms_of_script
@@ -58,9 +59,9 @@ class LexicalIndex:
         with JAVA:
             self._opened = OpenedIndex(folder, similarity(settings), rows=rows)
             self._reader = self._opened.reader
-            self._analyzer = english(settings.stemmer)
+            self._analyzer = english()
             limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
-                java_cast(_ANALYZER, self._analyzer), settings.max_query_terms
+                java_cast(_ANALYZER, self._analyzer), QUERY_TERMS
             )
             builder = java_class("org.apache.lucene.util.QueryBuilder")
             self._parser = builder(java_cast(_ANALYZER, limited))
@@ -78,29 +79,26 @@ class LexicalIndex:
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
         """
-        ((rows, scores),) = self.search_many([text], k, 1, [among])
+        ((rows, scores),) = self.search_many([text], k, [among])
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
     def search_many(
         self,
         texts: Sequence[str],
         k: int,
-        threads: int,  # noqa: ARG002
         among: Sequence[RowSet | None] | None = None,
     ) -> list[Hits]:
         """`search` for many texts, in their order, as arrays.
 
         Args:
             among: For each text the only contents to find.
-            threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
-                one gain nothing here.
         """
         sets = [None] * len(texts) if among is None else among
         return [self._search_one(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
-        return terms_by(self._analyzer, self._cleaned(text))[: self._settings.max_query_terms]
+        return terms_by(self._analyzer, self._cleaned(text))[:QUERY_TERMS]
 
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in whatever form, in [0, 1]; 1 of one that no search would use."""
@@ -113,7 +111,7 @@ class LexicalIndex:
 
     def query_words(self, query: str) -> list[QueryWord]:
         """The words of a query that a search uses, each once, with how many contents hold it."""
-        words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[: self._settings.max_query_terms]
+        words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[:QUERY_TERMS]
         terms = [self.terms(word) for word in words]
         return [QueryWord(word, of, self.holding_all(of)) for word, of in zip(words, terms, strict=True) if of]
 
@@ -139,10 +137,8 @@ class LexicalIndex:
         """What a search looks for beside the analysed terms of a text; None where the generation has no such field."""
         if self._settings.analysis == "english":
             return None
-        # With those of three fields they stay within the 1,024 that Lucene compares.
-        most = max(1, self._settings.max_query_terms // 4)
         phrase_words = self._settings.words.phrase_words
-        return wanted(self._cleaned(text), terms_of_script, most=most, phrase_words=phrase_words)
+        return wanted(self._cleaned(text), terms_of_script, most=QUERY_TERMS // 4, phrase_words=phrase_words)
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many contents hold a term in a field."""
@@ -193,7 +189,7 @@ class LexicalIndex:
             return NO_HITS if query is None or k < 1 else self._opened.find(query, k, among)
 
     def _cleaned(self, text: str) -> str:
-        return self._cleaned_text(cleaned(text, self._settings.max_query_bytes))
+        return self._cleaned_text(cleaned(text, QUERY_BYTES))
 
     def _cleaned_text(self, text: str) -> str:
         return text if self._settings.analysis == "english" else normalised(text)

@@ -83,6 +83,8 @@ _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _NUMBERED = re.compile(r"[^\W\d_]+\d+(?=[^\W\d_]{3})")  # base64 of base64encode, not k8 of k8s
 _FLAG = re.compile(r"(?<![\w-])--?[^\W\d_][\w-]*")
 _DOTTED = re.compile(r"(?<![\w.)\]])\.[^\W\d_]\w*")
+_SIGNED = re.compile(r"(?<!\w)[@$]\{?[^\W\d]\w*")  # @property, $HOME, ${HOME}
+_VERSION = re.compile(r"(?<!\w)[vV](?=\d+\.\d)")  # v1.2.3 is also 1.2.3
 _SEPARATORS = re.compile(r"[\W_]+")
 
 STOP_WORDS = frozenset(
@@ -98,9 +100,11 @@ words."""
 _UNDECOMPOSED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"}
 )
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")  # vowel points with them
 _IRREGULAR = {
     "children": "child", "people": "person", "men": "man", "women": "woman", "mice": "mouse", "feet": "foot",
-    "teeth": "tooth", "geese": "goose", "criteria": "criterion", "phenomena": "phenomenon",
+    "teeth": "tooth", "geese": "goose", "criteria": "criterion", "phenomena": "phenomenon", "data": "datum",
+    "corpora": "corpus", "schemata": "schema",
 }  # fmt: skip
 # An ending of plurals, and those of the singulars that may have it.
 _PLURALS = (
@@ -122,7 +126,7 @@ def stream(text: str) -> list[str]:
         >>> stream("数据、base64")
         ['数', '据', ',', 'base64']
     """
-    lower = _BREAK.sub(f" {BREAK} ", normalised(text).lower())
+    lower = _BREAK.sub(f" {BREAK} ", _VERSION.sub("v ", normalised(text).lower()))
     if lower.isascii():
         return _STREAMS[0].findall(lower)
     return _STREAMS[2 if _WITHOUT_BLANKS.search(lower) else 1].findall(lower)
@@ -194,7 +198,7 @@ def _forms_of(word: str) -> tuple[str, ...]:
     """
     if not word.isascii():
         plain = unicodedata.normalize("NFKD", word.translate(_UNDECOMPOSED))
-        folded = "".join(letter for letter in plain if not "\u0300" <= letter <= "\u036f").lower()
+        folded = _ACCENTS.sub("", plain).lower()
         return (folded,) if folded and folded != unicodedata.normalize("NFKD", word) else ()
     if word in _IRREGULAR:
         return (_IRREGULAR[word],)
@@ -205,15 +209,16 @@ def _forms_of(word: str) -> tuple[str, ...]:
 
 
 def marked_names(text: str) -> list[str]:
-    """Flags, and names with a dot before them, as they are typed.
+    """Flags, and names with a dot, an at sign or a dollar before them, as they are typed.
 
     Examples:
-        >>> marked_names("use `--no-cache` or -q with .NET and a.b")
-        ['--no-cache', '-q', '.net']
+        >>> marked_names("use `--no-cache` or -q with .NET and a.b, @property and $HOME")
+        ['--no-cache', '-q', '.net', '@property', '$home']
     """
     flags = _FLAG.findall(text) if "-" in text else []
     dotted = _DOTTED.findall(text) if "." in text else []
-    return [name.lower() for name in (*flags, *dotted)]
+    signed = _SIGNED.findall(text) if "@" in text or "$" in text else []
+    return [name.lower().replace("{", "") for name in (*flags, *dotted, *signed)]
 
 
 def names(text: str) -> list[str]:
@@ -290,7 +295,7 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Want
         most: Words, names and forms at most, of each.
         phrase_words: Up to so many words a query is also looked for as it stands.
     """
-    text = normalised(text)
+    text = _VERSION.sub("", normalised(text))
     words = _words_of(text)
     tokens = dict.fromkeys(_NAME.findall(text))
     names_of = {token: _names_in(token) for token in tokens}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,11 @@ from pipelines.domain.documents import ContentType
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import TermWeights
-from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_key
+from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
@@ -33,8 +34,13 @@ from pipelines.ingestion.report import ENCODED_WITH
 from pipelines.ingestion.units import Unit, UnitWorker
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
+if TYPE_CHECKING:
+    from pipelines.embedding.encoders.sparse_head import SparseHead
+    from pipelines.extraction.entities import EntityExtractor
+
 ENCODER = "pipelines.embedding.encoders.encoder:load_encoder"
 SPARSE_ENCODER = "pipelines.embedding.encoders.encoder:load_sparse_encoder"
+SPARSE_HEAD = "pipelines.embedding.encoders.sparse_head:SparseHead"
 EXTRACTOR = "pipelines.extraction.entities:EntityExtractor"
 
 Value = TypeVar("Value")
@@ -49,36 +55,6 @@ class Cache(Protocol[Value]):
 
     def put(self, values: Mapping[str, Value], /) -> None:
         """Keep values."""
-        ...
-
-
-class Extracts(Protocol):
-    """What entity extraction needs of an extractor."""
-
-    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions of each text."""
-        ...
-
-
-class Encodes(Protocol):
-    """What embedding needs of an encoder."""
-
-    name: str
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """One unit vector per text."""
-        ...
-
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
-        """The same, and what is kept of each text's token states; needed only where these are kept."""
-        ...
-
-
-class Weighs(Protocol):
-    """What weighing terms needs of a sparse encoder."""
-
-    def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
-        """The weights of each text."""
         ...
 
 
@@ -110,8 +86,8 @@ class FindEntities(UnitWorker):
         return self._extractor.extract(texts)
 
     @cached_property
-    def _extractor(self) -> Extracts:
-        extractor: Extracts = pkgutil.resolve_name(self._maker)(self._settings)
+    def _extractor(self) -> EntityExtractor:
+        extractor: EntityExtractor = pkgutil.resolve_name(self._maker)(self._settings)
         return extractor
 
 
@@ -127,7 +103,7 @@ class WeighTerms(UnitWorker):
         self._settings = settings
         self._made_with = made_with
         self._maker = maker
-        self._cache = _WeightsCache(cache)
+        self._cache = WeightsCache(cache)
 
     def work(self, unit: Unit) -> Unit:
         """Add the table `weights`."""
@@ -141,23 +117,9 @@ class WeighTerms(UnitWorker):
         return self._encoder.weigh(texts)
 
     @cached_property
-    def _encoder(self) -> Weighs:
-        encoder: Weighs = pkgutil.resolve_name(self._maker)(self._settings)
+    def _encoder(self) -> TermEncoder:
+        encoder: TermEncoder = pkgutil.resolve_name(self._maker)(self._settings)
         return encoder
-
-
-class _WeightsCache:
-    """Term weights on disk, shared by every worker on the machine."""
-
-    def __init__(self, path: Path) -> None:
-        self._blobs = BlobCache(path)
-
-    def get(self, keys: Sequence[str]) -> dict[str, TermWeights]:
-        blobs = self._blobs.get(keys).items()
-        return {key: TermWeights(*np.frombuffer(blob, dtype=np.dtype("<i4")).reshape(2, -1)) for key, blob in blobs}
-
-    def put(self, weights: Mapping[str, TermWeights]) -> None:
-        self._blobs.put({key: np.stack(one).astype(np.dtype("<i4")).tobytes() for key, one in weights.items()})
 
 
 class _MentionCache:
@@ -181,18 +143,30 @@ class Embed(UnitWorker):
         name: The encoder's name in the generation.
         model: What decides the bits that it makes of a text, part of every cache key.
         maker: What makes the encoder from its settings, as "module:name".
+        weighed_with: What decides the weights that the encoder's sparse head gives the terms of a text, besides the
+            text; empty where it gives none (RET-7).
     """
 
-    def __init__(self, settings: EmbeddingSettings, name: str, model: str, cache: Path, maker: str = ENCODER) -> None:
+    def __init__(  # noqa: PLR0917  they travel to workers as a tuple
+        self,
+        settings: EmbeddingSettings,
+        name: str,
+        model: str,
+        cache: Path,
+        maker: str = ENCODER,
+        weighed_with: str = "",
+    ) -> None:
         self._settings = settings
+        self._weighs = bool(weighed_with)
         self._name = name
         self._model = model
         self._maker = maker
         self._projection_file = cache.parent / "projections" / f"{model}.npy"
-        self._cache = EmbeddedCache(cache, settings.tokens.dimension if settings.tokens.enabled else None)
+        width = settings.tokens.dimension if settings.tokens.enabled else None
+        self._cache = EmbeddedCache(cache, width, weighed_with)
 
     def work(self, unit: Unit) -> Unit:
-        """Add the table `vectors`, and `tokens` where these are kept.
+        """Add the table `vectors`, and `tokens` and `weights` where these are kept.
 
         Where another encoder came before, the names of its tables are followed by this one's.
         """
@@ -205,6 +179,8 @@ class Embed(UnitWorker):
         }
         if computed:
             counts[f"{ENCODED_WITH}{instructions_of(self._settings.device)}"] = computed
+        if self._weighs:
+            counts["weighed"] = computed
         tables = self._tables(list(texts), [embedded[keys[content]] for content in texts]) if texts else {}
         suffix = f"-{self._name}" if "vectors" in unit.tables else ""
         return unit.extended({f"{name}{suffix}": table for name, table in tables.items()}, counts)
@@ -215,15 +191,26 @@ class Embed(UnitWorker):
         if self._settings.tokens.enabled:
             tokens = [one.tokens for one in embedded if one.tokens is not None]
             tables["tokens"] = schemas.tokens_to_table(contents, self._name, tokens, str(self._projection_file))
+        if self._weighs:
+            weights = [one.weights for one in embedded if one.weights is not None]
+            tables["weights"] = schemas.weights_to_table(contents, weights)
         return tables
 
     def _encoded(self, texts: Sequence[str]) -> list[Embedded]:
         # Rounded before anyone uses them: a cached vector and a fresh one are the same bits.
-        if not self._settings.tokens.enabled:
-            return [Embedded(vector, None) for vector in self._encoder.encode(texts).astype(STORED)]
-        projection, pooling = self._projection, self._settings.tokens.pooling
-        vectors, tokens = self._encoder.encode_tokens(texts, lambda states: compressed(states, projection, pooling))
-        return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, strict=True)]
+        settings, head = self._settings.tokens, self._head
+        if not settings.enabled and head is None:
+            return [Embedded(vector) for vector in self._encoder.encode(texts).astype(STORED)]
+        projection = self._projection if settings.enabled else None
+
+        def keep(states: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+            tokens = None if projection is None else compressed(states, projection, settings.pooling)
+            return tokens, None if head is None else head.of_tokens(states)
+
+        vectors, per_text = self._encoder.encode_tokens(texts, keep)
+        tokens, of_tokens = zip(*per_text, strict=True)
+        weights = [None] * len(texts) if head is None else head.of_texts(texts, of_tokens, head.settings.most_terms)
+        return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, weights, strict=True)]
 
     def _texts(self, unit: Unit) -> dict[ContentHash, str]:
         """What is embedded for each distinct content."""
@@ -244,9 +231,13 @@ class Embed(UnitWorker):
         return texts
 
     @cached_property
-    def _encoder(self) -> Encodes:
-        encoder: Encodes = pkgutil.resolve_name(self._maker)(self._settings)
+    def _encoder(self) -> TextEncoder:
+        encoder: TextEncoder = pkgutil.resolve_name(self._maker)(self._settings)
         return encoder
+
+    @cached_property
+    def _head(self) -> SparseHead | None:
+        return pkgutil.resolve_name(SPARSE_HEAD)(self._settings) if self._weighs else None
 
     @cached_property
     def _counter(self) -> TokenCounter:

@@ -13,7 +13,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import ndtri
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.parameters import Masses, by_bin
+from pipelines.learning.parameters import TURN_BINS, Masses, by_bin
 from pipelines.learning.priors import QualityPrior
 
 Floats = NDArray[np.float64]
@@ -24,43 +24,40 @@ _JITTER = 1e-10  # relative; keeps the factor of a kernel matrix of neighbouring
 _STATISTICS = ("n", "sum", "squares")
 
 
-def quality_masses(turn: int, quality: float, *, turns: int, weight: float = 1.0) -> Counter[str]:
+def quality_masses(turn: int, quality: float, *, weight: float = 1.0) -> Counter[str]:
     """What the quality in [0, 1] of one turn >= 1, counted `weight` >= 0 times, says: n, Σq and Σq², in micro-units.
-
-    Args:
-        turns: How many turns have a bin of their own.
 
     Raises:
         ValueError: An argument is out of its range, or not a number.
 
     Examples:
-        >>> quality_masses(7, 0.5, turns=64)
+        >>> quality_masses(7, 0.5)
         Counter({'7/64.n': 1000000, '7/64.sum': 500000, '7/64.squares': 250000})
     """
     if turn < 1 or not 0.0 <= quality <= 1.0 or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected turn >= 1, quality in [0, 1], weight >= 0, got {turn}, {quality}, {weight}")
-    place = turn_bin(turn, turns)
+    place = turn_bin(turn)
     values = zip(_STATISTICS, (weight, weight * quality, weight * quality * quality), strict=True)
-    return Counter({f"{place}/{turns}.{name}": round(value * MICRO) for name, value in values})
+    return Counter({f"{place}/{TURN_BINS}.{name}": round(value * MICRO) for name, value in values})
 
 
-def turn_bin(turn: int, turns: int) -> int:
-    """The bin of a turn: the first `turns` have one each; after them, each bin is an eighth longer than the last.
+def turn_bin(turn: int) -> int:
+    """The bin of a turn: the first `TURN_BINS` have one each; after them, each bin is an eighth longer than the last.
 
     Examples:
-        >>> turn_bin(64, 64), turn_bin(65, 64), turn_bin(72, 64), turn_bin(10_000, 64)
+        >>> turn_bin(64), turn_bin(65), turn_bin(72), turn_bin(10_000)
         (64, 65, 65, 107)
     """
-    if turn <= turns:
+    if turn <= TURN_BINS:
         return turn
-    return turns + 1 + int(math.log((turn - 1) / turns) / math.log1p(1.0 / 8.0))
+    return TURN_BINS + 1 + int(math.log((turn - 1) / TURN_BINS) / math.log1p(1.0 / 8.0))
 
 
-def turn_of(place: int, turns: int) -> float:
+def turn_of(place: int) -> float:
     """The turn in the middle of a bin: bins act as inducing points."""
-    if place <= turns:
+    if place <= TURN_BINS:
         return float(place)
-    return float(turns * (1.0 + 1.0 / 8.0) ** (place - turns - 0.5))
+    return float(TURN_BINS * (1.0 + 1.0 / 8.0) ** (place - TURN_BINS - 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +107,9 @@ class Quality:
 
     def _statistics(self, masses: Masses) -> tuple[Floats, Floats]:
         """Turns in the middle of their bins, and the masses of each (3, bins); those of other widths are left out."""
-        width = self.prior.turns
-        rows = [(bin_, sums) for bin_, of, sums in by_bin(masses, _STATISTICS) if of == width and sums[0] > 0]
+        rows = [(bin_, sums) for bin_, of, sums in by_bin(masses, _STATISTICS) if of == TURN_BINS and sums[0] > 0]
         sums = np.array([sums for _, sums in rows], dtype=np.float64).reshape(-1, 3).T.copy()
-        return np.array([turn_of(bin_, width) for bin_, _ in rows]), sums
+        return np.array([turn_of(bin_) for bin_, _ in rows]), sums
 
     @property
     def observations(self) -> float:

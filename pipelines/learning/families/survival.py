@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.parameters import ACCURATE, INACCURATE, Masses, by_bin
+from pipelines.learning.parameters import ACCURATE, AGE_BINS, INACCURATE, Masses, by_bin
 
 Floats = NDArray[np.float64]
 
@@ -31,32 +31,32 @@ _CERTAIN = 500.0  # a hazard beyond which e^hazard is as good as infinite
 _FURTHEST_BIN = 400
 
 
-def survival_masses(age_hours: float, *, accurate: bool, per_doubling: int, weight: float = 1.0) -> Counter[str]:
+def survival_masses(age_hours: float, *, accurate: bool, weight: float = 1.0) -> Counter[str]:
     """What one document of an age >= 0, counted `weight` >= 0 times, says: micro-units by bin.
 
-    Bin i of b per doubling holds ages of 2^(i/b) to 2^((i+1)/b) hours.
+    Bin i of b = `AGE_BINS` per doubling holds ages of 2^(i/b) to 2^((i+1)/b) hours.
 
     Raises:
         ValueError: Age or weight is out of its range, or not a number.
 
     Examples:
-        >>> survival_masses(48.0, accurate=False, per_doubling=4)
+        >>> survival_masses(48.0, accurate=False)
         Counter({'22/4.inaccurate': 1000000})
     """
     if not 0.0 <= age_hours < math.inf or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected a finite age >= 0 and a finite weight >= 0, got {age_hours}, {weight}")
     kind = ACCURATE if accurate else INACCURATE
-    return Counter({f"{age_bin(age_hours, per_doubling)}/{per_doubling}.{kind}": round(weight * MICRO)})
+    return Counter({f"{age_bin(age_hours)}/{AGE_BINS}.{kind}": round(weight * MICRO)})
 
 
-def age_bin(age_hours: float, per_doubling: int) -> int:
+def age_bin(age_hours: float) -> int:
     """The bin of an age; the first hour is in the first bin, whatever lies behind thousands of years in the last.
 
     Examples:
-        >>> age_bin(0.0, 4), age_bin(1.0, 4), age_bin(2.0, 4), age_bin(47.9, 4)
+        >>> age_bin(0.0), age_bin(1.0), age_bin(2.0), age_bin(47.9)
         (0, 0, 4, 22)
     """
-    return min(int(per_doubling * math.log2(max(age_hours, 1.0))), _FURTHEST_BIN)
+    return min(int(AGE_BINS * math.log2(max(age_hours, 1.0))), _FURTHEST_BIN)
 
 
 @dataclass(frozen=True, eq=False)

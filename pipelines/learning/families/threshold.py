@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, logit, logsumexp
 
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.parameters import BAD, GOOD, Masses, by_bin
+from pipelines.learning.parameters import BAD, CONFIDENCE_BINS, GOOD, Masses, by_bin
 from pipelines.learning.priors import ThresholdPrior
 
 Floats = NDArray[np.float64]
@@ -30,22 +30,22 @@ _NEGLIGIBLE = 1e-9
 _SLOPES = (1e-3, 1e2)  # reach of the first grid, in prior means
 
 
-def threshold_masses(confidence: float, *, good: bool, bins: int, weight: float = 1.0) -> Counter[str]:
+def threshold_masses(confidence: float, *, good: bool, weight: float = 1.0) -> Counter[str]:
     """What one decision of a confidence in [0, 1], counted `weight` >= 0 times, says: micro-units by bin.
 
-    Bin i of n holds confidences in [i/n, (i + 1)/n).
+    Bin i of n = `CONFIDENCE_BINS` holds confidences in [i/n, (i + 1)/n).
 
     Raises:
         ValueError: Confidence or weight is out of its range, or not a number.
 
     Examples:
-        >>> threshold_masses(0.72, good=True, bins=20)
+        >>> threshold_masses(0.72, good=True)
         Counter({'14/20.good': 1000000})
     """
     if not 0.0 <= confidence <= 1.0 or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected confidence in [0, 1] and a finite weight >= 0, got {confidence}, {weight}")
-    place = min(int(confidence * bins), bins - 1)
-    return Counter({f"{place}/{bins}.{GOOD if good else BAD}": round(weight * MICRO)})
+    place = min(int(confidence * CONFIDENCE_BINS), CONFIDENCE_BINS - 1)
+    return Counter({f"{place}/{CONFIDENCE_BINS}.{GOOD if good else BAD}": round(weight * MICRO)})
 
 
 @dataclass(frozen=True, eq=False)

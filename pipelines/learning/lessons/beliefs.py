@@ -36,9 +36,9 @@ from pipelines.domain.lesson import (
 )
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.beta import Beta
+from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.lessons.counts import PRIORITIES, RESULTS, SOURCES, LessonCounts
 from pipelines.learning.lessons.rows import LessonNote, injected_of, lesson_in, note_in
-from pipelines.learning.priors import LessonPrior
 from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]

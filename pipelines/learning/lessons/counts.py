@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.learning.evidence import MICRO
+from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.lessons.links import LessonLinks, LinkWord, read_links
 from pipelines.learning.lessons.rows import (
     ALIAS,
@@ -30,7 +31,6 @@ from pipelines.learning.lessons.rows import (
     WORD,
 )
 from pipelines.learning.observe.newcomers import newcomer_shares
-from pipelines.learning.priors import LessonPrior
 from pipelines.learning.recency import recency
 from pipelines.learning.uses import UseColumns, numbered
 

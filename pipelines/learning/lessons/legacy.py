@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pipelines.domain.lesson import LessonResult
-from pipelines.learning.priors import LegacyLessonRule
+from pipelines.learning.lesson_priors import LegacyLessonRule
 
 
 def legacy_confidence(first: float, outcomes: Iterable[LessonResult], rule: LegacyLessonRule) -> float:

@@ -12,6 +12,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import EvidenceKey
+from pipelines.learning.parameters import RELEVANCE_BINS
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ _PER_DOUBLING = 2  # classes of ranks between one and its double: the first four
 
 
 def match_key(
-    day: int, domain: Domain, match: MatchFeatures, *, rank: int, good: bool, bins: int, asked: float | None = None
+    day: int, domain: Domain, match: MatchFeatures, *, rank: int, good: bool, asked: float | None = None
 ) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it.
 
@@ -43,20 +44,22 @@ def match_key(
         asked: Probability with which it was asked for; None where nobody asked.
 
     Examples:
-        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=1, good=True, bins=20)
+        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=1, good=True)
         >>> key.parameter, key.bin
         ('match', '12.-/20.good.00')
-        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=4, good=True, bins=20, asked=0.125)
+        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=4, good=True, asked=0.125)
         >>> key.parameter, key.bin
         ('match.asked', '12.-/20.good.04/12')
         >>> match = MatchFeatures(dense=0.62, lexical=0.4, late_interaction=0.58)
-        >>> match_key(3, Domain.CODE, match, rank=9, good=True, bins=20).bin
+        >>> match_key(3, Domain.CODE, match, rank=9, good=True).bin
         '12.08.11/20.good.06'
     """
-    places = [None if value is None else min(int(value * bins), bins - 1) for value in values_of(match)]
+    places = [
+        None if value is None else min(int(value * RELEVANCE_BINS), RELEVANCE_BINS - 1) for value in values_of(match)
+    ]
     depth = int(rank_places(np.array([rank]))[0])
     draw = None if asked is None else int(draw_places(np.array([asked]))[0])
-    return match_key_at(day, domain, places, depth=depth, good=good, bins=bins, draw=draw)
+    return match_key_at(day, domain, places, depth=depth, good=good, draw=draw)
 
 
 def match_key_at(
@@ -66,14 +69,13 @@ def match_key_at(
     *,
     depth: int,
     good: bool,
-    bins: int,
     draw: int | None = None,
 ) -> EvidenceKey:
     """The same, for who knows the bin of each measure of the match and the classes of rank and chance; or None."""
     # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
     measured = places[:-1] if places[-1] is None else places
     texts = (_UNKNOWN if place is None else f"{place:02d}" for place in measured)
-    bin_ = f"{'.'.join(texts)}/{bins}.{'good' if good else 'bad'}.{depth:02d}"
+    bin_ = f"{'.'.join(texts)}/{RELEVANCE_BINS}.{'good' if good else 'bad'}.{depth:02d}"
     if draw is None:
         return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
     return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")

@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
+from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
-from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.observe.pages import Pages, pairs_of, products_of
@@ -34,6 +33,7 @@ from pipelines.learning.parameters import (
     PAIRS,
     POSITIVE,
     RELEVANCE,
+    RELEVANCE_BINS,
     SIGNALS,
     SURPLUS,
     product_parameter,
@@ -60,7 +60,6 @@ class Under(NamedTuple):
 
     Attributes:
         principal: Fingerprint under which uses of contents are kept.
-        bins: How many bins of equal width a score falls in.
         question: Fingerprint of what was asked, under which outcomes of contents are kept.
         slope: Logarithm of the odds of a choice per unit of score, >= 0: what a choice of the first is compared with.
     """
@@ -69,55 +68,14 @@ class Under(NamedTuple):
     agent: str
     intent: str
     principal: str
-    bins: int
     question: str = ""
     slope: float = 0.0
-
-
-class Observed(Protocol):
-    """A result that an outcome is about; whatever is noted has its values in their ranges."""
-
-    @property
-    def domain(self) -> Domain:
-        """Its own, not its query's."""
-
-    @property
-    def content_hash(self) -> str:
-        """What its use is kept under."""
-
-    @property
-    def rank(self) -> int:
-        """Where it stood, from 1."""
-
-    @property
-    def score(self) -> float | None:
-        """In [0, 1]; None where it is not known."""
-
-    @property
-    def signals(self) -> Mapping[str, float]:
-        """Values in [0, 1] by name."""
-
-    @property
-    def made(self) -> MadeBy | None:
-        """Its size, and what made it so."""
-
-    @property
-    def match(self) -> MatchFeatures | None:
-        """How well it matches by itself."""
-
-    @property
-    def asked(self) -> float:
-        """Probability with which a verdict on it was asked for, where one was; else 0."""
-
-    @property
-    def precedent(self) -> float | None:
-        """How good it was by what came of it before, in [0, 1]; None where nothing had."""
 
 
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+Row = tuple[int, int, Under, bool, bool, int, float, ShownResult, Sequence[ShownResult], int]
 """The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
 Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: it is compared
@@ -164,7 +122,6 @@ class OutcomeColumns:
         numbers = np.array([unders.setdefault(each, len(unders)) for each in of_under], dtype=np.int64)
         self.under = numbers[same]
         self.unders = list(unders)
-        self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
         self.slope = np.array([each.slope for each in self.unders], dtype=np.float64)[self.under]
         self.results, self.result = _distinct(result)
         pages, of_page = _distinct(page)
@@ -185,8 +142,8 @@ class OutcomeColumns:
         for of, day, under, where, what, at, mass in zip(
             *leaf, places.tolist(), masses[filled, places].tolist(), strict=True
         ):
-            model, agent, intent, _, bins, *_ = places_of[under]
-            parameter, bin_ = _name(at, bins, what)
+            model, agent, intent, *_ = places_of[under]
+            parameter, bin_ = _name(at, what)
             yield of, EvidenceKey(first + day, _DOMAINS[where].value, model, agent, intent, parameter, bin_), mass
 
     def products(self) -> Iterator[tuple[int, EvidenceKey, int]]:
@@ -233,20 +190,20 @@ class OutcomeColumns:
             return
         some, first = np.flatnonzero(counted), int(self.day.min())
         measured = [self._match_places(some, name) + 1 for name in MEASURED]
-        asked, most = self._asked_places(some) + 1, int(self.bins.max())
+        asked = self._asked_places(some) + 1
         depth = rank_places(np.array([each.rank for each in self.results], dtype=np.int64))[self.result[some]]
         classes = int(depth.max()) + 1, int(asked.max()) + 1
-        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, *classes)
-        columns = (self.of, self.day - first, self.domain, self.kind, self.bins)
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, *[RELEVANCE_BINS + 1] * MEASURES, *classes)
+        columns = (self.of, self.day - first, self.domain, self.kind)
         codes = np.ravel_multi_index((*(column[some] for column in columns), *measured, depth, asked), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
         cell = [each.tolist() for each in np.unravel_index(cells, sizes)]
-        for of, day, where, what, bins, *measure_bins, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
+        for of, day, where, what, *measure_bins, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
             places = [place - 1 if place else None for place in measure_bins]
             drawn, good = draw - 1 if draw else None, bool(what & _GOOD)
-            key = match_key_at(first + day, _DOMAINS[where], places, depth=at, good=good, bins=bins, draw=drawn)
+            key = match_key_at(first + day, _DOMAINS[where], places, depth=at, good=good, draw=drawn)
             yield of, key._replace(parameter=SURPLUS + key.parameter) if what & _SURPLUS else key, mass
 
     def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:
@@ -276,9 +233,9 @@ class OutcomeColumns:
         values = np.array([math.nan if value is None else value for value in measures], dtype=np.float64)[
             self.result[some]
         ]
-        present, bins = ~np.isnan(values), self.bins[some]
+        present = ~np.isnan(values)
         places = np.full(len(some), -1, dtype=np.int64)
-        places[present] = np.minimum((values[present] * bins[present]).astype(np.int64), bins[present] - 1)
+        places[present] = _bins(values[present])
         return places
 
     def _asked_places(self, some: _Ints) -> _Ints:
@@ -304,12 +261,10 @@ class OutcomeColumns:
 
     def _masses(self, rows: tuple[_Ints, _Ints], leaves: int) -> _Ints:
         """Masses of every leaf (leaves, places): for and against by signal, then relevance by bin."""
-        bins = self.bins
         scores = np.array([math.nan if each.score is None else each.score for each in self.results])[self.result]
-        masses = np.zeros((leaves, _FIRST_BIN + int(bins.max())), dtype=np.int64)
+        masses = np.zeros((leaves, _FIRST_BIN + RELEVANCE_BINS), dtype=np.int64)
         scored = np.flatnonzero(~np.isnan(scores))
-        places = np.minimum((scores[scored] * bins[scored]).astype(np.int64), bins[scored] - 1)
-        np.add.at(masses, (rows[0][scored], _FIRST_BIN + places), self.mass[scored])
+        np.add.at(masses, (rows[0][scored], _FIRST_BIN + _bins(scores[scored])), self.mass[scored])
         for some in self._of_signals:
             good = self.good[some.outcomes, None]
             for row, values, agrees in zip(rows, some.sides, (good, ~good), strict=False):
@@ -371,7 +326,7 @@ class OutcomeColumns:
         return np.asarray(self.weight[outcomes] * self._pages.left_open[self._page[self.result[outcomes]]])
 
 
-def _matched_alone(result: Observed) -> bool:
+def _matched_alone(result: ShownResult) -> bool:
     """Whether a result was shown for how well it matches, and not for what came of it before."""
     return result.match is not None and result.precedent is None
 
@@ -399,10 +354,15 @@ def _product_name(place: int, kind: int) -> tuple[str, str]:
     return (SURPLUS if kind & _SURPLUS else "") + parameter, AGAINST if place % 2 else FOR
 
 
+def _bins(values: _Floats) -> _Ints:
+    """The bin of each value in [0, 1]."""
+    return np.minimum((values * RELEVANCE_BINS).astype(np.int64), RELEVANCE_BINS - 1)
+
+
 @lru_cache(maxsize=4096)
-def _name(place: int, bins: int, kind: int) -> tuple[str, str]:
+def _name(place: int, kind: int) -> tuple[str, str]:
     """Parameter and bin that the mass at a place of a leaf is kept under."""
     good, beside = bool(kind & _GOOD), SURPLUS if kind & _SURPLUS else ""
     if place >= _FIRST_BIN:
-        return beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, bins, good=good)
+        return beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, good=good)
     return beside + signal_parameter(SIGNALS[place // 2], good=good), AGAINST if place % 2 else FOR

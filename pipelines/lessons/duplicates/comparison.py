@@ -26,13 +26,15 @@ _CONTRAST = re.compile(r"\b(?:instead of|rather than|without|except(?: for)?|as 
 _ENDS_CONTRAST = frozenset(
     {"in", "for", "on", "when", "at", "during", "while", "and", "as", "to", "with", "before", "after", "if"}
 )
+# "Tokens without an expiry must be rejected": what must be is said of the tokens.
+_AUXILIARIES = frozenset({"must", "should", "shall", "may", "can", "will", "is", "are", "has", "have", "need", "needs"})
+_SLACK = 1e-9  # a share of words is no exact number
+_PREFERS = frozenset({"prefer", "prefers", "preferred"})
 _ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b", re.IGNORECASE)
 _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
 _DIRECTIONS = frozenset({"to", "into"})
-_PREFIXES = ("un", "dis", "in", "non", "de", "anti")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
 _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
-_SHORTEST = 3
 
 
 class LessonRelation(StrEnum):
@@ -65,7 +67,7 @@ class ParsedLesson:
     Attributes:
         stems: Of everything it names.
         all_stems: Of every word.
-        names, numbers, flags: Words that no other word stands for.
+        names, numbers, flags: Stems that no other word stands for; units belong to their numbers.
         denies: Whether the whole is denied: "never", "avoid".
         denied: Stems that are denied by contrast: "rather than", "without".
         earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
@@ -99,8 +101,8 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         stems=frozenset(words.subject(text)),
         all_stems=frozenset(words.stem(word) for word in tokens),
         names=frozenset(words.stem(word) for name in _NAME.findall(text) for word in words_of(name)),
-        numbers=frozenset(word for word in tokens if any(letter.isdigit() for letter in word)),
-        flags=frozenset(word for word in tokens if word.startswith("-")),
+        numbers=words.amounts(tokens),
+        flags=frozenset(words.stem(word) for word in tokens if word.startswith("-")),
         denies=denies,
         denied=denied,
         earlier=earlier,
@@ -112,6 +114,33 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         ),
         conditions=lesson.conditions,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LessonWording:
+    """The words of a lesson's text, which tell most lessons apart before they are taken apart.
+
+    Attributes:
+        stems: Of everything it names.
+        all_stems: Of every word.
+    """
+
+    stems: frozenset[str]
+    all_stems: frozenset[str]
+
+    @classmethod
+    def of(cls, content: str, words: LessonWords) -> LessonWording:
+        """Of a text."""
+        tokens = words_of(content)
+        return cls(frozenset(words.naming(tokens)), frozenset(map(words.stem, tokens)))
+
+    def may_be_about(self, other: LessonWording, words: LessonWords, least: float) -> bool:
+        """Whether both may name `least` of their words, opposites with them; where not, `compare` finds them apart."""
+        both = len(self.stems & other.stems)
+        if 2 * both >= least * (len(self.stems) + len(other.stems)) - _SLACK:
+            return True
+        theirs = other.all_stems
+        return any(not words.excluding(stem).isdisjoint(theirs) for stem in self.all_stems - theirs)
 
 
 def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings: LessonSettings) -> Comparison:
@@ -132,6 +161,29 @@ def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings
     return Comparison(LessonRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
+class LessonTexts:
+    """Texts of lessons, each taken apart once, when it is first asked for."""
+
+    def __init__(self, words: LessonWords) -> None:
+        self._words = words
+        self._wordings: dict[LessonId, LessonWording] = {}
+        self._parsed: dict[LessonId, ParsedLesson] = {}
+
+    def wording(self, lesson: Lesson) -> LessonWording:
+        """The words of a lesson."""
+        cached = self._wordings.get(lesson.id)
+        if cached is None:
+            cached = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
+        return cached
+
+    def parsed(self, lesson: Lesson) -> ParsedLesson:
+        """What a lesson says."""
+        cached = self._parsed.get(lesson.id)
+        if cached is None:
+            cached = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return cached
+
+
 class Opposed:
     """Tells which lessons cannot both be followed; each is taken apart once.
 
@@ -142,21 +194,18 @@ class Opposed:
 
     def __init__(self, words: LessonWords, least: float, settled: Container[frozenset[str]] = frozenset()) -> None:
         self._words, self._least, self._settled = words, least, settled
-        self._parsed: dict[LessonId, ParsedLesson] = {}
+        self._texts = LessonTexts(words)
 
     def __call__(self, one: Lesson, other: Lesson) -> bool:
         """Whether they are about the same and contradict one another, and nobody said that both hold."""
         if frozenset({one.id, other.id}) in self._settled:
             return False
-        left, right = (self._apart(each) for each in (one, other))
+        ours, theirs = (self._texts.wording(each) for each in (one, other))
+        if not ours.may_be_about(theirs, self._words, self._least):
+            return False
+        left, right = (self._texts.parsed(each) for each in (one, other))
         opposites = _opposites(left, right, self._words)
         return _shared(left, right, opposites) >= self._least and _conflict(left, right, opposites) is not None
-
-    def _apart(self, lesson: Lesson) -> ParsedLesson:
-        parsed = self._parsed.get(lesson.id)
-        if parsed is None:
-            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return parsed
 
 
 def _shared(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[str, str]]) -> float:
@@ -194,8 +243,8 @@ def _difference(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings
 
 def _opposites(one: ParsedLesson, other: ParsedLesson, words: LessonWords) -> list[tuple[str, str]]:
     """Words of the one in whose place the other says the opposite; each counts as a thing that both are about."""
-    ours, theirs = sorted(one.all_stems - other.all_stems), sorted(other.all_stems - one.all_stems)
-    return [(left, right) for left in ours for right in theirs if _opposite(left, right, words)]
+    ours, theirs = one.all_stems - other.all_stems, other.all_stems - one.all_stems
+    return [(left, right) for left in sorted(ours) for right in sorted(theirs & words.excluding(left))]
 
 
 def _conflict(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[str, str]]) -> str | None:
@@ -219,12 +268,6 @@ def _moved(one: ParsedLesson, other: ParsedLesson) -> bool:
     there = one.earlier & other.later
     back = one.later & other.earlier
     return bool((there and not one.earlier & other.earlier) or (back and not one.later & other.later))
-
-
-def _opposite(left: str, right: str, words: LessonWords) -> bool:
-    short, long = sorted((left, right), key=len)
-    denied = len(short) >= _SHORTEST and any(long == prefix + short for prefix in _PREFIXES)
-    return denied or (left, right) in words.opposites
 
 
 def _apart(one: Conditions, other: Conditions) -> bool:
@@ -251,10 +294,10 @@ def _denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:
         for part in parts[1:]:
             denied.update(_contrasted(part, words))
         tokens = words_of(parts[0])
-        if "prefer" in tokens:
+        if (prefers := next((at for at, word in enumerate(tokens) if word in _PREFERS), None)) is not None:
             for sign in ("over", "to"):
-                if sign in tokens[tokens.index("prefer") :]:
-                    place = tokens.index(sign, tokens.index("prefer"))
+                if sign in tokens[prefers + 1 :]:
+                    place = tokens.index(sign, prefers + 1)
                     denied.update(_contrasted(" ".join(tokens[place + 1 :]), words))
                     break
         places = [place for place, word in enumerate(tokens) if words.denying(word)]
@@ -284,7 +327,7 @@ def _imperative(tokens: Sequence[str]) -> bool:
 
 def _contrasted(part: str, words: LessonWords) -> Iterator[str]:
     for at, word in enumerate(words_of(part)):
-        if at and word in _ENDS_CONTRAST:
+        if at and word in _ENDS_CONTRAST | _AUXILIARIES:
             return
         if word not in words.idle:
             yield words.stem(word)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.domain.lesson import Lesson, LessonId
-from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, ParsedLesson, compare, parse_lesson
+from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, LessonTexts, compare
 from pipelines.lessons.duplicates.sharing import Ints, sharing
 from pipelines.lessons.wording import LessonWords
 
@@ -31,7 +31,7 @@ class DuplicateIndex:
         self._settings = settings
         self._words = words
         self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
-        self._parsed: dict[LessonId, ParsedLesson] = {}
+        self._texts = LessonTexts(words)
         self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
         self._counts: Counter[str] = Counter()
         self._sizes: set[int] = set()
@@ -41,7 +41,7 @@ class DuplicateIndex:
         """One more; one that is there already is left as it is."""
         if lesson.id in self._lessons:
             return
-        stems = frozenset(self._words.subject(lesson.content))
+        stems = self._texts.wording(lesson).stems
         self._lessons[lesson.id] = (lesson, stems)
         self._sizes.add(len(stems))
         self._counts.update(stems)
@@ -82,7 +82,7 @@ class DuplicateIndex:
 
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        stems = frozenset(self._words.subject(lesson.content))
+        stems = self._texts.wording(lesson).stems
         return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
 
     def _near(
@@ -92,8 +92,9 @@ class DuplicateIndex:
         near = []
         for other_id in candidates:
             other, theirs = self._lessons[other_id]
-            if len(stems & theirs) >= self._shared(len(stems), len(theirs)):
-                comparison = compare(self._apart(lesson), self._apart(other), self._words, self._settings)
+            enough = len(stems & theirs) >= self._shared(len(stems), len(theirs))
+            if enough and self._may_be_one(lesson, other):
+                comparison = compare(self._texts.parsed(lesson), self._texts.parsed(other), self._words, self._settings)
                 if comparison.relation is not LessonRelation.APART:
                     near.append((other, comparison))
         return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
@@ -114,8 +115,6 @@ class DuplicateIndex:
                 hits.update(self._by_stem.get((stem, size), ()))
         return hits
 
-    def _apart(self, lesson: Lesson) -> ParsedLesson:
-        parsed = self._parsed.get(lesson.id)
-        if parsed is None:
-            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return parsed
+    def _may_be_one(self, one: Lesson, other: Lesson) -> bool:
+        wording, theirs = self._texts.wording(one), self._texts.wording(other)
+        return wording.may_be_about(theirs, self._words, self._settings.duplicates.proposed)

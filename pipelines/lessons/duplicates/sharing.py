@@ -32,7 +32,7 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
     most = int(max(left.max(initial=0), right.max(initial=0))) + 1
     ours, our_rows = _keys(left, left.shape[1] - shared + together, together, most)
     theirs, their_rows = _keys(right, right.shape[1] - shared + together, together, most)
-    order = np.argsort(theirs, kind="stable")
+    order = np.argsort(theirs)  # those of one key in any order: pairs are sorted at the end
     theirs, their_rows = theirs[order], their_rows[order]
     begin, end = (np.searchsorted(theirs, ours, side=side) for side in ("left", "right"))
     parts = [np.zeros((0, 2), dtype=np.int64)]

@@ -11,31 +11,42 @@ import numpy as np
 from pipelines.domain.lesson import ChosenLesson
 from pipelines.domain.ranking import Query
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.lessons.finding import LessonFinder, finder_of, meaning_of
+from pipelines.lessons.finding import LessonFinder, finder_of, meanings_of
 from pipelines.lessons.relevance import RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to unit vectors, float32 (n, dimension)."""
 
-_AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
+_AT_ONCE = 64  # texts that one search embeds: some tens of milliseconds
 
 
 class LessonsBeside:
     """Finds lessons for queries among those that are believed; shared by threads.
 
     A lesson is embedded once, by the encoder that embeds queries; a few at a time: no search waits for thousands.
+    From which cosine on it is shown for its meaning alone is read from everyday questions, nearly all of which are to
+    show nothing: the more lessons there are, the nearer the nearest lies to anything.
 
     Args:
         most: Of one answer.
         least: Share of their words that two name, from which on they are about the same.
         embed: Embeds lessons; None where they are found by words alone.
+        everyday: Questions that lessons seldom fit.
     """
 
     def __init__(
-        self, words: LessonWords, weights: RelevanceWeights, *, most: int, least: float, embed: Embed | None = None
+        self,
+        words: LessonWords,
+        weights: RelevanceWeights,
+        *,
+        most: int,
+        least: float,
+        embed: Embed | None = None,
+        everyday: Sequence[str] = (),
     ) -> None:
         self._words, self._weights, self._most, self._least, self._embed = words, weights, most, least, embed
+        self._everyday = everyday
         self._lock = threading.Lock()
         self._held: _Held | None = None
 
@@ -48,7 +59,8 @@ class LessonsBeside:
         draws = random.Random(query.query_id)  # noqa: S311 - it draws what is tried
         held = self._current(beliefs, embedded=vector is not None)
         cosines = [] if vector is None else held.cosines(vector)
-        return tuple(held.finder.find(ToolUse(text=query.text), limit=self._most, rng=draws, cosines=cosines))
+        use = ToolUse(text=query.text)
+        return tuple(held.finder.find(use, limit=self._most, rng=draws, cosines=cosines, near=held.near))
 
     def _current(self, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
         held = self._held
@@ -63,12 +75,13 @@ class LessonsBeside:
         finder = (
             held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words, self._least)
         )
-        texts = [meaning_of(each.lesson) for each in finder.lessons]
+        texts = [text for each in finder.lessons for text in meanings_of(each.lesson)]
+        texts += self._everyday if texts else ()
         vectors = {text: former[text] for text in texts if text in former}
         if embedded and self._embed is not None:
             new = [text for text in dict.fromkeys(texts) if text not in vectors][:_AT_ONCE]
             vectors |= zip(new, self._embed(new), strict=True) if new else {}
-        return _Held(beliefs, finder, vectors, [at for at, text in enumerate(texts) if text in vectors])
+        return _Held(beliefs, finder, vectors, self._everyday, self._weights, missing=len(set(texts)) - len(vectors))
 
 
 class _Held:
@@ -76,21 +89,34 @@ class _Held:
 
     Attributes:
         vectors: By the text that they were made of.
-        missing: Lessons that are not embedded yet.
+        missing: Texts that are not embedded yet.
+        near: The cosine from which on a lesson is shown for its meaning alone.
     """
 
     def __init__(
-        self, beliefs: LessonBeliefs, finder: LessonFinder, vectors: dict[str, np.ndarray], places: list[int]
+        self,
+        beliefs: LessonBeliefs,
+        finder: LessonFinder,
+        vectors: dict[str, np.ndarray],
+        everyday: Sequence[str],
+        weights: RelevanceWeights,
+        *,
+        missing: int,
     ) -> None:
-        self.beliefs, self.finder, self.vectors = beliefs, finder, vectors
-        self.missing = len(finder.lessons) - len(places)
-        self._places = places
-        rows = [vectors[meaning_of(finder.lessons[at].lesson)] for at in places]
+        self.beliefs, self.finder, self.vectors, self.missing = beliefs, finder, vectors, missing
+        meanings = [meanings_of(each.lesson) for each in finder.lessons]
+        self._places = [at for at, texts in enumerate(meanings) if all(text in vectors for text in texts)]
+        rows = [vectors[text] for at in self._places for text in meanings[at]]
         self._matrix = np.stack(rows) if rows else None
+        self.near = weights.near
+        asked = [vectors[text] for text in everyday if text in vectors]
+        if self._matrix is not None and asked:
+            nearest = (self._matrix @ np.stack(asked, axis=1)).max(axis=0)
+            self.near = max(self.near, float(np.quantile(nearest, weights.everyday)))
 
     def cosines(self, vector: np.ndarray) -> list[float]:
-        """Of a query to each lesson; 0 to one that is not embedded yet."""
+        """Of a query to each lesson, the nearer of what it is embedded by; 0 to one that is not embedded yet."""
         cosines = np.zeros(len(self.finder.lessons))
         if self._matrix is not None:
-            cosines[self._places] = self._matrix @ vector
+            cosines[self._places] = (self._matrix @ vector).reshape(len(self._places), -1).max(axis=1)
         return [float(each) for each in cosines]

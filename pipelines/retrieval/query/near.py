@@ -32,6 +32,7 @@ from pipelines.learning.priors import NearPrior
 from pipelines.quality.stems import STEM, stem_of
 
 _TOKEN = re.compile(r"[^\W_](?:[\w.+#/'-]*\w)?|[^\W_]")
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _PREFIXES = ("un", "dis", "in", "im", "non", "de")
 _DIRECTIONS = frozenset({"to", "into", "before", "after", "from", "over"})
 
@@ -104,8 +105,8 @@ class Wording:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Words with a digit in them: versions, amounts, codes."""
-        return frozenset(word for word in self.words if any(letter.isdigit() for letter in word))
+        """What is written in digits: versions, amounts, numbers of names."""
+        return frozenset(number for stem in self.stems for number in _NUMBER.findall(stem))
 
     @cached_property
     def denies(self) -> bool:

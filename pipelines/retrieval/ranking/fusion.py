@@ -146,14 +146,12 @@ def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k
     return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
-def relative_score_fusion(
-    candidates: Candidates, weights: ChannelWeights, *, floors: Mapping[Channel, float | None] = FLOORS
-) -> Candidates:
+def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Candidates:
     """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
 
     The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
     """
-    return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, floors[channel]))
+    return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
 def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:

@@ -117,6 +117,16 @@ class PlacedRelations:
             )
         )
 
+    @property
+    def carrying(self) -> PlacedRelations:
+        """Those that carry energy: not the contradictions that nights found.
+
+        A hit gives the other side more than it gets back, so that the worse one of the two would come first. Nothing
+        is lost without: both are near each other, and each names the other.
+        """
+        silent = (EdgeKind.CONTRADICTS, RelationSource.AUTO)
+        return replace(self, further=[each for each in self.further if (each.kind, each.origin) != silent])
+
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
         """The edges of the generation, and those that were declared or found since.
 
@@ -267,7 +277,18 @@ def _rows(generation: OpenGeneration, learned: LearnedEdges) -> Iterator[tuple[L
 
 
 def _ends_of(edge: LearnedEdge, here: _Stands, there: _Stands) -> Iterator[tuple[str, RelatedDocument]]:
-    """Each chunk that a relation leads from or to, and the document at its other end."""
+    """Each chunk that a relation leads from or to, and the document at its other end.
+
+    What supersedes another does so as a whole: there it is each document that has one content and not the other.
+    """
+    if edge.kind is LinkKind.SUPERSEDES:
+        newer, older = (
+            [uri for uri in one.uris if uri not in other.uris] for one, other in ((here, there), (there, here))
+        )
+        for one, another in product(newer, older):
+            yield one, RelatedDocument(edge.kind, another, False, edge.source, None)
+            yield another, RelatedDocument(edge.kind, one, True, edge.source, None)
+        return
     for own, other, inward in ((here, there, False), (there, here, True)):
         related = RelatedDocument(edge.kind, other.uris[0], inward, edge.source, None)
         yield from ((end, related) for end in own.chunk_ids)

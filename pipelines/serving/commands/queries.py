@@ -6,21 +6,18 @@ import json
 import math
 import sys
 from collections import Counter
-from contextlib import closing
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from pipelines.domain.errors import StoreError
-from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, table_of
-from pipelines.settings import Settings
+from pipelines.serving.outcomes import collected
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
 
@@ -53,7 +50,7 @@ def list_queries(
     most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
     logged = [
         query
-        for query in read_queries(require_store(settings), settings.query_log, limit=most, since=since)
+        for query in read_queries(require_store(settings), limit=most, since=since)
         if (not gap or query.facts["gap"]) and (not blamed or any(each.value < 0.0 for each in query.outcomes))
     ]
     if sort is QueryOrder.PROBABILITY:
@@ -89,7 +86,7 @@ def show(
 ) -> None:
     """One query: what each channel found, what every score was made of, and what became of the results."""
     settings = options.settings()
-    logged = read_queries(require_store(settings), settings.query_log, limit=1, query_id=query_id)
+    logged = read_queries(require_store(settings), limit=1, query_id=query_id)
     if not logged:
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
     query = logged[0]
@@ -121,19 +118,6 @@ def collect(options: CommonOptions, bootstrap: Bootstrap = None) -> None:
     settings = options.settings(bootstrap=bootstrap)
     feedback = collected(require_store(settings), settings)
     sys.stdout.write(json.dumps({"records": feedback.records, "outcomes": feedback.outcomes}, sort_keys=True) + "\n")
-
-
-def collected(root: Path, settings: Settings) -> Any:
-    """Read new feedback from the configured topic.
-
-    Raises:
-        BrokerUnavailableError: The broker does not answer.
-    """
-    from pipelines.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
-
-    most = settings.feedback.limits.event_bytes
-    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)) as source:
-        return Outcomes(root, settings.query_log, max_bytes=most, now=system_clock()).collect(source)
 
 
 def brief(query: LoggedQuery) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _fill(connection: sqlite3.Connection, beliefs: LessonBeliefs, settings: Sett
 
 def _keys(believed: BelievedLesson, words: LessonWords) -> set[tuple[str, str]]:
     conditions = believed.lesson.conditions
-    tools = {("wild" if _WILD & set(tool) else "tool", tool) for tool in conditions.tools}
+    tools = {("wild" if _WILD & set(tool) else "tool", tool.casefold()) for tool in conditions.tools}
     stems = {words.stem(word) for word in conditions.actions} | set(context_words(believed, words))
     return tools | {("file", pattern) for pattern in conditions.files} | {("stem", stem) for stem in stems}
 

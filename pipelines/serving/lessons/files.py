@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipelines.domain.errors import InvalidLessonError
@@ -35,6 +35,10 @@ class LessonFile:
     revised: Mapping[str, str] = field(default_factory=dict)
     retired: frozenset[str] = frozenset()
     outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def beyond(self, existing: Mapping[str, Lesson]) -> LessonFile:
+        """Without the lessons that stand there as the store has them: a page that comes back says nothing again."""
+        return replace(self, lessons=[each for each in self.lessons if existing.get(each.id) != each])
 
     def counted(self, lesson_id: str) -> Iterator[tuple[LessonResult, int]]:
         """What was counted of a lesson, each outcome with its number, from 0; in proportion where there are many."""

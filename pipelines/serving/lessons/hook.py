@@ -37,7 +37,7 @@ FOLDER = "lessons"
 BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
-VERSION = 3
+VERSION = 4
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
 _KEPT_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
@@ -47,11 +47,23 @@ _FILES = ("file_path", "path", "notebook_path", "file", "filename")
 def answer(arguments: Sequence[str]) -> int:
     """Answer the object on stdin; 0 whatever happens."""
     try:
-        asked = json.loads(sys.stdin.buffer.read() or b"{}")
-        _answer(asked if isinstance(asked, dict) else {}, _options(arguments))
+        _answer(_asked(sys.stdin.buffer.read()), _options(arguments))
+    except ValueError as error:
+        sys.stderr.write(f"weft lessons hook: {error}\n")
     except Exception as error:  # noqa: BLE001  an agent goes on without lessons
         sys.stderr.write(f"weft lessons hook: {type(error).__name__}: {error}\n")
     return 0
+
+
+def _asked(given: bytes) -> Mapping[str, Any]:
+    try:
+        asked = json.loads(given or b"{}")
+    except ValueError:
+        asked = None
+    if isinstance(asked, dict):
+        return asked
+    start = given[:40].decode("utf-8", "replace")
+    raise ValueError(f"expected one JSON object on stdin, as an agent hands it to its hooks, found {start!r}")
 
 
 def _options(arguments: Sequence[str]) -> SimpleNamespace:
@@ -68,6 +80,8 @@ def _options(arguments: Sequence[str]) -> SimpleNamespace:
         if key not in options:
             raise ValueError(f"expected --store, --bootstrap or --budget, found {name}")
         options[key] = value or next(rest, None)
+    if options["budget"] is not None and not str(options["budget"]).isdecimal():
+        raise ValueError(f"expected --budget to be a number of tokens, found {options['budget']}")
     return SimpleNamespace(**options)
 
 
@@ -89,7 +103,10 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
         return
     shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
     if isinstance(asked.get("session_id"), str):
-        note_injection(root, asked["session_id"], use, shown)
+        try:
+            note_injection(root, asked["session_id"], use, shown)
+        except OSError as error:  # the agent is told all the same
+            sys.stderr.write(f"weft lessons hook: what was shown is not noted: {error}\n")
     if event is None:
         sys.stdout.write(form.text + "\n")
         return
@@ -107,7 +124,8 @@ def tool_use(asked: Mapping[str, Any]) -> ToolUse:
     stated = asked.get("tool_input")
     given: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
     files = [given[name] for name in _FILES if isinstance(given.get(name), str)]
-    files += [each for each in asked.get("files") or () if isinstance(each, str)]
+    more = asked.get("files")
+    files += [each for each in (more if isinstance(more, list) else [more]) if isinstance(each, str)]
     texts = [value for value in given.values() if isinstance(value, str)]
     texts += [str(asked[name]) for name in ("context", "prompt") if asked.get(name)]
     return ToolUse(str(asked.get("tool_name") or asked.get("tool") or ""), tuple(files), " ".join(texts))
@@ -188,13 +206,14 @@ class Board:
         weights = self.settings["relevance"]
         stem = weights["words"] / weights["enough_words"]
         stems = sorted({words.stem(word) for word in words_of(use.text)})[:_STEMS]
-        met = [("tool", use.tool, weights["tool"]), *(("stem", each, stem) for each in stems)]
+        tool = use.tool.casefold()
+        met = [("tool", tool, weights["tool"]), *(("stem", each, stem) for each in stems)]
         patterns = self._connection.execute(
             "select distinct kind, key from keys where kind in ('file', 'wild')"
         ).fetchall()
         paths = [path.replace("\\", "/") for path in use.files]
         for kind, key in patterns:
-            if kind == "wild" and fnmatchcase(use.tool, key):
+            if kind == "wild" and fnmatchcase(tool, key):
                 met.append((kind, key, weights["tool_wildcard"]))
             elif kind == "file" and any(map(file_pattern(key).search, paths)):
                 met.append((kind, key, weights["file"]))
@@ -216,6 +235,7 @@ def open_board(root: Path) -> Board:
     if not root.is_dir():
         raise FileNotFoundError(f"expected a store in {root}, found no such folder: name it with --store")
     path = root / FOLDER / BOARD
+    board = None
     try:
         board = Board(path)
         if not _is_left(board, root, path):
@@ -224,8 +244,13 @@ def open_board(root: Path) -> Board:
         pass  # there is none, or one of another version
     from pipelines.serving.lessons.board import write_board  # noqa: PLC0415  it imports what takes its time
 
-    write_board(root)
-    return Board(path)
+    try:
+        return Board(write_board(root))
+    except (OSError, sqlite3.Error) as error:
+        if board is None:
+            raise
+        sys.stderr.write(f"weft lessons hook: lessons are told as they were: {error}\n")
+        return board
 
 
 def _is_left(board: Board, root: Path, path: Path) -> bool:

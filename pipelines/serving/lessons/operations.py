@@ -18,7 +18,7 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.serving.lessons.speaking import Speaker
 from pipelines.settings import Settings
 
-_OPS: Mapping[OperationKind, str] = {
+OPS: Mapping[OperationKind, str] = {
     OperationKind.ADD: "add",
     OperationKind.REVISE: "revise",
     OperationKind.MERGE: "alias",
@@ -109,7 +109,7 @@ def _event(operation: LessonOperation, stamp: Mapping[str, Any]) -> LessonEvent:
         return LessonOutcome(**stamp, lesson_id=operation.lesson_id, outcome=operation.result, why=operation.why)
     return LessonChange(
         **stamp,
-        op=_OPS[operation.kind],  # type: ignore[arg-type]
+        op=OPS[operation.kind],  # type: ignore[arg-type]
         lesson_id=operation.lesson_id,
         lesson=None if operation.lesson is None else lesson_text(operation.lesson),
         other=operation.other_id,

@@ -12,12 +12,13 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.events import LessonChange, LessonEvent, LessonOutcome
-from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonPriority, LessonResult, LessonSource
+from pipelines.domain.lesson import Conditions, Lesson, LessonId, LessonKind, LessonPriority, LessonResult, LessonSource
 from pipelines.learning.lessons.beliefs import LessonBelief
 from pipelines.lessons.gate import problem_of
+from pipelines.lessons.manager import LessonOperation, OperationKind
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import print_lines, reading, stdout, visible
-from pipelines.serving.lessons.operations import apply_operations, read_operations, say_operations
+from pipelines.serving.lessons.operations import OPS, apply_operations, read_operations, say_operations
 from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
 
@@ -104,7 +105,7 @@ def merge(
     as_json: AsJson = False,
 ) -> None:
     """Say that two lessons are one: both are believed by what came of either, and one of them is shown."""
-    change = _changing(options, "alias", why, other=into)
+    change = _linking(options, OperationKind.MERGE, lesson, into, why)
     _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
 
 
@@ -121,7 +122,7 @@ def apart(
     as_json: AsJson = False,
 ) -> None:
     """Say that two lessons are not one: each is believed by what came of itself, as before they were merged."""
-    change = _changing(options, "apart", why, other=other)
+    change = _linking(options, OperationKind.KEEP_APART, lesson, other, why)
     _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
 
 
@@ -190,12 +191,19 @@ def _judging(result: LessonResult) -> Callable[[CommonOptions, str | None], Say]
     return say_of
 
 
-def _changing(options: CommonOptions, op: str, why: str | None, *, other: str | None = None) -> Say:
-    named: dict[str, Any] = {"op": op, "why": why}
-    if other is not None:
-        settings = options.settings()
-        named["other"] = lesson_of(live_lessons(Catalog(require_store(settings)), settings), other).id
-    return lambda stamp, belief: LessonChange(**stamp, **named, lesson_id=belief.id)
+def _changing(op: str, why: str | None, **named: str) -> Say:
+    return lambda stamp, belief: LessonChange(**stamp, **named, op=op, why=why, lesson_id=belief.id)  # type: ignore[arg-type]
+
+
+def _linking(options: CommonOptions, kind: OperationKind, name: str, other: str, why: str | None) -> Say:
+    """What is said of two lessons, where the skill manager accepts it."""
+    settings = options.settings()
+    beliefs = live_lessons(Catalog(require_store(settings)), settings)
+    one, two = (LessonId(lesson_of(beliefs, each).id) for each in (name, other))
+    applied = apply_operations({0: LessonOperation(kind=kind, lesson_id=one, other_id=two)}, beliefs, settings)
+    if applied.errors:
+        raise InvalidLessonError([each.problem for each in applied.errors])
+    return _changing(OPS[kind], why, other=two)
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
@@ -210,11 +218,11 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     ),
     "retire": _word(
         "Say that a lesson is no longer needed: it is kept, with all that came of it, and never injected.",
-        lambda options, why: _changing(options, "retire", why),
+        lambda _, why: _changing("retire", why),
     ),
     "restore": _word(
         "Take a word against a lesson back: what came of it says again what may be done with it.",
-        lambda options, why: _changing(options, "restore", why),
+        lambda _, why: _changing("restore", why),
     ),
     "merge": merge,
     "apart": apart,

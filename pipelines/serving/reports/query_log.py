@@ -86,7 +86,7 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
     """
     now, root = system_clock(), Path(settings.storage.root)
     since = now - days * SECONDS_PER_DAY
-    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES, since=since)
+    queries = read_queries(root, limit=LOGGED_QUERIES, since=since)
     if not queries:
         raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
     if judgements is not None:
@@ -112,18 +112,18 @@ def report(logged: Logged, settings: Settings) -> LogReport:
         p50_ms=float(p50),
         p95_ms=float(p95),
         memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules, quality),
-        alarms=alarms(Watched(logged.queries, items), rules.alarms),
+        alarms=alarms(Watched(logged.queries, items)),
     )
 
 
 def ringing(settings: Settings) -> list[Alarm]:
     """The alarms that ring now, for whoever looks after the store every night."""
-    root, rules = Path(settings.storage.root), settings.evaluation.alarms
-    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    root = Path(settings.storage.root)
+    queries = read_queries(root, limit=LOGGED_QUERIES)
     if not queries:
         return []
     items = _items(Logged(queries, {}, root))
-    return [alarm for alarm in alarms(Watched(queries, items), rules) if alarm.ringing]
+    return [alarm for alarm in alarms(Watched(queries, items)) if alarm.ringing]
 
 
 def as_json(report: LogReport) -> dict[str, Any]:

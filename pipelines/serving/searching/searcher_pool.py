@@ -223,7 +223,7 @@ def _alone(settings: Settings) -> Settings:
     one = {"threads": 1}
     rerank, embedding = settings.retrieval.rerank, settings.embedding
     pairs = rerank.cross_encoder.model_copy(update=one)
-    threads = dict.fromkeys(("encode_threads", "lexical_threads", "product_threads", "channel_threads"), 1)
+    threads = dict.fromkeys(("encode_threads", "product_threads", "channel_threads"), 1)
     return settings.model_copy(
         update={
             "embedding": embedding.model_copy(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.fitting import fit_alone
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.consolidation.settings import FOLDS, SEED
@@ -27,6 +28,8 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fit import LoggedSignals
+from pipelines.learning.pooling.fitted import FittedWeights, Learned
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
@@ -97,14 +100,14 @@ class Bench:
         run: Run = {name: as_ranked(each, depth, document_id=self.document_id) for name, each in results.items()}
         return headline(run, self.dataset.qrels)
 
-    def values(self, evidence: Evidence, *, effects: bool) -> Values:
-        """The headline measure on the held-out queries under what the evidence says.
+    def values(self, evidence: Evidence, *, effects: bool, fitted: FittedWeights | None = None) -> Values:
+        """The headline measure on the held-out queries under what the evidence says, and what a night fitted.
 
         Args:
             effects: Whether what came of contents before ranks them, too.
         """
         asking = self._pages_of(self.dataset.queries)
-        (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), evidence)])
+        (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), Learned(evidence, fitted))])
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
     def learned(self, evidence: Evidence, *, effects: bool) -> list[Answer]:
@@ -117,6 +120,10 @@ class Bench:
         signals = {signal for result in first for signal in result.signals}
         beliefs, scope = self._beliefs(evidence), Scope(first[0].domain, agent=AGENT)
         return {signal.value: belief.mean for signal, belief in beliefs.weights(scope, signals).items()}
+
+    def fitted(self, logged: LoggedSignals, evidence: Evidence) -> FittedWeights:
+        """What a night fits to logged outcomes."""
+        return fit_alone(logged, self.settings.priors, self._beliefs(evidence))
 
     def _retrieving(self, **changes: Any) -> Settings:
         retrieval = self.settings.retrieval.model_copy(update=changes)
@@ -155,7 +162,6 @@ def measure_probabilities(
         answers,
         held_out.qrels,
         unanswerable,
-        bins=settings.learning.relevance_bins,
         names=bench.names([answer for some in answers.values() for answer in some]),
     )
 

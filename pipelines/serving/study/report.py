@@ -21,6 +21,8 @@ CONVEX = "best fixed convex"
 PRIOR = "weft at its priors"
 WITH_EFFECTS = ", with effects"
 """What the row is named by, behind its sessions, in which what is known of single contents counts."""
+FITTED = ", fitted"
+"""What the row is named by, behind its sessions, whose weights a night would fit to the log (CON-8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ def largest_falls(rows: Sequence[StudyRow]) -> dict[str, float]:
     """By how much the measure fell at most from the priors or an earlier mark to a later one (LRN-22).
 
     Of the means over deals of users, and of the worst of them; the row with effects, which is about single contents, is
-    left out.
+    left out, and so are fitted weights, which go live where they are better alone.
     """
-    marks = [each for each in rows if each.change is not None and not each.name.endswith(WITH_EFFECTS)]
+    others = (WITH_EFFECTS, FITTED)
+    marks = [each for each in rows if each.change is not None and not each.name.endswith(others)]
     start = next((each.mean.mean for each in rows if each.name == PRIOR), None)
     if start is None or not marks:
         return {}

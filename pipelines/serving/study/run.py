@@ -16,6 +16,7 @@ from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
+from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.replay.remembering import RememberingSource
 from pipelines.evaluation.simulation.study import averaged, only, row
 from pipelines.evaluation.simulation.users import (
@@ -31,14 +32,17 @@ from pipelines.evaluation.simulation.users import (
 )
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.collections import indexed
 from pipelines.serving.console.terminal import stderr
+from pipelines.serving.night import logged_of
+from pipelines.serving.outcomes import collected
 from pipelines.serving.searching.engines import source_of
 from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
-from pipelines.serving.study.report import PRIOR, WITH_EFFECTS, Studied
+from pipelines.serving.study.report import FITTED, PRIOR, WITH_EFFECTS, Studied
 from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import Settings
 
@@ -52,6 +56,7 @@ def run(
     *,
     least: float = 0.0,
     bare: bool = False,
+    fit: bool = False,
     probabilities: bool = True,
 ) -> Studied:
     """Measure, teach and measure again, in a store of its own that is gone afterwards.
@@ -60,6 +65,7 @@ def run(
         settings: With `simulation.deals`, of whose measures by query means are taken; evidence is that of the first.
         least: Of the headline measure at the priors: only queries that reach it are asked, by users and afterwards.
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
+        fit: Also fit weights as a night does, at every mark, and measure them beside those that are counted (CON-8).
         probabilities: Whether to look at what they are worth; not where it is bare.
     """
     stored = indexed(held_out, settings)
@@ -69,18 +75,22 @@ def run(
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), effects=False)
-        taught = [_taught(streamed, lessons, bench, marks, deal=0)]
+        taught = [_taught(streamed, lessons, bench, marks, deal=0, fit=fit)]
         for deal in range(1, settings.simulation.deals):
             with _streamed(stored, marks) as anew:
-                taught.append(_taught(anew, lessons, bench, marks, deal=deal))
-        by_deal = {_named(count): [bench.values(each[count], effects=False) for each in taught] for count in marks}
-        by_deal[_named(marks[-1]) + WITH_EFFECTS] = [bench.values(each[marks[-1]], effects=True) for each in taught]
+                taught.append(_taught(anew, lessons, bench, marks, deal=deal, fit=fit))
+        counted = [{count: learned.evidence for count, learned in each.items()} for each in taught]
+        by_deal = {_named(count): [bench.values(each[count], effects=False) for each in counted] for count in marks}
+        by_deal[_named(marks[-1]) + WITH_EFFECTS] = [bench.values(each[marks[-1]], effects=True) for each in counted]
+        for count in marks if fit else ():
+            night = [each[count] for each in taught]
+            by_deal[_named(count) + FITTED] = [bench.values(each, effects=False, fitted=fit) for each, fit, *_ in night]
         worth = [
             measure_probabilities(bench, lessons, each[marks[-1]], strangers)
-            for each in (taught if probabilities and not bare else [])
+            for each in (counted if probabilities and not bare else [])
         ]
         weights = {PRIOR: bench.weights(Evidence())}
-        weights |= {_named(count): averaged([bench.weights(each[count]) for each in taught]) for count in marks}
+        weights |= {_named(count): averaged([bench.weights(each[count]) for each in counted]) for count in marks}
     values |= {name: averaged(of_deals) for name, of_deals in by_deal.items()}
     rows = [
         row(
@@ -93,7 +103,7 @@ def run(
         )
         for name, measured in values.items()
     ]
-    return Studied(rows, values, weight, taught[0], worth)
+    return Studied(rows, values, weight, counted[0], worth)
 
 
 def _reaching(least: float, dataset: Dataset, settings: Settings) -> Dataset:
@@ -134,17 +144,18 @@ def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
 
 
 def _taught(
-    settings: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], *, deal: int
-) -> dict[int, Evidence]:
-    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark.
+    settings: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], *, deal: int, fit: bool
+) -> dict[int, Learned]:
+    """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark.
 
     Args:
         deal: Which draw of users: who asks what, and does what about it.
+        fit: Also keep a query log, and fit weights to it.
     """
     catalog = Catalog(Path(settings.storage.root))
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
-    evidence, done, (first, *further) = {}, 0, bench.encoders
+    root, learned, done, (first, *further) = Path(settings.storage.root), {}, 0, bench.encoders
     source = RememberingSource(source_of(settings))
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
@@ -153,7 +164,10 @@ def _taught(
     ):
         for upto in track(refreshes(marks), "teaching", console=stderr, transient=True):
             batch = list(enumerate(questions[done:upto], start=done))
-            for number, answer in _shown(searcher, batch, settings):
+            shown_now = list(_shown(searcher, batch, settings))
+            if fit:
+                _log([answer for _, answer in shown_now], settings)
+            for number, answer in shown_now:
                 grades = lessons.qrels[questions[number].query_id]
                 right = [
                     result.content_hash
@@ -170,8 +184,20 @@ def _taught(
             searcher.refresh()
             done = upto
             if upto in marks:
-                evidence[upto] = catalog.live_evidence()
-    return evidence
+                evidence, logged = catalog.live_evidence(), None
+                if fit:
+                    collected(root, settings)
+                    logged = logged_of(settings)
+                learned[upto] = Learned(evidence, bench.fitted(logged(), evidence) if logged else None)
+    return learned
+
+
+def _log(answers: Sequence[Answer], settings: Settings) -> None:
+    """Write answers to the query log of the store, all of them."""
+    every = settings.query_log.model_copy(update={"sample": 1.0})
+    with QueryLog(Path(settings.storage.root), every, waiting=len(answers)) as log:
+        for answer in answers:
+            log.emit(answer)
 
 
 def _shown(

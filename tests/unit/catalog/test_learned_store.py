@@ -37,7 +37,7 @@ def night(catalog: Catalog, *, live: bool = True) -> LearnedVersion:
     versions = catalog.learned_versions()
     newest = versions[-1] if versions else None
     state = LearnedState(
-        parent=catalog.pointer().learned, evidence=catalog.live_evidence(), cut=catalog.streamed_evidence()
+        parent=catalog.pointer().learned, evidence=catalog.live_evidence(), cut=catalog.streamed_reach()[0]
     )
     version = catalog.publish_learned(state, expected_newest=newest)
     if live:
@@ -76,7 +76,7 @@ def test_a_copy_of_a_partition_does_not_count(catalog: Catalog) -> None:
     stream(catalog, 0, used(1))
     folder = catalog.root / "updaters" / "0"
     shutil.copytree(folder, folder.with_name("0.copy"))
-    assert catalog.live_evidence() == catalog.streamed_evidence() == used(1)
+    assert catalog.live_evidence() == catalog.streamed_reach()[0] == used(1)
 
 
 def test_a_night_changes_nothing_that_is_known(catalog: Catalog) -> None:

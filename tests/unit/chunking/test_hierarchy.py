@@ -2,7 +2,8 @@
 
 from itertools import pairwise
 
-from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble
+from pipelines.chunking.units.hierarchy import assemble
+from pipelines.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain

@@ -10,11 +10,9 @@ import pytest
 from pipelines.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, Watched, alarms, wilson
 from pipelines.evaluation.measures.memory import ItemFacts
 from pipelines.evaluation.queries.reader import LoggedQuery
-from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 from tests.support.retrieval_fakes import NOW
 
-RULES = load_settings(environment={}).evaluation.alarms
 HOUR = 3600.0
 N = 100
 FRESH, OLD = ItemFacts(modified_at=NOW - HOUR), ItemFacts(modified_at=NOW - 1000 * HOUR)
@@ -80,7 +78,7 @@ def watched(queries: Sequence[LoggedQuery]) -> Watched:
 
 
 def rung(name: str, queries: Sequence[LoggedQuery]) -> Alarm:
-    return ALARMS[name](watched(queries), RULES)
+    return ALARMS[name](watched(queries))
 
 
 def test_there_is_an_alarm_for_every_failure_mode() -> None:
@@ -195,9 +193,9 @@ def test_a_channel_that_only_ranks_hides_no_collapse() -> None:
 
 def test_what_rings_comes_first_and_an_empty_log_rings_nothing() -> None:
     """EVA-11."""
-    found = alarms(watched([one_channel(n) for n in range(N)]), RULES)
+    found = alarms(watched([one_channel(n) for n in range(N)]))
     assert len(found) == len(ALARMS)
     ringing = [alarm.ringing for alarm in found]
     assert ringing == sorted(ringing, reverse=True)
     assert any(ringing)
-    assert not any(alarm.ringing for alarm in alarms(Watched([], {}), RULES))
+    assert not any(alarm.ringing for alarm in alarms(Watched([], {})))

@@ -17,7 +17,6 @@ from pipelines.evaluation.ground_truth.collect import (
     JudgementSource,
     from_feedback,
     from_questions,
-    from_triggers,
     grades_of,
     judged,
     keep,
@@ -43,13 +42,6 @@ def test_a_question_is_answered_by_the_chunk_that_it_was_taken_from() -> None:
     (found,) = from_questions([question], now=NOW)
     assert (found.source, found.by, found.grade) == (JudgementSource.SYNTHETIC, "docstring", 3)
     assert found.expires_at == NOW + DAYS[JudgementSource.SYNTHETIC] * DAY
-
-
-def test_a_trigger_phrase_finds_the_document_that_declares_it() -> None:
-    """EVA-4: any of its contents."""
-    found = from_triggers([("red fruit", [A, B])], now=NOW)
-    assert grades_of(found, now=NOW) == {"red fruit": {A: 3, B: 3}}
-    assert {one.by for one in found} == {"trigger"}
 
 
 def feedback(*outcomes, shown=(A, B, C)):

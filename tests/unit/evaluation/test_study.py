@@ -94,7 +94,7 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     names = {result.content_hash: [result.uris[0]] for result in own.results}
     ways = {"both": [own], "dense": [seen_by(own, "dense")], "lexical": [seen_by(own, "lexical")]}
     qrels = {own.query.query_id: {"a": 1}}
-    found = probability_report(calibration, calibration, ways, qrels, {"music": [strange]}, bins=20, names=names)
+    found = probability_report(calibration, calibration, ways, qrels, {"music": [strange]}, names=names)
     assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
     assert found.from_judgements["dense"] is None
     told = [

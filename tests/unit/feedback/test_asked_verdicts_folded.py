@@ -10,7 +10,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.matching import MatchFeatures
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import ASKED, MATCH, match_key
-from tests.support.feedback_events import BINS, explicit, impression, shown
+from tests.support.feedback_events import explicit, impression, shown
 from tests.support.session_store import Partition
 
 MATCHED = MatchFeatures(dense=0.62, lexical=0.33)
@@ -33,7 +33,7 @@ def test_it_is_counted_apart_whichever_way_it_comes(tmp_path: Path, *, early: bo
     partition = Partition(tmp_path)
     partition.feed([*verdicts, answer] if early else [answer, *verdicts], cuts=cuts)
     day = answer.ts // 86_400_000
-    facts = {"day": day, "domain": Domain.CODE, "match": MATCHED, "bins": BINS.relevance}
+    facts = {"day": day, "domain": Domain.CODE, "match": MATCHED}
     assert told(partition) == {
         match_key(**facts, rank=1, good=True, asked=0.02): MICRO,
         match_key(**facts, rank=1, good=False): MICRO,

@@ -17,7 +17,8 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.signatures import SigningKey
 from pipelines.feedback.events.authenticity import Authenticity, signed, token_of
 from pipelines.feedback.events.codec import decode_all, encode
-from pipelines.feedback.events.producer import FeedbackProducer, impression_of
+from pipelines.feedback.events.impressions import impression_of
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.batch import arrived
 from pipelines.settings import load_settings
 from tests.support.feedback_events import (

@@ -11,7 +11,7 @@ from pipelines.domain.events import AnyEvent
 from pipelines.feedback.fold.sessions import Phase
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.store.overlays import session_in
-from tests.support.feedback_events import BINS, NOON, RULES, records
+from tests.support.feedback_events import NOON, RULES, records
 from tests.support.session_store import Partition, alone, judged, phase
 
 HOUR = 3_600_000
@@ -75,4 +75,4 @@ def test_where_the_broker_sets_the_times_a_wrong_event_is_a_dead_letter(
 
 def _told_by_broker(partition: Partition, events: Sequence[AnyEvent]) -> None:
     lain = [record._replace(timestamp=NOON, by_broker=True) for record in records(events)]
-    consume(lain, partition._facts, partition.state, RULES, BINS)
+    consume(lain, partition._facts, partition.state, RULES)

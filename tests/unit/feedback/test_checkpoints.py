@@ -14,7 +14,7 @@ from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.runtime.storage.files import read_manifest, verify_files
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+from tests.support.feedback_events import RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
 
@@ -22,7 +22,7 @@ LOG = FakeLog.of(records([session(), impression(), explicit()]))
 
 
 def opened(store: Path) -> Updater:
-    return Updater.open(FakeSource(LOG), store, [0], RULES, BINS)
+    return Updater.open(FakeSource(LOG), store, [0], RULES)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

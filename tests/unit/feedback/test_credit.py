@@ -134,7 +134,7 @@ def test_uses_are_counted_beside_outcomes() -> None:
     answer, tally = impression(), Tally()
     for feedback in (retrieval(1), inclusion(1), reference(1, match=0.5), selection(1)):
         credited = credits_of(feedback, answer, chosen=(), rules=RULES)
-        note_credits(tally, credited, under(answer, bins=20, slope=18.0), answer.results, day=3, surplus=False)
+        note_credits(tally, credited, under(answer, slope=18.0), answer.results, day=3, surplus=False)
     assert {key.bin: mass for key, mass in tally.freeze().usage.items()} == {
         "negative": 125_000,  # retrieved
         "positive": 250_000 + 375_000 + 500_000,  # included, half a reference, selected

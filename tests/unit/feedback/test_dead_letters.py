@@ -18,7 +18,7 @@ from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
-from tests.support.feedback_events import BINS, RULES, records, rules, session
+from tests.support.feedback_events import RULES, records, rules, session
 from tests.support.feedback_publisher import MemoryTopic, republisher
 from tests.support.feedback_source import FakeLog, FakeSource
 
@@ -28,7 +28,7 @@ AWAY = BrokerUnavailableError("nobody answers")
 
 
 def opened(store: Path, log: FakeLog, topic: MemoryTopic, settings: FeedbackSettings = RULES) -> Updater:
-    return Updater.open(FakeSource(log), store, [0], settings, BINS, dead_letters=republisher(topic, settings))
+    return Updater.open(FakeSource(log), store, [0], settings, dead_letters=republisher(topic, settings))
 
 
 def report_of(updater: Updater) -> PartitionReport:
@@ -174,7 +174,7 @@ def test_an_attempt_that_hangs_stops_nothing(tmp_path: Path) -> None:
     topic, everything = HangingTopic(), records([b"{", *(session(event_id=str(number)) for number in range(30))])
     log = FakeLog.of([])
     beside = Republisher(lambda: topic, RULES, most_bytes=1_000)
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS, dead_letters=beside)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, dead_letters=beside)
     for second, record in enumerate(everything):
         log.partitions[0].append(record)
         updater.step(float(second))

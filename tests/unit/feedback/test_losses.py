@@ -16,7 +16,7 @@ from pipelines.feedback.store.state import STATE_FILE
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.log import LogFacts
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
+from tests.support.feedback_events import RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
 ADA = Acceptance("ada@host", 7_000)
@@ -27,7 +27,7 @@ def log_of(*contents: object) -> FakeLog:
 
 
 def opened(store: Path, log: FakeLog, **changes: object) -> Updater:
-    return Updater.open(FakeSource(log), store, range(len(log.partitions)), rules(**changes), BINS)
+    return Updater.open(FakeSource(log), store, range(len(log.partitions)), rules(**changes))
 
 
 def consumed(store: Path, log: FakeLog, *, polls: int | None = None, **changes: object) -> PartitionReport:
@@ -173,7 +173,7 @@ def test_a_deleted_topic_is_told_from_one_that_is_not_listed_for_a_moment(tmp_pa
     """FBK-5: only a second answer, a second after the first, counts; then it is called deleted."""
     log = log_of(*sessions(3))
     source = DeletedLog(log)
-    updater = Updater.open(source, tmp_path, [0], RULES, BINS)
+    updater = Updater.open(source, tmp_path, [0], RULES)
     updater.step(0.0)
     for second in (10.0, 20.0):
         source.gone = True

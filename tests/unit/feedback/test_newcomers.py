@@ -19,7 +19,7 @@ from pipelines.feedback.fold.names import NEWCOMERS, NameKind, Names
 from pipelines.feedback.pipeline import consume
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
-from tests.support.feedback_events import BINS, NOON, RULES, SETTINGS, explicit, impression, records, rules, shown
+from tests.support.feedback_events import NOON, RULES, SETTINGS, explicit, impression, records, rules, shown
 from tests.support.session_store import FACTS, Partition, phase
 
 DAY = 86_400_000
@@ -58,7 +58,7 @@ def feed(partition: Partition, events: Sequence[AnyEvent]) -> None:
         latest = max(latest, event.ts)
         lain.append(record._replace(offset=first + record.offset, timestamp=latest, by_broker=True))
     if lain:
-        consume(lain, FACTS, partition.state, TOLD, BINS)
+        consume(lain, FACTS, partition.state, TOLD)
 
 
 def learned(folder: Path, events: Sequence[AnyEvent]) -> Evidence:

@@ -19,7 +19,7 @@ from pipelines.feedback.store.report import COUNTS
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.serving.commands.partitions import states
 from pipelines.settings import load_settings
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+from tests.support.feedback_events import RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.session_store import Partition, judged, phase
@@ -55,7 +55,7 @@ def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None
     assert standings_of(tmp_path, RULES) == ([], [])
     with pytest.raises(StoreError, match="expected a store of partition 0, found one that no updater has claimed yet"):
         list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
-    updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES)
     write_checkpoint(updater._states[0])
     updater.close()
     with contextlib.closing(sqlite3.connect(folder / STATE_FILE)) as connection:
@@ -79,7 +79,7 @@ def test_who_looks_while_a_state_is_being_made_neither_fails_nor_makes_its_updat
         looking = [threads.submit(look) for _ in range(2)]
         try:
             for store in stores:
-                updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), store, [0], RULES, BINS)
+                updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), store, [0], RULES)
                 updater.step(0.0)
                 updater.close()
         finally:
@@ -91,7 +91,7 @@ def test_who_looks_while_a_state_is_being_made_neither_fails_nor_makes_its_updat
 def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, emptied: bool) -> None:
     """ARC-3: what was looked for is not made, empty: an updater would begin there, without what it had learned."""
     folder, log = partition_folder(tmp_path, 0), FakeLog.of(SPOKEN)
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES)
     updater.step(0.0)
     write_checkpoint(updater._states[0])
     updater.close()
@@ -101,5 +101,18 @@ def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, e
     with pytest.raises(CorruptionError, match="expected a partition's state"):
         standings_of(tmp_path, RULES)
     log.log_start = len(SPOKEN)  # retention has taken the events, too
-    Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS).close()
+    Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
     assert digest_of_stores([folder]) == taught
+
+
+def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    """OPS-15, ARC-3: no updater takes its tables for its own, and nobody reads them."""
+    log = FakeLog.of(SPOKEN)
+    Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
+    file = partition_folder(tmp_path, 0) / STATE_FILE
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("pragma user_version = 0")
+    with pytest.raises(StoreError, match=r"expected a partition's state of format 1, found 0: another version"):
+        Updater.open(FakeSource(log), tmp_path, [0], RULES)
+    with pytest.raises(StoreError, match=r"jobs\.consolidate --adopt"):
+        list(states_in(tmp_path, RULES))

@@ -11,7 +11,7 @@ from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.pipeline import POLL_TIMEOUT_S
 from pipelines.feedback.run.updater import Updater, keep_up
 from pipelines.runtime.kafka.log import Batches
-from tests.support.feedback_events import BINS, RULES, records, session
+from tests.support.feedback_events import RULES, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
 pytestmark = pytest.mark.integration
@@ -30,7 +30,7 @@ class QuietSource(FakeSource):
 def test_patience_is_counted_from_the_last_answer(tmp_path: Path, source: type[FakeSource]) -> None:
     """FBK-5: not from the last look at the clock, nor from the last poll that brought nothing."""
     log = FakeLog.of(records([session()]))
-    updater = Updater.open(source(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(source(log), tmp_path, [0], RULES)
     now = 0.0
 
     def passes(seconds: float) -> None:

@@ -18,7 +18,6 @@ from pipelines.learning.observe.impressions import EXAMINATION
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
-    BINS,
     HASHES,
     NOON,
     RULES,
@@ -42,7 +41,7 @@ WINDOW = round(RULES.time.window_s * 1000)
 
 
 def opened(store: Path, log: FakeLog, settings: FeedbackSettings = RULES) -> Updater:
-    return Updater.open(FakeSource(log), store, range(len(log.partitions)), settings, BINS)
+    return Updater.open(FakeSource(log), store, range(len(log.partitions)), settings)
 
 
 def after(

@@ -20,7 +20,8 @@ from pipelines.domain.events import Attribution, Explicit, Impression, InjectedL
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from pipelines.feedback.events.codec import EVENT_TYPES
-from pipelines.feedback.events.producer import FeedbackProducer, impression_of
+from pipelines.feedback.events.impressions import impression_of
+from pipelines.feedback.events.producer import FeedbackProducer
 from tests.support.feedback_events import HASHES, LESSON, NOON, RULES, stamp
 from tests.support.feedback_publisher import MemoryPublisher
 

@@ -9,13 +9,13 @@ from pipelines.catalog.overlays import OFFSET_KEY, metadata_of, read_listing
 from pipelines.feedback.publish.snapshot import NAME
 from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.run.updater import Updater
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
+from tests.support.feedback_events import RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import judged, phase
 
 
 def opened(store: Path, log: FakeLog) -> Updater:
-    return Updater.open(FakeSource(log), store, range(len(log.partitions)), RULES, BINS)
+    return Updater.open(FakeSource(log), store, range(len(log.partitions)), RULES)
 
 
 def published_offset(store: Path) -> int:
@@ -55,7 +55,7 @@ def test_a_partition_that_is_behind_publishes_every_other_second(tmp_path: Path)
     """FBK-8: snapshots cost time, and what they would show is old as long as more lies ahead than a poll brings."""
     settings = rules(poll_records=10)
     log = FakeLog.of(records([session(event_id=str(number)) for number in range(400)]))
-    updater = Updater.open(FakeSource(log), tmp_path, [0], settings, BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], settings)
     published = []
     for tenth in range(45):
         updater.step(tenth / 10)

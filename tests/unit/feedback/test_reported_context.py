@@ -10,12 +10,10 @@ import pytest
 from pipelines.domain.events import Event
 from pipelines.domain.ids import question_fingerprint
 from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, RETRIEVAL
 from tests.support.feedback_events import HASHES, RULES, explicit, impression, inclusion, reference, retrieval, success
 from tests.support.session_store import Partition
-from tests.support.sqlite_columns import without_column
 
 CREDIT = RULES.credit
 RANKS = {HASHES[rank]: rank for rank in range(1, 10)}
@@ -92,14 +90,3 @@ def test_with_everything_left_out_nobody_is_to_share(tmp_path: Path, cuts: bool)
     partition.feed([impression(), retrieval(1, 2, 3, 4), success(), reference(response="so")], cuts=cuts)
     assert (partition.report.applied, partition.report.dead_lettered) == (4, 0)
     assert earned(partition) == {}
-
-
-def test_a_window_kept_before_contexts_were_reported_is_taken_over(tmp_path: Path) -> None:
-    """ARC-3: impressions that wait for feedback, with what was chosen from them."""
-    partition = Partition(tmp_path)
-    partition.feed([impression(), retrieval(1)])
-    partition.state.close()
-    without_column(partition.state.folder / STATE_FILE, "shown", "named")
-    partition.open()
-    partition.feed([inclusion(2), success()])
-    assert earned(partition) == {2: pytest.approx(CREDIT.included + CREDIT.success)}

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from pipelines.domain.events import Report
 from pipelines.feedback.fold.reports import report_evidence
-from pipelines.learning.binning import Bins
 from tests.support.feedback_events import accuracy, model_quality, review, trust
 
-BINS = Bins(relevance=20, ages=4, confidences=10, turns=64)
 ONE = 1_000_000
 
 
 def reported(event: Report) -> dict[tuple[str, str], int]:
-    found = report_evidence(event, day=3, bins=BINS)
+    found = report_evidence(event, day=3)
     assert not found.usage
     assert {key.day for key in found.counts} == {3}
     return {(key.parameter, key.bin): mass for key, mass in found.counts.items()}
 
 
 def scope_of(event: Report) -> tuple[str, str, str]:
-    (scope,) = {(key.domain, key.model, key.agent) for key in report_evidence(event, day=3, bins=BINS).counts}
+    (scope,) = {(key.domain, key.model, key.agent) for key in report_evidence(event, day=3).counts}
     return scope
 
 
 def test_a_review_is_a_decision_of_its_confidence() -> None:
-    """FBK-1, LRN-7: confidence .72 is in the bin from .7 to .8 of ten."""
-    assert reported(review(0.72, good=True)) == {("threshold", "7/10.good"): ONE}
-    assert reported(review(1.0, good=False)) == {("threshold", "9/10.bad"): ONE}
+    """FBK-1, LRN-7: confidence .72 is in the bin from .70 to .75 of twenty."""
+    assert reported(review(0.72, good=True)) == {("threshold", "14/20.good"): ONE}
+    assert reported(review(1.0, good=False)) == {("threshold", "19/20.bad"): ONE}
 
 
 def test_accuracy_is_a_document_of_its_age() -> None:

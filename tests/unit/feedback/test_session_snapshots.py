@@ -63,7 +63,7 @@ def test_a_night_between_fork_and_read_changes_nothing_for_the_session(partition
     partition.feed([phase("start"), *judged()])
     partition.publish()
     expected, catalog = read_by(partition), partition.catalog
-    streamed = catalog.streamed_evidence()
+    streamed = catalog.streamed_reach()[0]
     night = LearnedState(parent=None, evidence=streamed, cut=streamed)
     catalog.make_live(catalog.publish_learned(night, expected_newest=None))
     partition.feed(judged("after"))

@@ -12,7 +12,7 @@ from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.run.metrics import prometheus, samples
 from pipelines.feedback.run.updater import Updater, keep_up
 from pipelines.runtime.kafka.log import Batches
-from tests.support.feedback_events import BINS, explicit, impression, records, rules
+from tests.support.feedback_events import explicit, impression, records, rules
 from tests.support.feedback_source import FakeLog, FakeSource
 
 RULES = rules(retry_s=1.0)
@@ -32,7 +32,7 @@ def log() -> FakeLog:
 
 @pytest.fixture
 def updater(log: FakeLog, tmp_path: Path) -> Iterator[Updater]:
-    updater = Updater.open(SilentSource(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(SilentSource(log), tmp_path, [0], RULES)
     yield updater
     updater.close()
 

@@ -17,7 +17,7 @@ from pipelines.feedback.events.ubi import Mapped, UbiObject, from_ubi, hashes_al
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings
 from pipelines.feedback.store.tables import evidence_in
-from tests.support.feedback_events import BINS, HASHES, NOON, RULES, records
+from tests.support.feedback_events import HASHES, NOON, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
 
 ACTIONS = UbiSettings(selections=("click",), verdicts={"purchase": 1.0, "thumbs_down": -1.0})
@@ -152,7 +152,7 @@ def test_a_query_without_a_text_is_of_no_question(asked: str | None, tmp_path: P
 
 def learned(folder: Path, *documents: object) -> dict[Any, int]:
     """What became of contents, once an updater has read the events of documents."""
-    updater = Updater.open(FakeSource(FakeLog.of(records(mapped(*documents).events))), folder, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(FakeLog.of(records(mapped(*documents).events))), folder, [0], RULES)
     updater.step(0.0)
     evidence = updater._states[0].read(evidence_in)
     updater.close()
@@ -283,7 +283,7 @@ def hashed(text: str) -> str:
 def test_a_log_of_ubi_becomes_evidence_of_its_contents(tmp_path: Path) -> None:
     """FBK-2: through an updater: the chosen one good, the one passed over bad, and nothing about scores."""
     log = FakeLog.of(records(mapped(query(), event(rank=2), event(rank=2)).events))
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES)
     updater.step(0.0)
     (standing,) = updater.progress()
     evidence = updater._states[0].read(evidence_in)

@@ -26,7 +26,7 @@ RULES = SETTINGS.consolidation.calibration
 DAY = 100
 NOW = DAY * 86_400.0
 TRUTH = MatchCurve(8.0, 4.0, -7.0)
-UNDER = Under(ANY, ANY, ANY, "", 20)
+UNDER = Under(ANY, ANY, ANY, "")
 
 
 def flat(matches: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ def said(
     def note(page: int, place: int, chance: float | None) -> None:
         match = MatchFeatures(dense=float(matches[page, place, 0]), lexical=float(matches[page, place, 1]))
         is_good = bool(good[page, place]) != bool(rng.random() < mistaken)
-        key = match_key(DAY, Domain.GENERAL, match, rank=place + 1, good=is_good, bins=20, asked=chance)
+        key = match_key(DAY, Domain.GENERAL, match, rank=place + 1, good=is_good, asked=chance)
         found.append(Evidence({key: MICRO}))
 
     for page in range(sessions):
@@ -73,7 +73,7 @@ def read_down(rng: np.random.Generator, sessions: int, *, chance: float = 0.05) 
         match, good = a_page(rng)
 
         def note(place: int, asked: float | None, match: np.ndarray = match, good: np.ndarray = good) -> None:
-            where = {"rank": place + 1, "bins": 20, "asked": asked}
+            where = {"rank": place + 1, "asked": asked}
             key = match_key(
                 DAY, Domain.GENERAL, MatchFeatures(lexical=float(match[place])), good=bool(good[place]), **where
             )
@@ -114,9 +114,9 @@ def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> N
     counts = tally.freeze().counts
     told = {key: mass for key, mass in counts.items() if key.parameter in (MATCH, ASKED)}
     assert told == {
-        match_key(DAY, Domain.CODE, match, rank=3, good=True, bins=20, asked=0.02): MICRO,
-        match_key(DAY, Domain.CODE, match, rank=3, good=False, bins=20): MICRO // 2,
-        match_key(DAY, Domain.CODE, match, rank=4, good=True, bins=20): MICRO // 4,
+        match_key(DAY, Domain.CODE, match, rank=3, good=True, asked=0.02): MICRO,
+        match_key(DAY, Domain.CODE, match, rank=3, good=False): MICRO // 2,
+        match_key(DAY, Domain.CODE, match, rank=4, good=True): MICRO // 4,
     }
 
 
@@ -133,9 +133,7 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     """RET-15: each verdict for 1 / chance results; together they count what equal ones would that tell as much."""
     found = []
     for chance, good in ((0.5, True), (0.125, False)):
-        key = match_key(
-            DAY, Domain.CODE, MatchFeatures(dense=0.5, lexical=0.5), rank=2, good=good, bins=20, asked=chance
-        )
+        key = match_key(DAY, Domain.CODE, MatchFeatures(dense=0.5, lexical=0.5), rank=2, good=good, asked=chance)
         found.append(Evidence({key: 10 * MICRO}))
     bins = match_bins(Evidence.sum(found), SETTINGS.priors, now=NOW)
     assert dict(zip(bins.good.tolist(), bins.stands_for.tolist(), strict=True)) == {10.0: 2.0, 0.0: 8.0}
@@ -149,10 +147,10 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
 def test_a_verdict_that_claims_to_stand_for_everything_stands_for_a_page(chance: float) -> None:
     """RET-15, FBK-11: the chance is the impression's word; one made-up event must not outweigh all honest ones."""
     honest = [
-        match_key(DAY, Domain.CODE, MatchFeatures(dense=place / 20), rank=1, good=place > 10, bins=20, asked=0.1)
+        match_key(DAY, Domain.CODE, MatchFeatures(dense=place / 20), rank=1, good=place > 10, asked=0.1)
         for place in range(20)
     ]
-    forged = match_key(DAY, Domain.CODE, MatchFeatures(dense=0.0), rank=1, good=True, bins=20, asked=chance)
+    forged = match_key(DAY, Domain.CODE, MatchFeatures(dense=0.0), rank=1, good=True, asked=chance)
     bins = match_bins(Evidence(dict.fromkeys(honest, 50 * MICRO) | {forged: MICRO}), SETTINGS.priors, now=NOW)
     assert bins.stands_for.max() == pytest.approx(PRIOR.stands_for)
     votes = bins.weight * (bins.good + bins.bad)

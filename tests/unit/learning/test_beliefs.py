@@ -32,7 +32,6 @@ def _outcome(
         content_hash=ONE,
         good=good,
         weight=weight,
-        bins=20,
     )
 
 

@@ -48,7 +48,7 @@ class Weights(Family):
     """The weights of signals, which follow from outcomes of results."""
 
     def told(self, n: float, *, good: bool, day: int = DAY) -> Evidence:
-        facts = {"intent": "*", "score": 0.5, "content_hash": ContentHash("a" * 64), "bins": 20, "weight": n / 2.0}
+        facts = {"intent": "*", "score": 0.5, "content_hash": ContentHash("a" * 64), "weight": n / 2.0}
         each = (
             outcome_evidence(
                 day=day, scope=SCOPE, signals={"vector": 0.9 if right == good else 0.1}, good=right, **facts
@@ -81,19 +81,19 @@ FAMILIES = {
         lambda of: of.reported.trust("blog", "m").observations,
     ),
     "decay": Family(
-        lambda n, good: survival_masses(100.0, accurate=good, per_doubling=4, weight=n),
+        lambda n, good: survival_masses(100.0, accurate=good, weight=n),
         "decay",
         lambda of: of.freshness(Domain.CODE, 100.0),
         lambda of: of.reported.decay(Domain.CODE).observations,
     ),
     "thresholds": Family(
-        lambda n, good: threshold_masses(0.5, good=good, bins=20, weight=n),
+        lambda n, good: threshold_masses(0.5, good=good, weight=n),
         "threshold",
         lambda of: 1.0 - of.reported.threshold(Domain.CODE).mean,
         lambda of: of.reported.threshold(Domain.CODE).observations,
     ),
     "model quality": Family(
-        lambda n, good: quality_masses(10, 0.9 if good else 0.1, turns=PRIORS.quality.turns, weight=n),
+        lambda n, good: quality_masses(10, 0.9 if good else 0.1, weight=n),
         "quality",
         curve,
         lambda of: of.reported.quality("m").observations,

@@ -19,12 +19,12 @@ PRIORS = load_settings(environment={}).priors
 
 def survival(n: float) -> Survival:
     prior = Survival(2.0, 200.0)
-    return prior.given(survival_masses(50.0, accurate=True, per_doubling=4, weight=n)) if n else prior
+    return prior.given(survival_masses(50.0, accurate=True, weight=n)) if n else prior
 
 
 def threshold(n: float) -> Threshold:
     prior = Threshold(PRIORS.thresholds)
-    return prior.given(threshold_masses(0.7, good=True, bins=20, weight=n)) if n else prior
+    return prior.given(threshold_masses(0.7, good=True, weight=n)) if n else prior
 
 
 FAMILIES: dict[str, Callable[[float], Any]] = {

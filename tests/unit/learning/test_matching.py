@@ -47,7 +47,7 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
     good = rng.random(verdicts) < truth.probabilities(rows_of(meaning, words))
     matches = (MatchFeatures(dense=float(m), lexical=float(w)) for m, w in zip(meaning, words, strict=True))
     told = (
-        Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
+        Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), asked=0.02): MICRO})
         for match, is_good in zip(matches, good, strict=True)
     )
     return match_bins(Evidence.sum(told), SETTINGS.priors, now=NOW)
@@ -63,9 +63,7 @@ def test_verdicts_come_back_as_they_were_counted() -> None:
     """RET-15, LRN-1: every verdict once, in the middle of its bins; what is not known stays so."""
     bins = seen(np.random.default_rng(1), 50)
     assert bins.observations == pytest.approx(50.0)
-    alone = Evidence(
-        {match_key(DAY, Domain.CODE, MatchFeatures(lexical=0.99), rank=7, good=False, bins=20): MICRO // 2}
-    )
+    alone = Evidence({match_key(DAY, Domain.CODE, MatchFeatures(lexical=0.99), rank=7, good=False): MICRO // 2})
     found = match_bins(alone, SETTINGS.priors, now=NOW)
     assert np.isnan(found.match[0, 0])
     assert (found.match[0, 1], found.bad[0]) == (0.975, 0.5)
@@ -99,7 +97,7 @@ def test_nearness_tells_where_it_was_learned_and_the_cosine_where_not() -> None:
         for m, n in zip(meaning, near, strict=True)
     ]
     told = (
-        Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
+        Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), asked=0.02): MICRO})
         for match, is_good in zip(matches[:2000], good, strict=False)
     )
     curves = fitted(match_bins(Evidence.sum(told), SETTINGS.priors, now=NOW))

@@ -27,7 +27,6 @@ OUTCOME = {
     "content_hash": HASH,
     "good": True,
     "weight": 1.0,
-    "bins": 20,
 }
 
 
@@ -115,7 +114,7 @@ class Seen(NamedTuple):
 def noted(result: Seen, page: Sequence[Seen], *, good: bool = True, slope: float = 0.0) -> dict[str, float]:
     """Mass for each parameter after one outcome of weight 1."""
     tally = Tally()
-    tally.note(result, Under("*", "*", "*", "", 20, slope=slope), day=3, good=good, weight=1.0, page=page)
+    tally.note(result, Under("*", "*", "*", "", slope=slope), day=3, good=good, weight=1.0, page=page)
     return {key.parameter: mass / MICRO for key, mass in tally.freeze().counts.items() if key.bin == "for"}
 
 

@@ -29,7 +29,7 @@ def reported(*evidence: Evidence) -> Reported:
 
 
 def accuracy(age_hours: float, weight: float, *, accurate: bool) -> Counter[str]:
-    return survival_masses(age_hours, accurate=accurate, per_doubling=4, weight=weight)
+    return survival_masses(age_hours, accurate=accurate, weight=weight)
 
 
 def test_documents_found_stale_make_their_domain_less_fresh() -> None:
@@ -78,7 +78,7 @@ def test_thresholds_of_a_domain_without_decisions_listen_to_the_others() -> None
 
     def reviews(domain: Domain, good_from: float) -> Evidence:
         grid = [(i + 0.5) / 20 for i in range(20)]
-        each = (threshold_masses(c, good=c > good_from, bins=20, weight=4.0) for c in grid)
+        each = (threshold_masses(c, good=c > good_from, weight=4.0) for c in grid)
         return reported_evidence(DAY, Scope(domain), "threshold", sum(each, Counter()))
 
     def moved(*evidence: Evidence) -> float:
@@ -109,7 +109,7 @@ def test_reviews_move_the_threshold_of_their_domain_and_a_fifth_of_an_agents_own
 
     def reviews(agent: str, passed_from: float) -> Evidence:
         grid = [(i + 0.5) / 20 for i in range(20)]
-        each = (threshold_masses(c, good=c > passed_from, bins=20, weight=20.0) for c in grid)
+        each = (threshold_masses(c, good=c > passed_from, weight=20.0) for c in grid)
         return reported_evidence(DAY, Scope(Domain.CODE, agent=agent), "threshold", sum(each, Counter()))
 
     read = reported(reviews("lenient", 0.3), reviews("strict", 0.7))
@@ -127,7 +127,7 @@ def test_quality_is_the_models_and_shifted_for_an_agent() -> None:
     """LRN-8."""
 
     def turns(agent: str, quality: float) -> Evidence:
-        seen = quality_masses(10, quality, turns=PRIORS.quality.turns, weight=50.0)
+        seen = quality_masses(10, quality, weight=50.0)
         return reported_evidence(DAY, Scope(Domain.CODE, "large", agent), "quality", seen)
 
     read = reported(turns("one", 0.9), turns("two", 0.5))

@@ -38,7 +38,6 @@ def linked(
         content_hash=ContentHash("a" * 64),
         good=good,
         weight=weight,
-        bins=20,
     )
 
 

@@ -99,6 +99,14 @@ def test_one_outcome_an_injection_and_result_and_the_same_id_again() -> None:
     assert [each.injection.injection_id for each in both] == ["A-0", "again"]
 
 
+def test_what_is_said_with_a_sneer_is_no_praise() -> None:
+    """LES-5: precision before recall."""
+    assert said("Yeah right, rotate the API keys every 90 days, my favourite pastime.") == []
+    assert [each.result for each in said("Right, rotating the API keys every 90 days was the right call.")] == [
+        LessonResult.CONFIRMATION
+    ]
+
+
 QUOTED = [
     'He wrote "you forgot to run the migrations before starting the API".',
     "> You forgot to run the migrations before starting the API.",

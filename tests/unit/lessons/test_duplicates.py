@@ -10,7 +10,7 @@ import pytest
 from pipelines.domain.lesson import Lesson
 from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
 from pipelines.lessons.duplicates.index import DuplicateIndex
-from tests.support.lessons import a_lesson, labelled, lesson_words, settings
+from tests.support.lessons import a_lesson, labelled, lesson_words, lines_of, settings
 
 
 def compared(one: Lesson, other: Lesson) -> Comparison:
@@ -38,10 +38,24 @@ def test_no_opposite_is_merged_and_most_paraphrases_are_recognised() -> None:
 
 def test_no_pair_of_either_half_is_merged_wrongly() -> None:
     """LES-13: safety is asked of every pair."""
-    pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False)]
-    assert len(pairs) >= 200
+    pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False), *lines_of("fresh_pairs")]
+    assert len(pairs) >= 280
     merged = [pair for pair in pairs if relation(pair["left"], pair["right"]) is LessonRelation.SAME]
     assert {pair["label"] for pair in merged} == {"same"}
+
+
+PASSIVES = [
+    ("Send the digest at noon", "The digest must be sent at noon"),
+    ("Reject parcels without a label", "Parcels without a label must be rejected"),
+    ("Prefer events over polling", "Events are to be preferred over polling"),
+    ("Write logs to stderr", "Logs should be written to stderr"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), PASSIVES)
+def test_what_is_to_be_done_is_what_is_asked_for(one: str, other: str) -> None:
+    """LES-13: in the passive, with forms that no ending tells; "without" denies what stands before the verb alone."""
+    assert relation(one, other) is LessonRelation.SAME
 
 
 CONFLICTS = [
@@ -51,6 +65,10 @@ CONFLICTS = [
     ("Retry at most 3 times", "Retry at most 30 times"),
     ("Use UUIDs rather than integers as keys", "Use integers rather than UUIDs as keys"),
     ("Install the hooks", "Uninstall the hooks"),
+    ("Wait 10 seconds before a retry", "Wait 10 minutes before a retry"),
+    ("Ask for two approvals of a release", "Ask for three approvals of a release"),
+    ("Push with --force to review branches", "Push with --force-with-lease to review branches"),
+    ("Accept orders without a postcode", "Reject orders without a postcode"),
     ("Copy data from staging to production", "Copy data from production to staging"),
     ("Do check the signature", "Don't check the signature"),
 ]

@@ -75,3 +75,10 @@ def test_a_bad_line_is_named_and_costs_nothing_else() -> None:
     assert [each.content for each in page.lessons] == ["Squash", "Tag"]
     assert [line for line, _ in page.problems] == [2, 5, 7]
     assert "priority: expected one of" in page.problems[0][1]
+
+
+def test_numbered_items_are_lessons_and_code_is_none() -> None:
+    """LES-10: as people write pages."""
+    page = from_markdown("1. Rebase daily\n2) Squash fixups\n```yaml\n- name: build\n```\n- Tag releases\n")
+    assert [lesson.content for lesson in page.lessons] == ["Rebase daily", "Squash fixups", "Tag releases"]
+    assert page.problems == ()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import LessonKind, LessonPriority, LessonStatus
+from pipelines.domain.lesson import LessonKind, LessonPriority, LessonSource, LessonStatus
 from pipelines.lessons.migration import migrate
 
 SKILLS = [
@@ -37,6 +37,7 @@ def test_records_of_a_skill_store() -> None:
         (LessonStatus.NEEDS_VALIDATION, 0.0),
         (LessonStatus.ACTIVE, 0.8),
     ]
+    assert [each.lesson.source for each in report.lessons] == [LessonSource.USER_CORRECTION, *[LessonSource.OTHER] * 4]
     assert report.lessons[0].lesson.kind is LessonKind.WARNING
     assert report.lessons[2].lesson.priority is LessonPriority.HIGH
     assert {each.lesson.section for each in report.lessons} == {"git"}

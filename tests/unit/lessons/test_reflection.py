@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from pipelines.domain.lesson import Conditions, LessonKind, LessonSource
 from pipelines.lessons.reflection import EpisodeStep, Reflection, RuleReflector
 from tests.support.lesson_figures import says, steps_of
@@ -31,6 +33,26 @@ def test_precision_on_episodes_that_the_rules_were_not_chosen_by() -> None:
     assert taught >= 50
     assert right >= 0.9 * proposed
     assert learned >= 0.7 * taught
+
+
+RULED_OUT = [
+    "The poster says: always wash your hands.",
+    "The guideline on the wall states that you must never run.",
+    "You need to fill in the form I sent you.",
+]
+
+
+@pytest.mark.parametrize("text", RULED_OUT)
+def test_what_something_says_and_what_was_handed_over_is_no_lesson(text: str) -> None:
+    """LES-6."""
+    assert reflected({"turns": [{"user": text}]}).proposals == ()
+
+
+def test_a_rule_may_say_what_something_needs() -> None:
+    """LES-6: "every endpoint needs a rate limit" begins with no verb; what obliges nobody is no rule."""
+    (proposed,) = reflected({"turns": [{"user": "Rule: each webhook must carry a signature."}]}).proposals
+    assert proposed.content == "Each webhook must carry a signature"
+    assert reflected({"turns": [{"user": "Rule: the webhook of the shop."}]}).proposals == ()
 
 
 def test_nothing_injected_is_extracted_again_and_no_planted_secret_is_stored() -> None:

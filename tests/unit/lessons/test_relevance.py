@@ -43,6 +43,12 @@ def test_a_tool_that_a_pattern_names_counts_half() -> None:
     assert [(each.name, each.amount) for each in match.contributions] == [("tool_wildcard", 0.20)]
 
 
+def test_a_tool_is_the_same_in_capitals_and_without() -> None:
+    """LES-8: people write "bash" where agents call it "Bash"."""
+    assert find([a_lesson("Quote paths", tools=("bash",))], ToolUse("Bash")) == ["Quote paths"]
+    assert find([a_lesson("Quote paths", tools=("MCP__*",))], ToolUse("mcp__jira")) == ["Quote paths"]
+
+
 def test_priority_and_belief_multiply_relevance() -> None:
     """LES-8: critical 2, high 1.5, medium 1, low .5."""
     plain = a_lesson("Quote paths", tools=("Bash",))

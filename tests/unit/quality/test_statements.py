@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pipelines.quality.statements import says_the_same
+from pipelines.quality.statements import Statements
 from pipelines.serving.night import word_lists
 from pipelines.settings import load_settings
 from tests.support.near_duplicates import denied, noticed, renumbered, reordered
@@ -23,7 +23,7 @@ TEXT = (
 
 def same(other: str) -> bool:
     one_way, back = (
-        says_the_same(one, another, LISTS, least=_RULES.least_overlap)
+        Statements(one, LISTS).repeats(Statements(another, LISTS), _RULES.least_overlap)
         for one, another in ((TEXT, other), (other, TEXT))
     )
     assert one_way == back

@@ -25,7 +25,8 @@ from pipelines.retrieval.channels.run import (
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher
-from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 pytestmark = pytest.mark.integration
 

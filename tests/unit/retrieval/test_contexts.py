@@ -18,7 +18,8 @@ from pipelines.retrieval.answer.trace import answer_as_json, context_lines
 from pipelines.retrieval.context import MOST, Neighbours, reach_of, surroundings, with_contexts
 from pipelines.retrieval.settings import ContextSettings
 from tests.support.answers import an_answer
-from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_place, a_query, a_searcher, settings
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 
 TUNED = settings().context
 

@@ -18,7 +18,8 @@ from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, 
 from pipelines.retrieval.channels.run import NOTHING, Hits, Ranked
 from pipelines.settings import load_settings
 from tests.support.graphs import a_file, a_graph
-from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
 WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
@@ -29,7 +30,7 @@ TUNED = settings().graph.model_copy(
 
 def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
-    names = Vocabulary(graph.spellings(), longest=4, shortest=3, most_words=99)
+    names = Vocabulary(graph.spellings(), longest=4, shortest=3)
     channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)
@@ -116,7 +117,7 @@ def test_declared_relations_lead_to_what_no_channel_finds(tmp_path: Path) -> Non
     graph = a_graph(tmp_path, files)
     hashes = sorted(chunks[0].content_hash for _, chunks in files)
     rows = {document.uri: hashes.index(chunks[0].content_hash) for document, chunks in files}
-    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3, most_words=9), settings().graph)
+    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3), settings().graph)
     for here, there in (("t/cause.md", "t/effect.md"), ("t/effect.md", "t/cause.md")):
         (ranked,) = channel.follow([""], [None], [{Channel.DENSE: Ranked(Hits.of([(rows[here], 0.9)]))}], 1)
         assert ranked.ranking.rows.tolist() == [rows[there]]

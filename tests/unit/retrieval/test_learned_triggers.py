@@ -11,7 +11,8 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.observe.triggers import LearnedTrigger, LearnedTriggers
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.settings import load_settings
-from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, MemoryGraph, a_query, a_searcher
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, a_query, a_searcher
 
 TEXTS = {"a": ["pages and quotas"], "b": ["yellow bananas"], "c": ["flush order"]}
 PAGES = content_hash("pages and quotas")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonSource
-from pipelines.lessons.finding import meaning_of
+from pipelines.lessons.finding import meanings_of
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.answer.trace import answer_as_json
@@ -47,7 +47,7 @@ def test_what_fits_the_question_is_shown_with_why() -> None:
 
 def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
     """LES-8: a question without a word of the lesson; the addend says so, and a later snapshot embeds what is new."""
-    axes = {meaning_of(SURE): [1.0, 0.0], meaning_of(TRIAL): [0.0, 1.0]}
+    axes = {text: axis for each, axis in ((SURE, [1.0, 0.0]), (TRIAL, [0.0, 1.0])) for text in meanings_of(each)}
     embedded: list[str] = []
 
     def embed(texts: Sequence[str]) -> np.ndarray:
@@ -63,7 +63,27 @@ def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
     assert finds.of(asked, believed([lesson_added(SURE)])) == ()
     far = np.array([0.9 * weights.near, -1.0], dtype=np.float32)
     assert finds.of(asked, believed([lesson_added(SURE), lesson_added(TRIAL)]), far) == ()
-    assert embedded == [meaning_of(SURE), meaning_of(TRIAL)]
+    assert embedded == [*meanings_of(SURE), *meanings_of(TRIAL)]
+
+
+def test_what_everyday_questions_are_as_near_to_is_not_shown() -> None:
+    """LES-8: of ten everyday questions .85 are to show nothing, so that a question must be nearer than the second."""
+    everyday = [f"everyday {number}" for number in range(11)]
+    nearness = {text: 0.06 * number for number, text in enumerate(everyday)}  # 0 to .60
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        cosines = [nearness.get(text, 1.0) for text in texts]
+        return np.array([[each, (1.0 - each**2) ** 0.5] for each in cosines], dtype=np.float32)
+
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    beliefs, asked = believed([lesson_added(SURE)]), a_query("bring the backend up")
+    bound = 0.06 * weights.everyday * (len(everyday) - 1)  # the quantile of eleven at equal distances
+    for shift in (-0.01, 0.01):
+        cosine = bound + shift
+        vector = np.array([cosine, (1.0 - cosine**2) ** 0.5], dtype=np.float32)
+        finds = LessonsBeside(words, weights, most=5, least=0.6, embed=embed, everyday=everyday)
+        assert bool(finds.of(asked, beliefs, vector)) is (shift > 0.0)
+        assert LessonsBeside(words, weights, most=5, least=0.6, embed=embed).of(asked, beliefs, vector)
 
 
 def test_results_are_the_same_with_lessons_and_without() -> None:

@@ -14,7 +14,7 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Channel
 from pipelines.embedding.late_interaction import max_similarities, quantised
-from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.events.impressions import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.answer.confidence import asking

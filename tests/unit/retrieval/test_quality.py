@@ -19,16 +19,8 @@ from pipelines.retrieval.ranking.signals import Moment, with_propagated, with_qu
 from pipelines.retrieval.snapshot.documents import GenerationFacts, read_facts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
-from tests.support.retrieval_fakes import (
-    NOW,
-    EvenBeliefs,
-    MemoryGeneration,
-    MemoryGraph,
-    a_place,
-    a_query,
-    a_searcher,
-    settings,
-)
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, a_place, a_query, a_searcher, settings
 
 HOUR = 3600.0
 TEXTS = {"a": ["one two three x"], "b": ["one two three y"]}

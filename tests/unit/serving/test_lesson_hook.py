@@ -77,7 +77,7 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     )
     for _ in range(40):
         files = ("db/1.sql",) if rng.random() < 0.3 else ()
-        use = ToolUse(rng.choice(("Bash", "Edit", "mcp__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
+        use = ToolUse(rng.choice(("Bash", "edit", "MCP__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
         expected = finder.find(use, limit=SETTINGS.lessons.prompt.lessons, rng=Always())
         shown = board.find(use, rng=Always())
         assert [each.match.rank for each in shown] == pytest.approx([each.match.rank for each in expected])
@@ -108,8 +108,14 @@ def test_what_is_printed_is_noted_for_the_end_of_the_session(
 
 @pytest.mark.parametrize(
     ("given", "arguments"),
-    [(b"no json", ()), (b"[]", ("--colour", "blue")), (b'{"tool": "Bash"}', ("--store", "/nowhere/at/all"))],
-    ids=["no JSON", "an unknown option", "no store"],
+    [
+        (b"no json", ()),
+        (b"[1]", ()),
+        (b"{}", ("--colour", "blue")),
+        (b"{}", ("--budget", "many")),
+        (b'{"tool": "Bash"}', ("--store", "/nowhere/at/all")),
+    ],
+    ids=["no JSON", "no object", "an unknown option", "no number", "no store"],
 )
 def test_an_agent_goes_on_whatever_is_wrong(
     given: bytes, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -118,7 +124,39 @@ def test_an_agent_goes_on_whatever_is_wrong(
     assert asked(monkeypatch, given, *arguments) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("weft lessons hook: ")
+    assert "expected" in printed.err.removeprefix("weft lessons hook: ")
+
+
+def test_what_an_agent_states_in_another_form_is_read_or_passed_over(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: one file for a list of them, and what is no text is none."""
+    store = ("--store", str(root_of(partition)))
+    for files, expected in (("db/1.sql", ("db/1.sql",)), (["a.py", 7], ("a.py",)), (7, ()), (None, ())):
+        assert hook.tool_use({"tool": "Edit", "files": files}).files == expected
+    assert asked(monkeypatch, b'{"tool_name": null, "tool_input": "x", "session_id": 5, "files": 7}', *store) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_agent_is_told_though_nothing_can_be_written(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: neither the session's file, nor a table that takes the place of one that is left."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    (root / "lessons" / "sessions").write_text("in the way")
+
+    def full(root: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pipelines.serving.lessons.board.write_board", full)
+    monkeypatch.setattr(hook, "_is_left", lambda *_: True)
+    given = b'{"session_id": "s", "tool": "Bash", "context": "drop the index"}'
+    assert asked(monkeypatch, given, "--store", str(root)) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("## ")
+    assert "as they were: [Errno 28]" in printed.err
+    assert "what was shown is not noted" in printed.err
 
 
 def test_the_table_follows_the_evidence(partition: Partition) -> None:
