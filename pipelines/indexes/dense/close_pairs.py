@@ -13,7 +13,7 @@ _PER_LIST = 128  # vectors in a list of the index, about, however many there are
 _PROBES = (
     8  # lists that are looked into for each vector; two that are as near as duplicates share one of these nearly always
 )
-_BATCH = 65_536  # vectors that are looked up at once
+_BATCH = 16_384  # vectors that are looked up at once
 _ROUNDING = 1e-3  # of a cosine with a vector of 16 bits: 2⁻¹¹ at most, and that of the sum
 _SEED = 7  # of the draw of the lists' centres
 
