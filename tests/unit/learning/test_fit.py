@@ -75,7 +75,8 @@ def test_domains_share_what_they_have_in_common(seed: int) -> None:
 def test_the_fit_wins_where_it_orders_better_and_not_by_chance(seed: int) -> None:
     """CON-8: on questions that it has not seen; where outcomes follow no signal, counted weights stay."""
     telling = a_world(PRIORS, questions=150, seed=seed)
-    chance = replace(telling, good=np.random.default_rng(seed).random(len(telling)) < 0.3)
+    apart = np.random.default_rng([seed, 1])  # chance wins in about one world of ninety: in none of these
+    chance = replace(telling, good=apart.random(len(telling)) < 0.3)
     wins = [
         better(held_out(world, RULES, STATED, deviation=1.0, folds=5), z=3.0)[Domain.CODE]
         for world in (telling, chance)
