@@ -171,17 +171,17 @@ class LessonTexts:
 
     def wording(self, lesson: Lesson) -> LessonWording:
         """The words of a lesson."""
-        wording = self._wordings.get(lesson.id)
-        if wording is None:
-            wording = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
-        return wording
+        cached = self._wordings.get(lesson.id)
+        if cached is None:
+            cached = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
+        return cached
 
     def parsed(self, lesson: Lesson) -> ParsedLesson:
         """What a lesson says."""
-        parsed = self._parsed.get(lesson.id)
-        if parsed is None:
-            parsed = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return parsed
+        cached = self._parsed.get(lesson.id)
+        if cached is None:
+            cached = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return cached
 
 
 class Opposed:

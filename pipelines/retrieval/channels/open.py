@@ -130,19 +130,20 @@ def _following(
     graph, degree = settings.graph, settings.degree
 
     @cache
-    def edges() -> EdgeArrays:
-        return relations.added_to(generation.graph.arrays(), graph.strengths)
+    def stored() -> EdgeArrays:
+        return generation.graph.arrays()
 
     def by_activation() -> FollowingChannel:
         spellings = generation.graph.spellings()
         return GraphChannel(
-            edges(),
+            relations.carrying.added_to(stored(), graph.strengths),
             Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
             graph,
         )
 
     def by_degree() -> FollowingChannel:
-        return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
+        edges = relations.added_to(stored(), graph.strengths)
+        return DegreeChannel(edges, degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
 
     further = relations.further
     return {

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipelines.consolidation.tending.duplicates import find_duplicates
+from pipelines.consolidation.tending.duplicates import GenerationMemory, find_duplicates
 from pipelines.consolidation.tending.succession import Page, Passage, Successions, find_successions
 from pipelines.domain.documents import ContentType
 from pipelines.domain.ids import content_hash
-from pipelines.domain.links import LinkKind, RelationSource
+from pipelines.domain.links import LinkKind, Relation, RelationSource
 from pipelines.learning.edges import LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.relations import place_relations
@@ -146,6 +147,41 @@ def test_what_is_superseded_stands_for_nothing_newer() -> None:
             superseded={content_hash(old)},
         )
         assert led.aliases.representatives == {content_hash(old): content_hash(new)}
+
+
+def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) -> None:
+    """CON-2: what was there first is the original, whatever the hashes are; a copy is later."""
+    texts = [f"The scheduler retries a failed task before it gives up on the run and tells its {who}" for who in "ab"]
+    for first, second in (texts, texts[::-1]):
+        documents = [a_document("a.txt", second), a_document("b.txt", first)]
+        dated = [
+            (replace(document, modified_at=SPRING + HOUR * (document.uri == "a.txt")), chunks)
+            for document, chunks in documents
+        ]
+        generation = published_store(tmp_path / first[-1], dated).open_live()
+        led = find_duplicates(
+            GenerationMemory(generation.contents, generation.chunks),
+            lambda texts: np.ones((len(texts), 1), np.float32),
+            Evidence(),
+            word_lists(SETTINGS),
+            SETTINGS.consolidation.duplicates,
+        )
+        assert led.aliases.representatives == {content_hash(second): content_hash(first)}
+
+
+def test_contradictions_that_nights_found_carry_no_energy(tmp_path: Path) -> None:
+    """CON-4, RET-7: declared ones do, and so does what supersedes; each is named all the same."""
+    catalog = published_store(tmp_path, [a_document("old.txt", "was so"), a_document("new.txt", "is so")])
+    ends = sorted(map(content_hash, ("is so", "was so")))
+    found = [
+        LearnedEdge(ends[0], kind, ends[1], RelationSource.AUTO) for kind in (LinkKind.CONTRADICTS, LinkKind.SUPERSEDES)
+    ]
+    said = Relation("new.txt", LinkKind.CONTRADICTS, "old.txt")
+    placed = place_relations(catalog.open_live(), [said], LearnedEdges.of(found))
+    assert len(placed.further) == 3
+    assert sorted((each.kind.value, each.origin.value) for each in placed.carrying.further) == [
+        ("contradicts", "declared"), ("supersedes", "auto"),
+    ]  # fmt: skip
 
 
 def test_searches_read_it_of_whole_documents(tmp_path: Path) -> None:
