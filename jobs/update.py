@@ -17,6 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -93,7 +94,7 @@ def update(
     follower.close(settings.tracking.http_timeout_s)
     stderr.print(_table(final))
     seconds = time.monotonic() - started
-    flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
+    flagged = [asdict(source) for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
         stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}

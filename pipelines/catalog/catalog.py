@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStor
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.overlays import SessionListing
 from pipelines.catalog.pointer import Pointer, PointerFile
-from pipelines.catalog.relations import RelationFile
+from pipelines.catalog.relations import read_relations, write_relations
 from pipelines.catalog.staging import StagingArea
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
 from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
@@ -40,10 +41,20 @@ class Catalog:
         self._staging = StagingArea(self._folder)
         self._learned = LearnedStore(root, self._pointer)
         self._live = LiveEvidence(root, self._pointer, self._learned)
-        self.bases = BaseStore(root, self._pointer, self._live)
-        self.memories = MemoryStore(root)
-        self._relations = RelationFile(root, self._pointer)
-        self._citations = CitationFile(root)
+
+    @cached_property
+    def bases(self) -> BaseStore:
+        """What sessions forked from."""
+        return BaseStore(self.root, self._pointer, self._live)
+
+    @cached_property
+    def memories(self) -> MemoryStore:
+        """What sessions remember."""
+        return MemoryStore(self.root)
+
+    @cached_property
+    def _citations(self) -> CitationFile:
+        return CitationFile(self.root)
 
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one.
@@ -237,7 +248,7 @@ class Catalog:
 
     def relations(self) -> tuple[Relation, ...]:
         """Relations that were declared in this store; CorruptionError where their file holds none."""
-        return self._relations.read()
+        return read_relations(self.root)
 
     def counted_works(self) -> CountedWorks:
         """What providers said of works (CIT-1); CorruptionError where their file holds something else."""
@@ -249,12 +260,14 @@ class Catalog:
 
     def declare(self, relation: Relation) -> None:
         """Add a relation to those of this store; one that is declared already stays as it is."""
-        self._relations.change(lambda held: [*held, relation])
+        with self._pointer.writing():
+            write_relations(self.root, [*self.relations(), relation])
 
     def retract(self, relation: Relation) -> None:
         """Take a relation out again, whoever declared it here and when."""
         gone = (relation.uri, relation.kind, relation.target)
-        self._relations.change(lambda held: [one for one in held if (one.uri, one.kind, one.target) != gone])
+        with self._pointer.writing():
+            write_relations(self.root, [one for one in self.relations() if (one.uri, one.kind, one.target) != gone])
 
     def listing(self) -> SessionListing:
         """The sessions that are open now, and what each has learned by itself."""

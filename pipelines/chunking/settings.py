@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.documents import Domain
-
-
-class SizePolicy(StrEnum):
-    """Which sizes of a belief are put in force."""
-
-    MEAN = "mean"  # the expected ones
-    THOMPSON = "thompson"  # a draw, so that other sizes are tried as far as they may be better
 
 
 class ProseSettings(BaseModel):
@@ -50,8 +42,6 @@ class ChunkingSettings(BaseModel):
     Attributes:
         record_max_tokens: A record stays whole up to this.
         overlap_tokens: What neighbouring windows of running text share, by domain.
-        policy: How sizes are chosen from beliefs.
-        seed: Of the draws of `thompson`.
         step, range: Sizes move from their priors by such steps, and at most by this factor.
         prose: What stays together in documents with headings.
         conversation: What ends a topic of a conversation.
@@ -63,8 +53,6 @@ class ChunkingSettings(BaseModel):
 
     record_max_tokens: Annotated[int, Field(gt=0)]
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
-    policy: SizePolicy
-    seed: int
     step: Annotated[float, Field(gt=0.0)]
     range: Annotated[float, Field(ge=1.0)]
     trailing_context: bool

@@ -119,6 +119,7 @@ class SuccessionSettings(BaseModel):
         least_pages: How many these are at least.
         least_overlap: Share of lines, of the shorter page's, that the middle one of these pages has in common with the
             other; a page with less needs the same title.
+        least_days: That a page must be later than another.
         neighbours: Folders next by date that the page of a path is compared in.
     """
 
@@ -127,6 +128,7 @@ class SuccessionSettings(BaseModel):
     least_share: Annotated[float, Field(gt=0.0)]
     least_pages: Annotated[int, Field(ge=1)]
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
+    least_days: Annotated[float, Field(gt=0.0)]
     neighbours: Annotated[int, Field(ge=1)]
 
 

@@ -9,32 +9,22 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.late_interaction import trained_projection
+from pipelines.embedding.ports import TextEncoder
 from pipelines.embedding.settings import TokenSettings
 from pipelines.runtime.storage.files import write_atomically
 
-
-class GivesTokens(Protocol):
-    """What training needs of an encoder."""
-
-    name: str
-
-    def encode_tokens(
-        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Vectors, and what is kept of each text's token states."""
-        ...
+_TEXTS, _WORDS = 40, 120  # that a projection is trained on, and of each text
 
 
 def stored_projection(
-    path: Path, encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings
+    path: Path, encoder: TextEncoder, vocabulary: Sequence[str], settings: TokenSettings
 ) -> np.ndarray:
     """The projection at `path`, float32 (width, dimension); trained and put there first where there is none.
 
@@ -48,22 +38,19 @@ def stored_projection(
     return np.asarray(np.load(path, allow_pickle=False))
 
 
-def vocabulary_texts(vocabulary: Sequence[str], settings: TokenSettings) -> list[str]:
-    """Texts of words drawn from a vocabulary, the same ones for the same seed.
+def vocabulary_texts(vocabulary: Sequence[str]) -> list[str]:
+    """Texts of words drawn from a vocabulary, always the same ones.
 
     Examples:
-        >>> from pipelines.embedding.settings import TokenSettings
-        >>> few = TokenSettings(enabled=True, dimension=2, pooling=1, sample_texts=2, sample_words=3, seed=0)
-        >>> vocabulary_texts(["lock", "queue"], few)
-        ['queue queue queue', 'lock lock lock']
+        >>> [text.split()[:3] for text in vocabulary_texts(["lock", "queue"])[:2]]
+        [['queue', 'queue', 'queue'], ['queue', 'lock', 'queue']]
     """
-    draw = np.random.default_rng(settings.seed)
-    drawn = draw.integers(0, len(vocabulary), (settings.sample_texts, settings.sample_words))
+    drawn = np.random.default_rng(0).integers(0, len(vocabulary), (_TEXTS, _WORDS))
     return [" ".join(vocabulary[word] for word in words) for words in drawn]
 
 
-def _trained(encoder: GivesTokens, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
-    _, states = encoder.encode_tokens(vocabulary_texts(vocabulary, settings), lambda of_text: of_text)
+def _trained(encoder: TextEncoder, vocabulary: Sequence[str], settings: TokenSettings) -> np.ndarray:
+    _, states = encoder.encode_tokens(vocabulary_texts(vocabulary), lambda of_text: of_text)
     sample = np.concatenate(states)
     if sample.shape[1] < settings.dimension:
         raise ConfigurationError(

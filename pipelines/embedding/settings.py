@@ -15,9 +15,6 @@ class TokenSettings(BaseModel):
     enabled: bool
     dimension: int = Field(ge=1)
     pooling: int = Field(ge=1)
-    sample_texts: int = Field(ge=1)
-    sample_words: int = Field(ge=1)
-    seed: int
 
 
 class CrossEncoderSettings(BaseModel):

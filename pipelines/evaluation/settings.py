@@ -74,4 +74,3 @@ class QueryLogSettings(BaseModel):
     sample: Probability
     flush_s: Positive
     keep_days: Count
-    read_memory_mb: Count

@@ -198,13 +198,12 @@ class UbiSettings(BaseModel):
 
 
 class SessionMergeSettings(BaseModel):
-    """What counts as a conflict when a session is merged (LRN-16); and who tells how much sessions differ (LRN-5)."""
+    """What counts as a conflict when a session is merged (LRN-16)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
     strength: float = Field(gt=0.0)
-    variance_sessions: int = Field(gt=0)
 
 
 WITHOUT_KEY = (

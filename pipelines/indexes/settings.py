@@ -65,7 +65,6 @@ class LexicalSettings(BaseModel):
     k1: float = Field(ge=0.0)
     b: float = Field(ge=0.0, le=1.0)
     analysis: Literal["words-1", "english"]
-    stemmer: Literal["porter", "krovetz", "none"]
     weights: FieldWeights
     words: WordSettings
 

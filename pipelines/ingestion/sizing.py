@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.chunking.settings import ChunkingSettings, SizePolicy
+from pipelines.chunking.settings import ChunkingSettings
 from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce, TopicRules
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import pairs_of
@@ -37,8 +37,8 @@ def sizes_in_force(
 ) -> SizesInForce:
     """The sizes of every domain, chosen from what is believed of them.
 
-    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence and seed always
-    give the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
+    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
+    the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
 
     Args:
         learned: The live version, which evidence is read on top of.
@@ -46,12 +46,8 @@ def sizes_in_force(
     """
     beliefs = read_sizing(priors, evidence, last_day(evidence) or 0)
     domains = {}
-    for place, domain in enumerate(Domain):
-        belief = beliefs[domain]
-        # A stream of its own for every domain: evidence about one moves no draw of another.
-        rng = np.random.default_rng([settings.seed, place])
-        choice = belief.expected if settings.policy is SizePolicy.MEAN else belief.sampled(rng)
-        sizes = _sizes(settings, priors.sizing.domains[domain], domain, choice)
+    for domain in Domain:
+        sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
     return SizesInForce(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
 

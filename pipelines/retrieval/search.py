@@ -16,6 +16,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
+from pipelines.embedding.ports import PairScorer
 from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
 from pipelines.retrieval.answer.lessons import LessonsBeside
@@ -47,7 +48,6 @@ from pipelines.retrieval.rerank.diversity import vectors_of
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
 from pipelines.retrieval.snapshot.places import Places
-from pipelines.retrieval.snapshot.ports import PairScorer
 from pipelines.retrieval.snapshot.relations import PlacedRelations
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 

@@ -16,6 +16,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.signatures import SigningKey
+from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.pipeline import Pipeline
@@ -24,7 +25,7 @@ from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
 from pipelines.retrieval.snapshot.places import Places
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
+from pipelines.retrieval.snapshot.ports import SessionMemories
 from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
@@ -63,11 +64,11 @@ class Searcher:
     def __init__(
         self,
         source: SnapshotSource,
-        encoder: QueryEncoder,
+        encoder: TextEncoder,
         settings: RetrievalSettings,
         *,
         clock: Clock,
-        further: Sequence[QueryEncoder] = (),
+        further: Sequence[TextEncoder] = (),
         terms: TermEncoder | None = None,
         pairs: PairScorer | None = None,
         openings: Openings | None = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,6 @@ from pipelines.consolidation.tending.duplicates import (
     find_duplicates,
 )
 from pipelines.consolidation.tending.links import FindLinks, Joined, Links, find_links
-from pipelines.consolidation.tending.succession import FindSuccessions, Page, Passage, Successions, find_successions
 from pipelines.consolidation.tending.thinning import MEASURE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
@@ -76,6 +74,7 @@ from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
+from pipelines.serving.succession import successions_of
 from pipelines.serving.thinning import thinning_finder
 from pipelines.settings import Settings
 
@@ -162,7 +161,7 @@ def look_of(settings: Settings, replay: StoreReplay) -> Look | None:
 
 def logged_of(settings: Settings) -> ReadLogged | None:
     """Reads what became of the newest logged answers; None where nothing was logged."""
-    queries = read_queries(Path(settings.storage.root), settings.query_log, limit=LOGGED_QUERIES)
+    queries = read_queries(Path(settings.storage.root), limit=LOGGED_QUERIES)
     return (lambda: logged_signals(queries, settings.feedback.credit)) if queries else None
 
 
@@ -177,32 +176,6 @@ def probe_of(settings: Settings) -> Probe | None:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
     return ask_probes
-
-
-def successions_of(settings: Settings) -> FindSuccessions | None:
-    """Finds what supersedes what in the live generation; None where nothing is live."""
-    catalog, rules = Catalog(Path(settings.storage.root)), settings.consolidation.succession
-    if catalog.pointer().generation is None:
-        return None
-
-    def find() -> Successions:
-        with closing(catalog.open_live()) as generation:
-            chunks = generation.chunks
-            pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
-            found = find_successions(pages, partial(_passages, generation), rules)
-            newer = place_relations(generation, catalog.relations(), found.edges).newer.documents
-            stays = chunks.mask(lambda document: document.uri not in newer)
-            return replace(found, superseded={chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()})
-
-    return find
-
-
-def _passages(generation: Generation, uri: str) -> list[Passage]:
-    contents = generation.chunks.contents(generation.chunks.rows_of_document(uri))
-    return [
-        Passage(each.content_hash, each.text, alone={place.uri for place in each.occurrences} == {uri})
-        for each in contents
-    ]
 
 
 def duplicates_of(settings: Settings) -> FindDuplicates | None:
@@ -361,7 +334,7 @@ def _newest(settings: Settings) -> list[Query]:
     root = Path(settings.storage.root)
     if Catalog(root).pointer().generation is None:
         return []
-    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    logged = read_queries(root, limit=LOGGED_QUERIES)
     return to_replay(logged, SHADOW_QUERIES)
 
 

@@ -46,7 +46,7 @@ def test_what_was_written_before_a_kill_is_there(tmp_path: Path, delay_s: float)
     said = process.stdout.read().splitlines()
     process.wait()
     counted = max(int(line) for line in said[:-1])  # the last line may be cut
-    found = read_queries(tmp_path, SETTINGS, limit=100_000)
+    found = read_queries(tmp_path, limit=100_000)
     assert len(found) >= counted
     names = {query.query_id for query in found}
     assert names == {f"q{number}" for number in range(len(names))}

@@ -46,6 +46,9 @@ class Memory:
     def texts(self) -> Sequence[str]:
         return [self._text_of[content] for content in self.contents]
 
+    def since(self) -> Sequence[float]:
+        return [0.0] * len(self.contents)
+
     def apart(self, pairs: np.ndarray) -> np.ndarray:
         return np.ones(len(pairs), dtype=bool)
 

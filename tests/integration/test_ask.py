@@ -213,8 +213,7 @@ def test_a_user_without_a_name_is_anonymous(root: str, monkeypatch: pytest.Monke
 
 
 def logged(root: str) -> list[str]:
-    settings = load_settings([], [f"storage.root={root}"], environment={})
-    return [query.text for query in reversed(read_queries(Path(root), settings.query_log, limit=100))]
+    return [query.text for query in reversed(read_queries(Path(root), limit=100))]
 
 
 def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys: pytest.CaptureFixture[str]) -> None:

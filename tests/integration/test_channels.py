@@ -21,7 +21,7 @@ from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
 from tests.support.parts import embed
 
-TOKENS = "embedding.tokens={enabled: true, dimension: 8, pooling: 2, sample_texts: 3, sample_words: 40, seed: 0}"
+TOKENS = "embedding.tokens={enabled: true, dimension: 8, pooling: 2}"
 SHORT = "embedding.further=[{dimension: 8}]"
 TURNED = "tests.support.ingestion:TurnedEncoder"
 

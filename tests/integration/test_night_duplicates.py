@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from pathlib import Path
@@ -41,7 +42,7 @@ OPTIONS = ["--set", "consolidation.calibration.probes=''", "--set", "extraction.
 
 
 def write(folder: Path) -> None:
-    """Each text, near-duplicates of it, and its opposites, a file each."""
+    """Each text, near-duplicates of it, and its opposites, a file each, all of one time: the hash decides who leads."""
     rng = random.Random(5)
     words = " ".join(TEXTS.values()).lower().replace(".", "").split()
     words = [
@@ -57,7 +58,9 @@ def write(folder: Path) -> None:
             "renumbered": renumbered(text, rng),
         }
         for kind, changed in other.items():
-            (folder / f"{name}-{kind}.txt").write_text(str(changed) + "\n", encoding="utf-8")
+            file = folder / f"{name}-{kind}.txt"
+            file.write_text(str(changed) + "\n", encoding="utf-8")
+            os.utime(file, (1e9, 1e9))
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from pipelines.domain.errors import ModelUnavailableError, StoreError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import TermWeights
 from pipelines.domain.ranking import Channel, Query, Signal
-from pipelines.embedding.encoders.encoder import SparseEncoder, load_sparse_encoder
+from pipelines.embedding.encoders.encoder import load_sparse_encoder
+from pipelines.embedding.ports import TermEncoder
 from pipelines.embedding.settings import SparseSettings
 from pipelines.evaluation.replay.masking import MaskedImpacts, Masks
 from pipelines.indexes import schemas
@@ -56,7 +57,7 @@ def named(**changes: object) -> SparseSettings:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> SparseEncoder:
+def encoder() -> TermEncoder:
     loaded = load_sparse_encoder(named())
     assert loaded is not None
     return loaded
@@ -94,7 +95,7 @@ def test_scores_are_dot_products(
         index.close()
 
 
-def test_weights_are_those_of_the_model(encoder: SparseEncoder) -> None:
+def test_weights_are_those_of_the_model(encoder: TermEncoder) -> None:
     """RET-7: round(100 · max over tokens of log(1 + relu(logit))), SPLADE's equation; the heaviest terms of each."""
     tokenizer = AutoTokenizer.from_pretrained(str(splade_tiny()))
     model = AutoModelForMaskedLM.from_pretrained(str(splade_tiny())).eval()
@@ -108,7 +109,7 @@ def test_weights_are_those_of_the_model(encoder: SparseEncoder) -> None:
         assert weights.weights == pytest.approx(expected[weights.terms], abs=1)
 
 
-def test_a_text_has_its_weights_in_any_company(encoder: SparseEncoder) -> None:
+def test_a_text_has_its_weights_in_any_company(encoder: TermEncoder) -> None:
     """RET-7, ARC-9: a text's weights do not depend on its batch; a long one is cut, and terms beyond the limit go."""
     texts = [*TEXTS.values(), "word " * 900]
     for text, weights in zip(texts, encoder.weigh(texts), strict=True):
@@ -205,7 +206,7 @@ def generation_of(searcher: Searcher) -> Generation:
     return generation
 
 
-def test_a_tree_is_found_by_its_weights(searcher: Searcher, encoder: SparseEncoder) -> None:
+def test_a_tree_is_found_by_its_weights(searcher: Searcher, encoder: TermEncoder) -> None:
     """RET-7, RET-18: the channel's scores are dot products of what is stored; results say that it found them."""
     generation = generation_of(searcher)
     table = pq.read_table(generation.folder / WEIGHTS_FILE)
@@ -264,7 +265,7 @@ def test_another_encoder_has_no_weights(searcher: Searcher) -> None:
         generation_of(searcher).impacts("another")
 
 
-def test_masked_contents_have_their_own_weights(searcher: Searcher, encoder: SparseEncoder) -> None:
+def test_masked_contents_have_their_own_weights(searcher: Searcher, encoder: TermEncoder) -> None:
     """RET-7, RET-15: contents without what they are asked with are found by what is left of them."""
     generation, rest = generation_of(searcher), "Bananas are ripe."
     (query,), (left,) = encoder.weigh_queries([QUESTION]), encoder.weigh([rest])

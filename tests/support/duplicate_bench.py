@@ -95,6 +95,9 @@ class PlainMemory:
     def texts(self) -> Sequence[str]:
         return self._texts
 
+    def since(self) -> Sequence[float]:
+        return [0.0] * len(self._texts)
+
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         return np.ones(len(pairs), dtype=bool)
 

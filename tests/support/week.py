@@ -25,7 +25,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-from pipelines.learning.binning import bins_of
 from rich.console import Console
 from rich.table import Table
 
@@ -273,8 +272,7 @@ def _teach(
 
 def _fold(settings: Settings, root: Path, topic: Topic) -> None:
     """Let an updater consume what the topic holds."""
-    bins = bins_of(settings.learning, settings.priors.quality)
-    with closing(Updater.open(FakeSource(topic.log), root, [0], settings.feedback, bins)) as updater:
+    with closing(Updater.open(FakeSource(topic.log), root, [0], settings.feedback)) as updater:
         while updater.step(0.0):
             pass
         updater.publish()

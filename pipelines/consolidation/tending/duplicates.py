@@ -41,6 +41,9 @@ class Memory(Protocol):
     def texts(self) -> Sequence[str]:
         """The text of each content."""
 
+    def since(self) -> Sequence[float]:
+        """When each was said first, seconds since the epoch; infinite where that is not known."""
+
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
@@ -120,7 +123,7 @@ def find_duplicates(
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
-    leaders = represented(edges, _ranks(memory.contents, evidence, superseded), says.same)
+    leaders = represented(edges, _ranks(memory, evidence, superseded), says.same)
     contents = memory.contents
     named = {contents[row]: contents[leader] for row, leader in leaders.items()}
     shown = sorted(leaders.items(), key=lambda each: (-_cosine(near, each), contents[each[0]]))[:_EXAMPLES]
@@ -153,6 +156,16 @@ class GenerationMemory:
         places = pa.array(self._place[self._first[:-1]])
         texts: list[Any] = self._chunks.table("chunks")["text"].take(places).to_pylist()
         return texts
+
+    def since(self) -> Sequence[float]:
+        """The earliest date of the documents that each content stands in."""
+        dates = np.array(
+            [np.inf if each.modified_at is None else each.modified_at for each in self._chunks.documents()]
+        )
+        if not len(self.contents):
+            return []
+        earliest: list[float] = np.minimum.reduceat(dates[self._document], self._first[:-1]).tolist()
+        return earliest
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
@@ -239,11 +252,11 @@ def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _ranks(
-    contents: Sequence[ContentHash], evidence: Evidence, superseded: Collection[ContentHash]
-) -> Callable[[int], tuple[bool, int, str]]:
-    """Rows by support, the best first, ties by content hash; what is superseded comes last."""
-    support = support_of(evidence)
-    return lambda row: (contents[row] in superseded, -support.get(contents[row], 0), contents[row])
+    memory: Memory, evidence: Evidence, superseded: Collection[ContentHash]
+) -> Callable[[int], tuple[bool, int, float, str]]:
+    """Rows by support, the best first, of equals what was there first, ties by content hash; superseded ones last."""
+    support, contents, since = support_of(evidence), memory.contents, memory.since()
+    return lambda row: (contents[row] in superseded, -support.get(contents[row], 0), since[row], contents[row])
 
 
 def support_of(evidence: Evidence) -> dict[str, int]:

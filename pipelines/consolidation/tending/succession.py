@@ -8,6 +8,7 @@ and not most of a tree's pages with their lines.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ from pipelines.domain.documents import ContentType
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from pipelines.runtime.clock import SECONDS_PER_DAY
 
 _EXAMPLES = 10  # that a report shows
+_NUMBER = re.compile(r"\d+")
 PROSE = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.PAPER, ContentType.TEXT})
 """What says how things are. Code and configuration of two releases, or of two hosts, may both be in use."""
 
@@ -105,8 +108,9 @@ def find_successions(pages: Sequence[Page], passages: Passages, settings: Succes
     sizes = Counter(folder for page in prose for folder in _folders(page.uri))
     edges: list[LearnedEdge] = []
     examples: list[SuccessionExample] = []
-    for (older, _), pairs in sorted(_by_trees(prose, settings.neighbours).items()):
-        if len(pairs) < max(settings.least_pages, settings.least_share * sizes[older]):
+    for (older, newer), pairs in sorted(_by_trees(prose, settings).items()):
+        least = max(settings.least_pages, settings.least_share * sizes[older])
+        if len(pairs) < least or _counts_down(older, newer):
             continue
         read = [(pair, passages(pair.older.uri), passages(pair.newer.uri)) for pair in pairs]
         shares = [_overlap(_lines(old), _lines(new)) for _, old, new in read]
@@ -130,7 +134,21 @@ def _folders(uri: str) -> Iterator[str]:
         folder, _, _ = folder.rpartition("/")
 
 
-def _by_trees(pages: Sequence[Page], neighbours: int) -> Mapping[tuple[str, str], Sequence[_Pair]]:
+def _counts_down(older: str, newer: str) -> bool:
+    """Whether names that are versions say the opposite of dates, as where the earlier release was copied later.
+
+    Examples:
+        >>> [_counts_down("docs/shop-2.10", each) for each in ("docs/shop-2.9", "docs/shop-3", "docs/bank-1")]
+        [True, False, False]
+    """
+    (word, numbers), (other, others) = (
+        (_NUMBER.split(name, maxsplit=1)[0], [int(number) for number in _NUMBER.findall(name)])
+        for name in (folder.rpartition("/")[2] for folder in (older, newer))
+    )
+    return word == other and numbers > others
+
+
+def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tuple[str, str], Sequence[_Pair]]:
     """Pages of one path in two folders that stand side by side, the later one last, by these folders."""
     places: defaultdict[tuple[str, str], list[tuple[str, Page]]] = defaultdict(list)
     for page in pages:
@@ -143,8 +161,8 @@ def _by_trees(pages: Sequence[Page], neighbours: int) -> Mapping[tuple[str, str]
         if len(some) > 1:
             in_order = sorted(some, key=lambda each: (_date(each[1]), each[1].uri))
             for at, (folder, page) in enumerate(in_order):
-                for other, later in in_order[at + 1 : at + 1 + neighbours]:
-                    if _date(page) < _date(later):
+                for other, later in in_order[at + 1 : at + 1 + settings.neighbours]:
+                    if _date(later) - _date(page) >= settings.least_days * SECONDS_PER_DAY:
                         pairs[folder, other].append(_Pair(page, later))
     return {trees: sorted(some) for trees, some in pairs.items() if len(some) > len(pairs.get(trees[::-1], ()))}
 

@@ -3,81 +3,37 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-import numpy as np
 import torch
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
-from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
 from pipelines.embedding.encoders.int8_models import Int8CrossEncoder, Int8Encoder
 from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow
 from pipelines.embedding.models import find_sparse_model, locate
+from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings, SparseSettings
 
-Item = TypeVar("Item")
 _PAIRS = "pipelines.embedding.encoders.cross_encoder:CrossEncoderModel"
 _SPARSE = "pipelines.embedding.encoders.sparse_encoder:SparseEncoderModel"
 _GENERAL = "pipelines.embedding.encoders.sentence_encoder:SentenceEncoder"
 
 
-class Encoder(Protocol):
-    """Turns texts into vectors whose dot product is their similarity.
+class Encoder(TextEncoder, Protocol):
+    """One that is loaded here.
 
     Attributes:
-        name: The model's name, fit for a folder.
         dimension: Length of a vector.
         max_tokens: The longest text that is read whole, in `count_tokens`; of longer ones the end is left out.
     """
 
-    name: str
     dimension: int
     max_tokens: int
 
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
-        ...
-
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
-        """Vectors as `encode` gives them, and from the same forward pass what is kept of each text's tokens.
-
-        Args:
-            keep: Takes one text's last token states, float32 (tokens, width), special tokens left out; the states
-                themselves are let go.
-        """
-        ...
-
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
-        ...
-
-
-class PairEncoder(Protocol):
-    """Says how well texts answer a query, reading both together."""
-
-    def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One number in [0, 1] per text, in their order."""
-        ...
-
-
-class SparseEncoder(Protocol):
-    """Turns texts into weights of terms, whose dot product is how well they match.
-
-    Attributes:
-        name: The model's name, fit for a folder.
-    """
-
-    name: str
-
-    def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
-        """The weights of texts, in their order; the same for a text always."""
-        ...
-
-    def weigh_queries(self, texts: Sequence[str]) -> list[TermWeights]:
-        """The weights of queries, in their order; the same for a text always."""
         ...
 
 
@@ -106,7 +62,7 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
     return encoder
 
 
-def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
+def load_pair_encoder(settings: CrossEncoderSettings) -> PairScorer | None:
     """The configured cross-encoder; None where none is named.
 
     Raises:
@@ -118,11 +74,11 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
     packed = _packed_pairs(folder, settings)
     if packed is not None:
         return Int8CrossEncoder(folder, packed, settings)
-    pair_encoder: PairEncoder = pkgutil.resolve_name(_PAIRS)(settings)
+    pair_encoder: PairScorer = pkgutil.resolve_name(_PAIRS)(settings)
     return pair_encoder
 
 
-def load_sparse_encoder(settings: SparseSettings) -> SparseEncoder | None:
+def load_sparse_encoder(settings: SparseSettings) -> TermEncoder | None:
     """The configured sparse encoder; None where none is named.
 
     Raises:
@@ -131,7 +87,7 @@ def load_sparse_encoder(settings: SparseSettings) -> SparseEncoder | None:
     model = find_sparse_model(settings)
     if model is None:
         return None
-    sparse_encoder: SparseEncoder = pkgutil.resolve_name(_SPARSE)(model, settings)
+    sparse_encoder: TermEncoder = pkgutil.resolve_name(_SPARSE)(model, settings)
     return sparse_encoder
 
 

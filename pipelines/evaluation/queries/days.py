@@ -41,12 +41,12 @@ def day_folder(folder: Path, day: int) -> Path:
     return folder / f"{_PREFIX}{datetime.fromtimestamp(day * SECONDS_PER_DAY, UTC):%Y-%m-%d}"
 
 
-def files_of(folder: Path, *, since_day: int = 0, until_day: int | None = None) -> list[Path]:
-    """Readable files of the days in a span, both ends included, oldest day first.
+def files_of(folder: Path, *, since_day: int = 0) -> list[Path]:
+    """Readable files of the days from one on, oldest day first.
 
     A file that is none is left out with a warning: one bad file must not hide the rest of the log.
     """
-    days = ((day, path) for day, path in _days(folder) if since_day <= day and (until_day is None or day <= until_day))
+    days = ((day, path) for day, path in _days(folder) if since_day <= day)
     return [file for _, path in sorted(days) for file in sorted(path.glob("*.parquet")) if _is_readable(file)]
 
 

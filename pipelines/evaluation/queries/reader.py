@@ -19,10 +19,10 @@ from pipelines.domain.events import Retrieval
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
-from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.runtime.clock import day_of
 from pipelines.runtime.storage.tables import TableQueries
 
+_MEMORY_MB = 512  # of one reader's sorts and joins; the rest is spilled
 _THREADS = 2  # of one reader: searches go on beside it
 _AT_ONCE = 2_000  # rows made into values at a time
 _LEFT_OUT = Retrieval.__struct_config__.tag
@@ -30,14 +30,14 @@ _KEY = pa.schema([("query_id", pa.string())])
 
 _CHOSEN = """
     select query_id from queries
-    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until and ($wanted = '' or query_id = $wanted)
+    where epoch_ms(asked_at) >= $since and ($wanted = '' or query_id = $wanted)
     group by query_id, asked_at order by asked_at desc, query_id limit $most
 """
 
 # Wide columns are read of chosen queries alone. A file that was written twice after a crash says the same twice.
 _QUERIES = """
     select * exclude (part) from queries
-    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until
+    where epoch_ms(asked_at) >= $since
     and query_id in (select query_id from chosen)
     qualify row_number() over (partition by query_id, asked_at order by part) = 1
     order by asked_at desc, query_id limit $most
@@ -131,49 +131,45 @@ class LoggedQuery:
 
 def read_queries(
     root: Path,
-    settings: QueryLogSettings,
     *,
     limit: int,
     since: float = 0.0,
-    until: float = 2.0**33,
     query_id: str | None = None,
 ) -> list[LoggedQuery]:
-    """The newest `limit` logged queries of a span of time in seconds since the epoch, newest first.
+    """The newest `limit` logged queries since a time in seconds since the epoch, newest first.
 
     Raises:
         StoreError: The log cannot be read.
     """
-    values = {"since": round(since * 1000), "until": round(until * 1000), "wanted": query_id or "", "most": limit}
+    values = {"since": round(since * 1000), "wanted": query_id or "", "most": limit}
     try:
-        return _read_queries(root, settings, since, until, values)
+        return _read_queries(root, since, values)
     except StoreError:
         # A file that was listed may have been merged with others meanwhile: then it is listed anew.
-        return _read_queries(root, settings, since, until, values)
+        return _read_queries(root, since, values)
 
 
-def _read_queries(
-    root: Path, settings: QueryLogSettings, since: float, until: float, values: Mapping[str, object]
-) -> list[LoggedQuery]:
-    with _opened(root, settings, since=since, until=until) as tables:
+def _read_queries(root: Path, since: float, values: Mapping[str, object]) -> list[LoggedQuery]:
+    with _opened(root, since=since) as tables:
         chosen = [row["query_id"] for row in _read(tables, _CHOSEN, _KEY, values)]
         tables.register("chosen", {"query_id": chosen})
-        rows = _read(tables, _QUERIES, QUERIES, {name: values[name] for name in ("since", "until", "most")})
+        rows = _read(tables, _QUERIES, QUERIES, {name: values[name] for name in ("since", "most")})
         outcomes = _outcomes(tables)
     return [_query(row, outcomes.get(row["query_id"], [])) for row in rows]
 
 
 @contextmanager
-def _opened(root: Path, settings: QueryLogSettings, *, since: float, until: float) -> Iterator[TableQueries]:
+def _opened(root: Path, *, since: float) -> Iterator[TableQueries]:
     with (
         tempfile.TemporaryDirectory() as spill,
         TableQueries(
             Path(spill),
-            memory_mb=settings.read_memory_mb,
+            memory_mb=_MEMORY_MB,
             threads=_THREADS,
-            advice="give `query_log.read_memory_mb` more, or read fewer days",
+            advice="read fewer days",
         ) as tables,
     ):
-        files = files_of(root / QUERY_LOG, since_day=day_of(since), until_day=day_of(until))
+        files = files_of(root / QUERY_LOG, since_day=day_of(since))
         tables.define("queries", [*files, _shape(Path(spill), "queries", QUERIES)], QUERIES)
         # Feedback comes later than what it is about.
         outcome_files = files_of(root / OUTCOME_LOG, since_day=day_of(since))

@@ -15,19 +15,13 @@ import numpy as np
 
 from pipelines.domain.matching import Coverage, TermWeights
 from pipelines.embedding.late_interaction import compressed
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.build import lexical_document
 from pipelines.indexes.text.coverage import coverage_of
 from pipelines.indexes.text.outside import OutsideTexts
-from pipelines.retrieval.snapshot.ports import (
-    QueryEncoder,
-    TermEncoder,
-    TermIndex,
-    TextIndex,
-    TokenEmbeddings,
-    VectorIndex,
-)
+from pipelines.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 
 _Hits = tuple[np.ndarray, np.ndarray]
@@ -67,7 +61,7 @@ class MaskedGeneration:
         self,
         generation: Any,
         masks: Masks,
-        encoders: Sequence[QueryEncoder],
+        encoders: Sequence[TextEncoder],
         *,
         pooling: int,
         terms: TermEncoder | None = None,
@@ -260,7 +254,7 @@ class MaskedTexts:
 def masked(
     snapshot: Snapshot,
     masks: Masks,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     *,
     pooling: int,
     terms: TermEncoder | None = None,
@@ -286,7 +280,7 @@ def _merged(
 
 
 def _encoded(
-    encoder: QueryEncoder, texts: Sequence[str], stored: TokenEmbeddings | None, pooling: int
+    encoder: TextEncoder, texts: Sequence[str], stored: TokenEmbeddings | None, pooling: int
 ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
     """Vectors in the precision that they are stored in, and tokens where these are stored."""
     tokens: Sequence[np.ndarray] = ()

@@ -16,8 +16,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from pipelines.domain.matching import Coverage
+from pipelines.embedding.ports import Item, TextEncoder
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex, VectorIndex
+from pipelines.retrieval.snapshot.ports import OpenGeneration, TextIndex, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 
 REMEMBERED = 10_000
@@ -82,7 +83,7 @@ class RememberingEncoder:
     dimensions.
     """
 
-    def __init__(self, encoder: QueryEncoder, most: int = REMEMBERED) -> None:
+    def __init__(self, encoder: TextEncoder, most: int = REMEMBERED) -> None:
         self._encoder = encoder
         self._vectors = Remembered[str, np.ndarray](most)
         self._tokens = Remembered[str, tuple[np.ndarray, np.ndarray]](most)
@@ -96,9 +97,7 @@ class RememberingEncoder:
         """Vectors of texts: float32 (n_texts, dimension), unit rows."""
         return np.stack(self._vectors.of(texts, self._encoder.encode))
 
-    def encode_tokens(
-        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
         """The same vectors, and what `keep` makes of each text's token states, float32 (n_tokens, dimension)."""
         states_by_text = self._tokens.of(
             texts, lambda new: zip(*self._encoder.encode_tokens(new, np.copy), strict=True)

@@ -56,17 +56,6 @@ class SourceActivity:
     expected: Mapping[str, float]
     flags: tuple[str, ...]
 
-    def as_json(self) -> dict[str, object]:
-        """The same as JSON values."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "impressions": self.impressions,
-            "seen": dict(self.seen),
-            "expected": dict(self.expected),
-            "flags": list(self.flags),
-        }
-
 
 def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
     """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""

@@ -325,18 +325,18 @@ _NEWEST = (
     "select offset, settled, (select coalesce(sum(micro), 0) from draws where session = offset and counted = 1)"
     " from sessions where settled > 0 order by heard desc limit ?"
 )
+_SESSIONS = 300  # that tell κ within a factor of two, each for some kilobytes of memory
 
 
 class SessionVariance:
     """What was read of completed sessions, so that each is read once; not a function of the log, as bases are not."""
 
-    def __init__(self, at_most: int) -> None:
-        self._at_most = at_most
+    def __init__(self) -> None:
         self._read: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
 
     def moments(self, connection: sqlite3.Connection) -> Moments:
         """Of the newest sessions that the shared evidence holds; inside the caller's transaction."""
-        newest = connection.execute(_NEWEST, (self._at_most,)).fetchall()
+        newest = connection.execute(_NEWEST, (_SESSIONS,)).fetchall()
         before = self._read
         self._read = {key: before[key] if key in before else _signals_of(connection, key[0]) for key in newest}
         return moments_among(self._read.values())

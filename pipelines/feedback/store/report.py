@@ -265,11 +265,11 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     """
     if connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone() is None:
         return False
-    (found,) = connection.execute("pragma user_version").fetchone()
-    if found != FORMAT:
+    (version,) = connection.execute("pragma user_version").fetchone()
+    if version != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(
-            f"{file}: expected a partition's state of format {FORMAT}, found {found}: another version of weft left it. "
+            f"{file}: expected a partition's state of format {FORMAT}, found {version}: another version left it. "
             "Go back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was "
             "learned here"
         )

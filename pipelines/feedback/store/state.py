@@ -91,7 +91,7 @@ class PartitionState:
         self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
-        self.session_variance = SessionVariance(rules.merge.variance_sessions)
+        self.session_variance = SessionVariance()
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():

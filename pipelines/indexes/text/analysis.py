@@ -22,10 +22,9 @@ _BY_SCRIPT = MappingProxyType({"cjk": "cjk.CJKAnalyzer", "japanese": "ja.Japanes
 _TERMS = msgspec.json.Decoder(list[str])
 
 
-def english(stemmer: str) -> Any:
-    """Anserini's English analyser: standard tokens, lower case, its stop words, and a stemmer or none."""
-    analyzer = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
-    return analyzer.newNonStemmingInstance() if stemmer == "none" else analyzer.newStemmingInstance(stemmer)
+def english() -> Any:
+    """Anserini's English analyser: standard tokens, lower case, its stop words, Porter's stemmer."""
+    return java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newStemmingInstance("porter")
 
 
 def by_blanks() -> Any:
@@ -33,12 +32,12 @@ def by_blanks() -> Any:
     return java_class(_ANALYSIS + "core.WhitespaceAnalyzer")()
 
 
-def by_field(stemmer: str) -> Any:
+def by_field() -> Any:
     """What each field is analysed with."""
     others = java_class("java.util.HashMap")()
     others.put(EXACT, by_blanks())
     wrapper = java_class(_ANALYSIS + "miscellaneous.PerFieldAnalyzerWrapper")
-    return wrapper(java_cast(_ANALYSIS + "Analyzer", english(stemmer)), java_cast("java.util.Map", others))
+    return wrapper(java_cast(_ANALYSIS + "Analyzer", english()), java_cast("java.util.Map", others))
 
 
 def terms_by(analyzer: Any, text: str) -> list[str]:

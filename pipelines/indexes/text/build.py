@@ -187,7 +187,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
     with JAVA:
-        analyzer, scoring = by_field(settings.stemmer), similarity(settings)
+        analyzer, scoring = by_field(), similarity(settings)
     with index_writer(folder, analyzer, scoring) as writer:
         yield writer
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCa
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
@@ -35,6 +36,7 @@ from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 if TYPE_CHECKING:
     from pipelines.embedding.encoders.sparse_head import SparseHead
+    from pipelines.extraction.entities import EntityExtractor
 
 ENCODER = "pipelines.embedding.encoders.encoder:load_encoder"
 SPARSE_ENCODER = "pipelines.embedding.encoders.encoder:load_sparse_encoder"
@@ -53,36 +55,6 @@ class Cache(Protocol[Value]):
 
     def put(self, values: Mapping[str, Value], /) -> None:
         """Keep values."""
-        ...
-
-
-class Extracts(Protocol):
-    """What entity extraction needs of an extractor."""
-
-    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions of each text."""
-        ...
-
-
-class Encodes(Protocol):
-    """What embedding needs of an encoder."""
-
-    name: str
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """One unit vector per text."""
-        ...
-
-    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
-        """The same, and what is kept of each text's token states; needed only where these are kept."""
-        ...
-
-
-class Weighs(Protocol):
-    """What weighing terms needs of a sparse encoder."""
-
-    def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
-        """The weights of each text."""
         ...
 
 
@@ -114,8 +86,8 @@ class FindEntities(UnitWorker):
         return self._extractor.extract(texts)
 
     @cached_property
-    def _extractor(self) -> Extracts:
-        extractor: Extracts = pkgutil.resolve_name(self._maker)(self._settings)
+    def _extractor(self) -> EntityExtractor:
+        extractor: EntityExtractor = pkgutil.resolve_name(self._maker)(self._settings)
         return extractor
 
 
@@ -145,8 +117,8 @@ class WeighTerms(UnitWorker):
         return self._encoder.weigh(texts)
 
     @cached_property
-    def _encoder(self) -> Weighs:
-        encoder: Weighs = pkgutil.resolve_name(self._maker)(self._settings)
+    def _encoder(self) -> TermEncoder:
+        encoder: TermEncoder = pkgutil.resolve_name(self._maker)(self._settings)
         return encoder
 
 
@@ -259,8 +231,8 @@ class Embed(UnitWorker):
         return texts
 
     @cached_property
-    def _encoder(self) -> Encodes:
-        encoder: Encodes = pkgutil.resolve_name(self._maker)(self._settings)
+    def _encoder(self) -> TextEncoder:
+        encoder: TextEncoder = pkgutil.resolve_name(self._maker)(self._settings)
         return encoder
 
     @cached_property

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel
+from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
 from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
 from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, SparseChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TermEncoder
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.retrieval.snapshot.relations import PlacedRelations
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Openings:
 
 def open_channels(
     generation: OpenGeneration,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     settings: RetrievalSettings,
     openings: Openings,
     relations: PlacedRelations,
@@ -93,13 +94,13 @@ def open_channels(
 # For each channel what of the settings it depends on, and what opens it under that alone.
 def _searching(
     generation: OpenGeneration,
-    encoders: Sequence[QueryEncoder],
+    encoders: Sequence[TextEncoder],
     terms: TermEncoder | None,
     settings: RetrievalSettings,
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
-    batch, words = settings.encode_batch, settings.query_max_terms
+    batch = settings.encode_batch
 
-    def dense(encoder: QueryEncoder, compared: bool) -> Callable[[], SearchChannel]:
+    def dense(encoder: TextEncoder, compared: bool) -> Callable[[], SearchChannel]:
         return lambda: DenseChannel(
             encoder,
             generation.dense(encoder.name),
@@ -119,32 +120,33 @@ def _searching(
         **{channel: ((encoder, batch, compared), dense(encoder, compared)) for channel, encoder, compared in by_vector},
         Channel.LEXICAL: (None, lambda: LexicalChannel(generation.lexical)),
         Channel.SPARSE: (terms, sparse),
-        Channel.TRIGGERS: (words, lambda: TriggerChannel(generation.chunks.trigger_phrases(), most_words=words)),
+        Channel.TRIGGERS: (None, lambda: TriggerChannel(generation.chunks.trigger_phrases())),
     }
 
 
 def _following(
     generation: OpenGeneration, settings: RetrievalSettings, relations: PlacedRelations
 ) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
-    graph, degree, words = settings.graph, settings.degree, settings.query_max_terms
+    graph, degree = settings.graph, settings.degree
 
     @cache
-    def edges() -> EdgeArrays:
-        return relations.added_to(generation.graph.arrays(), graph.strengths)
+    def stored() -> EdgeArrays:
+        return generation.graph.arrays()
 
     def by_activation() -> FollowingChannel:
         spellings = generation.graph.spellings()
         return GraphChannel(
-            edges(),
-            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters, most_words=words),
+            relations.carrying.added_to(stored(), graph.strengths),
+            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
             graph,
         )
 
     def by_degree() -> FollowingChannel:
-        return DegreeChannel(edges(), degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
+        edges = relations.added_to(stored(), graph.strengths)
+        return DegreeChannel(edges, degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
 
     further = relations.further
     return {
-        Channel.GRAPH: ((graph, words, further), by_activation),
+        Channel.GRAPH: ((graph, further), by_activation),
         Channel.DEGREE: ((degree, graph.strengths, further), by_degree),
     }

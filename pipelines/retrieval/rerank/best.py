@@ -12,12 +12,12 @@ import numpy as np
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.embedding.ports import PairScorer
 from pipelines.quality import signals
 from pipelines.retrieval.channels.run import Ranked, ScoreRows
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.ports import PairScorer
 
 log = logging.getLogger(__name__)
 

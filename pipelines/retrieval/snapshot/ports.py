@@ -15,43 +15,6 @@ from pipelines.indexes.graph.graph import Graph
 from pipelines.indexes.rows import RowSet
 
 
-class QueryEncoder(Protocol):
-    """Turns texts into unit vectors; called once per batch of queries."""
-
-    @property
-    def name(self) -> str:
-        """The encoder's id: its vectors are kept in a generation under this name."""
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of texts: float32 (n_texts, dimension), unit rows."""
-
-    def encode_tokens(
-        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
-
-
-class TermEncoder(Protocol):
-    """Turns queries into weights of terms; called once per batch of queries."""
-
-    @property
-    def name(self) -> str:
-        """The encoder's id: a generation names whose weights it keeps."""
-
-    def weigh(self, texts: Sequence[str]) -> Sequence[TermWeights]:
-        """The weights of texts, as contents have them."""
-
-    def weigh_queries(self, texts: Sequence[str]) -> Sequence[TermWeights]:
-        """The weights of queries."""
-
-
-class PairScorer(Protocol):
-    """Reads a query and a text together."""
-
-    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """How well each text answers the query, in [0, 1]; ModelUnavailableError where it fails."""
-
-
 class SessionMemories(Protocol):
     """Keeps what sessions remember from one search to the next, whichever process answers it (LRN-15)."""
 

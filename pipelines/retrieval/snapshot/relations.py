@@ -117,6 +117,16 @@ class PlacedRelations:
             )
         )
 
+    @property
+    def carrying(self) -> PlacedRelations:
+        """Those that carry energy: not the contradictions that nights found.
+
+        A hit gives the other side more than it gets back, so that the worse one of the two would come first. Nothing
+        is lost without: both are near each other, and each names the other.
+        """
+        silent = (EdgeKind.CONTRADICTS, RelationSource.AUTO)
+        return replace(self, further=[each for each in self.further if (each.kind, each.origin) != silent])
+
     def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
         """The edges of the generation, and those that were declared or found since.
 

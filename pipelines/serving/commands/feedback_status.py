@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -100,7 +101,7 @@ def status(
         sys.stdout.write(prometheus(measured))
     elif as_json:
         values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
-        document = {"sources": [source.as_json() for source in sources], "metrics": values, "losses": losses}
+        document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
         sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
     else:
         tell(table_of(_SOURCES, map(_source, sources), title="sources"))

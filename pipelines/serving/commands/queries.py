@@ -50,7 +50,7 @@ def list_queries(
     most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
     logged = [
         query
-        for query in read_queries(require_store(settings), settings.query_log, limit=most, since=since)
+        for query in read_queries(require_store(settings), limit=most, since=since)
         if (not gap or query.facts["gap"]) and (not blamed or any(each.value < 0.0 for each in query.outcomes))
     ]
     if sort is QueryOrder.PROBABILITY:
@@ -86,7 +86,7 @@ def show(
 ) -> None:
     """One query: what each channel found, what every score was made of, and what became of the results."""
     settings = options.settings()
-    logged = read_queries(require_store(settings), settings.query_log, limit=1, query_id=query_id)
+    logged = read_queries(require_store(settings), limit=1, query_id=query_id)
     if not logged:
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
     query = logged[0]

@@ -107,6 +107,6 @@ def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -
     """Say what to do next, and where the page of what was learned lies."""
     store, shown = plain(shlex.quote(str(root))), plain(str(page))
     stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")
-    stdout.print(f'  search   .venv/bin/weft search "how is a checkpoint written" --store {store} --explain')
+    stdout.print(f'  search   .venv/bin/weft search "find files by a wildcard pattern" --store {store} --explain')
     stdout.print(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew")
     stdout.print(f"  review   make mlflow STORE={store}    then http://127.0.0.1:5000, Model training, calibration")

@@ -86,7 +86,7 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
     """
     now, root = system_clock(), Path(settings.storage.root)
     since = now - days * SECONDS_PER_DAY
-    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES, since=since)
+    queries = read_queries(root, limit=LOGGED_QUERIES, since=since)
     if not queries:
         raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
     if judgements is not None:
@@ -119,7 +119,7 @@ def report(logged: Logged, settings: Settings) -> LogReport:
 def ringing(settings: Settings) -> list[Alarm]:
     """The alarms that ring now, for whoever looks after the store every night."""
     root = Path(settings.storage.root)
-    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    queries = read_queries(root, limit=LOGGED_QUERIES)
     if not queries:
         return []
     items = _items(Logged(queries, {}, root))

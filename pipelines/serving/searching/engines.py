@@ -8,26 +8,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.errors import NothingPublishedError
-from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.models import SAME, locate
+from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder, SessionMemories, TermEncoder
+from pipelines.retrieval.snapshot.ports import SessionMemories
 from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
 from pipelines.runtime.storage.files import files_below
 from pipelines.runtime.storage.sqlite import blob_key
 from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.serving.searching.searcher_pool import SearcherPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Engines:
         arithmetic: How queries are encoded here.
     """
 
-    encoders: Sequence[QueryEncoder]
+    encoders: Sequence[TextEncoder]
     terms: TermEncoder | None = None
     pairs: PairScorer | None = None
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
@@ -151,15 +154,8 @@ def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
     return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
 
 
-class SearchesMany(Protocol):
-    """Answers batches of queries."""
-
-    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
-        """An answer to each, in their order, all from one snapshot."""
-
-
 @contextmanager
-def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
+def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
     """Whatever answers so many queries soonest: a searcher in this process, or several processes.
 
     Raises:

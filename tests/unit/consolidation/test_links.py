@@ -32,6 +32,9 @@ class FiveContents:
     def texts(self) -> Sequence[str]:
         return list("abcde")
 
+    def since(self) -> Sequence[float]:
+        return [0.0] * len(NAMES)
+
     def apart(self, pairs: np.ndarray) -> np.ndarray:
         return np.array([tuple(pair) != (1, 2) for pair in pairs.tolist()], dtype=bool)
 

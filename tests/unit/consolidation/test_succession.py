@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipelines.consolidation.tending.duplicates import find_duplicates
+from pipelines.consolidation.tending.duplicates import GenerationMemory, find_duplicates
 from pipelines.consolidation.tending.succession import Page, Passage, Successions, find_successions
 from pipelines.domain.documents import ContentType
 from pipelines.domain.ids import content_hash
-from pipelines.domain.links import LinkKind, RelationSource
+from pipelines.domain.links import LinkKind, Relation, RelationSource
 from pipelines.learning.edges import LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.relations import place_relations
@@ -27,6 +28,7 @@ SETTINGS = load_settings(environment={})
 RULES = SETTINGS.consolidation.succession
 NAMES = ("index", "install", "guide/start", "guide/more", "api")
 SPRING, SUMMER, AUTUMN = 1e9, 1.01e9, 1.02e9
+HOUR = 3600.0
 Tree = Mapping[str, str]
 """Text by path."""
 
@@ -77,7 +79,7 @@ def test_pages_of_a_later_release_supersede_those_of_the_same_path(seed: int) ->
 
 def test_each_earlier_release_is_superseded_by_every_later_one() -> None:
     """CON-4: of three releases, whichever two are found together."""
-    three = {f"shop-{at}": (release(f"year {at}"), SPRING + at) for at in range(3)}
+    three = {f"shop-{at}": (release(f"year {at}"), SPRING + at * 24 * HOUR) for at in range(3)}
     assert len(found(three).edges) == 3 * len(NAMES)
 
 
@@ -95,13 +97,21 @@ def test_a_page_that_was_written_anew_needs_the_same_title() -> None:
         (release("a copy", NAMES[:2]), AUTUMN),  # of some pages
         (release("autumn", about="bank"), AUTUMN),  # another project with the same paths and titles
         (release("autumn"), None),
-        (release("autumn"), SPRING),  # of the same day
+        (release("autumn"), SPRING + HOUR),  # of the same day, as of two trees that were copied in one go
         (release("spring"), AUTUMN),  # nothing was changed
     ],
 )
 def test_what_only_looks_like_a_release_supersedes_nothing(tree: Tree, time: float | None) -> None:
     """CON-4."""
     assert not pairs(found({"shop-1": (release("spring"), SPRING), "elsewhere": (tree, time)}))
+
+
+def test_versions_that_count_down_while_dates_go_on_are_no_succession() -> None:
+    """CON-4: where the earlier release was copied later, dates say nothing."""
+    later, earlier = (release("summer"), SPRING), (release("spring"), SUMMER)
+    assert not pairs(found({"shop-2.10": later, "shop-2.9": earlier}))
+    assert len(found({"shop-2.9": later, "shop-2.10": earlier}).edges) == len(NAMES)
+    assert len(found({"latest": later, "shop-2.10": earlier}).edges) == len(NAMES)
 
 
 def test_configuration_of_two_hosts_is_no_succession() -> None:
@@ -137,6 +147,41 @@ def test_what_is_superseded_stands_for_nothing_newer() -> None:
             superseded={content_hash(old)},
         )
         assert led.aliases.representatives == {content_hash(old): content_hash(new)}
+
+
+def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) -> None:
+    """CON-2: what was there first is the original, whatever the hashes are; a copy is later."""
+    texts = [f"The scheduler retries a failed task before it gives up on the run and tells its {who}" for who in "ab"]
+    for first, second in (texts, texts[::-1]):
+        documents = [a_document("a.txt", second), a_document("b.txt", first)]
+        dated = [
+            (replace(document, modified_at=SPRING + HOUR * (document.uri == "a.txt")), chunks)
+            for document, chunks in documents
+        ]
+        generation = published_store(tmp_path / first[-1], dated).open_live()
+        led = find_duplicates(
+            GenerationMemory(generation.contents, generation.chunks),
+            lambda texts: np.ones((len(texts), 1), np.float32),
+            Evidence(),
+            word_lists(SETTINGS),
+            SETTINGS.consolidation.duplicates,
+        )
+        assert led.aliases.representatives == {content_hash(second): content_hash(first)}
+
+
+def test_contradictions_that_nights_found_carry_no_energy(tmp_path: Path) -> None:
+    """CON-4, RET-7: declared ones do, and so does what supersedes; each is named all the same."""
+    catalog = published_store(tmp_path, [a_document("old.txt", "was so"), a_document("new.txt", "is so")])
+    ends = sorted(map(content_hash, ("is so", "was so")))
+    found = [
+        LearnedEdge(ends[0], kind, ends[1], RelationSource.AUTO) for kind in (LinkKind.CONTRADICTS, LinkKind.SUPERSEDES)
+    ]
+    said = Relation("new.txt", LinkKind.CONTRADICTS, "old.txt")
+    placed = place_relations(catalog.open_live(), [said], LearnedEdges.of(found))
+    assert len(placed.further) == 3
+    assert sorted((each.kind.value, each.origin.value) for each in placed.carrying.further) == [
+        ("contradicts", "declared"), ("supersedes", "auto"),
+    ]  # fmt: skip
 
 
 def test_searches_read_it_of_whole_documents(tmp_path: Path) -> None:

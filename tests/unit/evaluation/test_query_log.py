@@ -47,7 +47,7 @@ def test_a_logged_answer_is_read_back_with_everything_it_rests_on(tmp_path: Path
     """EVA-3: query, timings by stage, channels with scores, results with contributions, weights and seed."""
     with a_log(tmp_path) as log:
         log.emit(EXPLORED)
-    (found,) = read_queries(tmp_path, SETTINGS, limit=10)
+    (found,) = read_queries(tmp_path, limit=10)
     assert (found.query_id, found.text, found.at, found.explored) == ("q-1", "red apple", NOW, True)
     facts = found.facts
     assert EXPLORED.understanding is not None
@@ -81,8 +81,8 @@ def test_the_log_is_kept_by_date_and_for_as_long_as_stated(tmp_path: Path) -> No
     assert SETTINGS.keep_days == 90
     kept = sorted(path.name for path in (tmp_path / QUERY_LOG).iterdir())
     assert kept == sorted(day_folder(Path(), day - age).name for age in (89, 0))
-    assert {query.query_id for query in read_queries(tmp_path, SETTINGS, limit=9)} == {"q89", "q0"}
-    assert [q.query_id for q in read_queries(tmp_path, SETTINGS, limit=9, since=NOW - 86_400)] == ["q0"]
+    assert {query.query_id for query in read_queries(tmp_path, limit=9)} == {"q89", "q0"}
+    assert [q.query_id for q in read_queries(tmp_path, limit=9, since=NOW - 86_400)] == ["q0"]
     assert keep_days(tmp_path / "absent", 90, today=day) == []
 
 
@@ -117,7 +117,7 @@ def test_rows_are_written_when_they_are_due_though_they_are_few(tmp_path: Path) 
     log.emit(ANSWER)
     while not log.logged:
         threading.Event().wait(0.01)
-    assert len(read_queries(tmp_path, SETTINGS, limit=5)) == 1
+    assert len(read_queries(tmp_path, limit=5)) == 1
     log.close()
 
 
@@ -133,8 +133,8 @@ def test_many_threads_log_every_answer_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert (log.logged, log.dropped, log.lost) == (100, 0, 0)
-    assert {query.query_id for query in read_queries(tmp_path, SETTINGS, limit=200)} == {f"q{n}" for n in range(100)}
-    assert len(read_queries(tmp_path, SETTINGS, limit=30)) == 30
+    assert {query.query_id for query in read_queries(tmp_path, limit=200)} == {f"q{n}" for n in range(100)}
+    assert len(read_queries(tmp_path, limit=30)) == 30
 
 
 def test_a_sample_is_chosen_by_query_id(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_sample_is_chosen_by_query_id(tmp_path: Path) -> None:
     with a_log(tmp_path, sample=0.2, waiting=2000) as log:
         for number in range(1000):
             log.emit(asked(number))
-    assert {query.query_id for query in read_queries(tmp_path, SETTINGS, limit=1000)} == chosen
+    assert {query.query_id for query in read_queries(tmp_path, limit=1000)} == chosen
     with a_log(tmp_path / "off", sample=0.0) as off:
         off.emit(ANSWER)
     assert not (tmp_path / "off").exists()
@@ -158,7 +158,7 @@ def test_what_a_crash_left_and_what_is_damaged_hides_nothing(tmp_path: Path, cap
     (file.parent / ".half.parquet.x1").write_bytes(file.read_bytes()[:100])
     (file.parent / "cut.parquet").write_bytes(file.read_bytes()[:-20])
     (file.parent / "again.parquet").write_bytes(file.read_bytes())
-    assert len(read_queries(tmp_path, SETTINGS, limit=5)) == 1
+    assert len(read_queries(tmp_path, limit=5)) == 1
     assert "cut.parquet" in caplog.text
 
 
@@ -168,9 +168,9 @@ def test_hostile_texts_are_logged_as_far_as_they_can_be(tmp_path: Path) -> None:
     with a_log(tmp_path) as log:
         log.emit(hostile)
         log.emit(ANSWER)
-    found = {query.query_id: query.text for query in read_queries(tmp_path, SETTINGS, limit=5)}
+    found = {query.query_id: query.text for query in read_queries(tmp_path, limit=5)}
     assert found == {"q?": "? 'x\"; drop" + "a" * (4096 - 11), "q-1": "red apple"}
-    assert read_queries(tmp_path, SETTINGS, limit=5, query_id="' or ''='") == []
+    assert read_queries(tmp_path, limit=5, query_id="' or ''='") == []
 
 
 def stamp(number: int, **facts: object) -> dict:
@@ -211,7 +211,7 @@ def test_feedback_is_joined_with_the_query_that_it_is_about(tmp_path: Path) -> N
     topic = FakeLog.of(records([*EVENTS, EVENTS[0]]))
     found = collector(tmp_path).collect(FakeSource(topic))
     assert (found.records, found.outcomes) == (9, 7)
-    (query,) = read_queries(tmp_path, SETTINGS, limit=5)
+    (query,) = read_queries(tmp_path, limit=5)
     assert sorted((seen.kind, seen.content_hash or "", seen.value) for seen in query.outcomes) == sorted(
         [
             ("selection", FIRST, 1.0),
@@ -239,10 +239,10 @@ def test_a_crash_between_rows_and_position_counts_nothing_twice(tmp_path: Path) 
         log.emit(ANSWER)
     topic = FakeLog.of(records(EVENTS))
     collector(tmp_path).collect(FakeSource(topic))
-    before = read_queries(tmp_path, SETTINGS, limit=5)
+    before = read_queries(tmp_path, limit=5)
     (tmp_path / OUTCOME_LOG / "positions.json").unlink()
     collector(tmp_path).collect(FakeSource(topic))
-    assert read_queries(tmp_path, SETTINGS, limit=5) == before
+    assert read_queries(tmp_path, limit=5) == before
 
 
 def test_an_event_from_another_age_is_left_out(tmp_path: Path) -> None:
@@ -258,19 +258,19 @@ def test_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
         for number in range(12):
             log.emit(asked(number))
     folder = day_folder(tmp_path / QUERY_LOG, day_of(NOW))
-    before, small = read_queries(tmp_path, SETTINGS, limit=99), {path: path.read_bytes() for path in folder.iterdir()}
+    before, small = read_queries(tmp_path, limit=99), {path: path.read_bytes() for path in folder.iterdir()}
     assert (len(before), len(small)) == (12, 12)
     assert merge_small(folder, least=13) is None
     merged = merge_small(folder, least=12)
     assert list(folder.iterdir()) == [merged]
-    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+    assert read_queries(tmp_path, limit=99) == before
     for path, data in small.items():
         path.write_bytes(data)  # as if it had been killed before they were removed
-    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+    assert read_queries(tmp_path, limit=99) == before
     for path, data in small.items():
         path.write_bytes(data[:-9])
     assert merge_small(folder, least=2) is None
-    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+    assert read_queries(tmp_path, limit=99) == before
 
 
 def test_the_log_merges_its_small_files_by_itself(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_the_log_merges_its_small_files_by_itself(tmp_path: Path) -> None:
         for number in range(223):
             log.emit(asked(number))
     assert len(files_of(tmp_path / QUERY_LOG)) == 2 + 23  # two merged ones of a hundred each, and 23 that are too few
-    assert len(read_queries(tmp_path, SETTINGS, limit=999)) == 223
+    assert len(read_queries(tmp_path, limit=999)) == 223
 
 
 def test_what_comes_after_closing_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -296,5 +296,5 @@ def test_rows_from_before_a_column_was_added_are_read_without_it(tmp_path: Path)
         log.emit(ANSWER)
     (file,) = files_of(tmp_path / QUERY_LOG)
     pq.write_table(pq.read_table(file).drop_columns(["type", "complexity"]), file)
-    (query,) = read_queries(tmp_path, SETTINGS, limit=5)
+    (query,) = read_queries(tmp_path, limit=5)
     assert (query.text, query.facts["type"]) == ("red apple", None)

@@ -57,15 +57,6 @@ def test_no_feedback_moves_a_size_out_of_its_range() -> None:
     assert sizes.overlap_tokens <= sizes.target_tokens // 2
 
 
-def test_draws_are_those_of_the_evidence_and_the_seed() -> None:
-    """ING-11: the same learned version and seed give the same sizes; another seed tries others."""
-    thompson = CHUNKING.model_copy(update={"policy": "thompson"})
-    first, same = (sizes_in_force(thompson, PRIORS, SMALLER) for _ in range(2))
-    assert first == same
-    seeds = [thompson.model_copy(update={"seed": seed}) for seed in range(8)]
-    assert len({sizes_in_force(each, PRIORS, SMALLER).domains[Domain.CODE].target_tokens for each in seeds}) > 2
-
-
 def test_a_chunk_tells_what_made_it() -> None:
     """ING-11, LRN-9: its length, the minimum, the budget for the context it has, and the strategy that split it."""
     sizes = sizes_in_force(CHUNKING, PRIORS, Evidence()).domains[Domain.CODE].capped(60)
