@@ -18,7 +18,7 @@ from pipelines.lessons.wording import LessonWords
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to unit vectors, float32 (n, dimension)."""
 
-_AT_ONCE = 64  # texts that one search embeds: some tens of milliseconds
+_AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
 
 
 class LessonsBeside:
