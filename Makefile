@@ -134,7 +134,7 @@ bench-cli: setup ## measure how long the command line takes, on the standard lib
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
-	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py
+	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py tests/bench/test_words_cost.py
 
 #: Write made files anew
 .PHONY: schema

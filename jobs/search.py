@@ -33,7 +33,17 @@ from jobs import _job
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
-from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult, Repeats
+from pipelines.domain.ranking import (
+    ANONYMOUS,
+    ANY,
+    QUERY_BYTES,
+    QUERY_TERMS,
+    Answer,
+    Channel,
+    Query,
+    RankedResult,
+    Repeats,
+)
 from pipelines.evaluation.measures.beir import Once
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason, related, warns
@@ -174,7 +184,7 @@ def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -
     for channel, failure in answer.failed_channels.items():
         stderr.print(f"[yellow]without {channel}: {plain(failure)}[/]")
     if answer.truncated:
-        stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
+        stderr.print(f"[yellow]the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read[/]")
     if not answer.results:
         stdout.print("[dim]nothing found[/]")
     if answer.gap is not None:

@@ -84,13 +84,16 @@ INJECTABLE = frozenset({LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION})
 
 
 def one_line(text: str) -> str:
-    r"""The normalised form of a lesson's text: NFC, in one line, single blanks.
+    r"""The normalised form of a lesson's text: NFC, in one line, single blanks, without what steers a terminal.
 
     Examples:
-        >>> one_line("  Run the tests\r\n before   pushing. ")
-        'Run the tests before pushing.'
+        >>> one_line("  Run the \x1b[1mtests\r\n before   pushing. ")
+        'Run the [1mtests before pushing.'
     """
-    return " ".join(normalise(text).split())
+    return " ".join(_CONTROLS.sub(" ", normalise(text)).split())
+
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 _CONDITIONS = ("tools", "files", "actions", "words")

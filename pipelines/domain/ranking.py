@@ -24,6 +24,9 @@ from pipelines.domain.understanding import Understanding
 MOST_RESULTS = 1000
 """Results that one query may ask for."""
 
+QUERY_BYTES, QUERY_TERMS = 4_096, 256
+"""UTF-8 bytes and terms of a query that are read (RET-21); of 256 terms in three fields Lucene compares no 1,024."""
+
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
 

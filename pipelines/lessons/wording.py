@@ -94,14 +94,14 @@ class LessonWords:
             >>> sorted(words.excluding("lock") & {"unlock", "open", "relock"}), "sign" in words.excluding("unsign")
             (['unlock'], True)
         """
-        known = self._excluding.get(stem)
-        if known is None:
+        cached = self._excluding.get(stem)
+        if cached is None:
             with_prefix = [prefix + stem for prefix in _PREFIXES if len(stem) >= _STEM]
             without = [stem.removeprefix(prefix) for prefix in _PREFIXES if stem.startswith(prefix)]
             plain = [rest for rest in without if len(rest) >= _STEM]
-            known = frozenset([*self._listed.get(stem, ()), *with_prefix, *plain])
-            self._excluding[stem] = known
-        return known
+            cached = frozenset([*self._listed.get(stem, ()), *with_prefix, *plain])
+            self._excluding[stem] = cached
+        return cached
 
     def amounts(self, tokens: Sequence[str]) -> frozenset[str]:
         """Stems of numbers, and of the units behind them: "30", "two", "second".

@@ -300,8 +300,6 @@ class RetrievalSettings(_Section):
     mpab_factor: Annotated[Weight, OffAt(0.0)]
     mpab_floor: Annotated[Share, OffAt(0.0)]
     passage_headings: Annotated[Weight, OffAt(0.0)]
-    query_max_bytes: Count
-    query_max_terms: Count
     encode_batch: Count
     encode_threads: Whole
     channel_threads: Count

@@ -30,10 +30,10 @@ def successions_of(settings: Settings) -> FindSuccessions | None:
         with closing(catalog.open_live()) as generation:
             chunks = generation.chunks
             pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
-            detected = find_successions(pages, PassagesOf(chunks), rules)
-            newer = place_relations(generation, catalog.relations(), detected.edges).newer.documents
+            successions = find_successions(pages, PassagesOf(chunks), rules)
+            newer = place_relations(generation, catalog.relations(), successions.edges).newer.documents
             stays = chunks.mask(lambda document: document.uri not in newer)
-            return replace(detected, superseded={chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()})
+            return replace(successions, superseded={chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()})
 
     return find
 

@@ -181,6 +181,11 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
         "problems": 2,
         "sent": True,
     }
+    empty, binary = tmp_path / "empty.md", tmp_path / "binary.md"
+    empty.write_text("# Lessons\n\nSome day.\n", encoding="utf-8")
+    binary.write_bytes(b"\xff\xfe")
+    assert json.loads(agents.run("import", str(empty), says=True))["sent"] is False
+    assert "expected text in UTF-8" in agents.refused("import", str(binary))
     exported = agents.await_("export", "--json", until=lambda printed: printed.count("Date every page") == 2)
     ids = {row["id"] for row in map(json.loads, exported.splitlines())}
     assert {Lesson.from_json(line).id for line in lines} <= ids

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.domain.ranking import QUERY_TERMS
 from pipelines.indexes.manifest import Manifest
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
 from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
-from pipelines.indexes.text.lexical import QUERY_TERMS, LexicalIndex
+from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.settings import load_settings
 from tests.support.generations import a_manifest
 from tests.support.small_disk import small_disk

@@ -29,7 +29,6 @@ WAYS = {
     **{feature.name: feature.without(BASE) for feature in features_of(BASE)},
     "shallow": settings(depth=2, encode_batch=2),
     "names of one word": settings(graph={**BASE.graph.model_dump(), "name_words": 1}),
-    "few terms": settings(query_max_terms=1),
     "by distributions": settings(fusion=FusionMode.DBSF),
 }
 SNAPSHOT = MemorySource(GENERATION).take(None)

@@ -17,8 +17,8 @@ import torch
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.compute import whole_weights
-from pipelines.embedding.encoders.encoder import Encoder
 from pipelines.embedding.models import locate, sparse_head_in
+from pipelines.embedding.ports import TextEncoder
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenReader
 
@@ -91,7 +91,7 @@ class OnePassEncoder:
     token states of the newest texts are held, some 5 MB of questions at a width of 1,024; what fails is not held.
     """
 
-    def __init__(self, encoder: Encoder, head: SparseHead) -> None:
+    def __init__(self, encoder: TextEncoder, head: SparseHead) -> None:
         self.name = encoder.name
         self._encoder = encoder
         self._head = head

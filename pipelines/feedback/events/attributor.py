@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
@@ -25,14 +25,6 @@ Floats = NDArray[np.float64]
 _HELD = 4_096  # vectors of contents
 
 
-class Similarities(Protocol):
-    """Compares texts; asked once per response, with its sentences and its contents."""
-
-    def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Cosines of all pairs, float64 (left, right); the same bits for the same pair always."""
-        ...
-
-
 class EncoderSimilarities:
     """Similarities by the vectors that search compares with. Many responses share contents: their vectors are held.
 
@@ -45,7 +37,7 @@ class EncoderSimilarities:
         self._held: dict[str, Floats] = {}
 
     def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Dot products of unit vectors."""
+        """Cosines of all pairs, float64 (left, right); the same bits for the same pair always."""
         held = {text: self._held.pop(text, None) for text in dict.fromkeys(right)}
         missing = [text for text, vector in held.items() if vector is None]
         vectors = self._encoder.encode([*left, *missing]).astype(np.float64)
@@ -65,7 +57,7 @@ class Attributor:
             response would be without them.
     """
 
-    def __init__(self, rules: AttributionSettings, similarities: Similarities | None) -> None:
+    def __init__(self, rules: AttributionSettings, similarities: EncoderSimilarities | None) -> None:
         self._rules = rules
         self._similarities = similarities
         self.unknown = 0

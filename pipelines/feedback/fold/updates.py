@@ -61,12 +61,7 @@ from pipelines.feedback.fold.credit import (
     under,
 )
 from pipelines.feedback.fold.lessons import lesson_keys
-from pipelines.feedback.fold.names import (
-    OVERFLOW,
-    NameKind,
-    kind_of,
-    source_counts,
-)
+from pipelines.feedback.fold.names import OVERFLOW, NameKind, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from pipelines.feedback.fold.sessions import Sessions, Timeline
@@ -86,15 +81,8 @@ from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
-_FEEDBACK = (
-    Explicit,
-    Selection,
-    Retrieval,
-    Inclusion,
-    Reference,
-    Success,
-    Correction,
-)  # asking a tuple is faster than a union
+# Asking a tuple is faster than a union.
+_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success, Correction)
 _OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
 
 
@@ -371,29 +359,16 @@ class _Batch:
         self.change.shown[query] = shown
 
     def _verdict(
-        self,
-        query: bytes,
-        shown: PendingImpression,
-        verdict: Explicit,
-        credited: Sequence[Credit],
-        at_ms: int,
+        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
     ) -> RepeatedVerdict:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
         allowance = self._names.allowance(self._names.payer(where.principal, day), day)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
+        span, page = (day * DAY_MS, (day + 1) * DAY_MS), shown.impression.results
         first = RepeatedVerdict(
-            day * DAY_MS,
-            (day + 1) * DAY_MS,
-            *shown.moment,
-            source,
-            allowance,
-            drawn_by(credited),
-            credited,
-            where,
-            shown.impression.results,
-            word,
+            *span, *shown.moment, source, allowance, drawn_by(credited), credited, where, page, word
         )
         self._noted.append(first)
         self._open[query, f"{where.principal}:{word.content}"].append(first)

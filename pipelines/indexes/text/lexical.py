@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.domain.matching import Coverage
+from pipelines.domain.ranking import QUERY_BYTES, QUERY_TERMS
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, terms_by, terms_of_script
@@ -18,10 +19,6 @@ from pipelines.indexes.text.jvm import JAVA, java_cast, java_class
 from pipelines.indexes.text.opened import NO_HITS, Hits, OpenedIndex
 from pipelines.indexes.text.words import Wanted, marked_names, normalised, side_by_side, wanted
 
-QUERY_TERMS = 256
-"""Analysed terms of a query that are searched: in three fields they stay within the 1,024 that Lucene compares."""
-
-_QUERY_BYTES = 4_096  # of UTF-8 of a query that are read (RET-21)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
 _SEARCH = "org.apache.lucene.search."
@@ -192,7 +189,7 @@ class LexicalIndex:
             return NO_HITS if query is None or k < 1 else self._opened.find(query, k, among)
 
     def _cleaned(self, text: str) -> str:
-        return self._cleaned_text(cleaned(text, _QUERY_BYTES))
+        return self._cleaned_text(cleaned(text, QUERY_BYTES))
 
     def _cleaned_text(self, text: str) -> str:
         return text if self._settings.analysis == "english" else normalised(text)

@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
+from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
-from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.observe.pages import Pages, pairs_of, products_of
@@ -73,50 +72,10 @@ class Under(NamedTuple):
     slope: float = 0.0
 
 
-class Observed(Protocol):
-    """A result that an outcome is about; whatever is noted has its values in their ranges."""
-
-    @property
-    def domain(self) -> Domain:
-        """Its own, not its query's."""
-
-    @property
-    def content_hash(self) -> str:
-        """What its use is kept under."""
-
-    @property
-    def rank(self) -> int:
-        """Where it stood, from 1."""
-
-    @property
-    def score(self) -> float | None:
-        """In [0, 1]; None where it is not known."""
-
-    @property
-    def signals(self) -> Mapping[str, float]:
-        """Values in [0, 1] by name."""
-
-    @property
-    def made(self) -> MadeBy | None:
-        """Its size, and what made it so."""
-
-    @property
-    def match(self) -> MatchFeatures | None:
-        """How well it matches by itself."""
-
-    @property
-    def asked(self) -> float:
-        """Probability with which a verdict on it was asked for, where one was; else 0."""
-
-    @property
-    def precedent(self) -> float | None:
-        """How good it was by what came of it before, in [0, 1]; None where nothing had."""
-
-
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+Row = tuple[int, int, Under, bool, bool, int, float, ShownResult, Sequence[ShownResult], int]
 """The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
 Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: it is compared
@@ -367,7 +326,7 @@ class OutcomeColumns:
         return np.asarray(self.weight[outcomes] * self._pages.left_open[self._page[self.result[outcomes]]])
 
 
-def _matched_alone(result: Observed) -> bool:
+def _matched_alone(result: ShownResult) -> bool:
     """Whether a result was shown for how well it matches, and not for what came of it before."""
     return result.match is not None and result.precedent is None
 

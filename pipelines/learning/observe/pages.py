@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import ALONE, PAIRS, SIGNALS
 
@@ -26,26 +26,6 @@ _Floats = NDArray[np.float64]
 _PLACES: Mapping[str, int] = {signal.value: place for place, signal in enumerate(SIGNALS)}
 
 
-class PageResult(Protocol):
-    """A result on a page."""
-
-    @property
-    def content_hash(self) -> str:
-        """What tells it from the others."""
-
-    @property
-    def score(self) -> float | None:
-        """In [0, 1]; None where it is not known."""
-
-    @property
-    def signals(self) -> Mapping[str, float]:
-        """Values in [0, 1] by name."""
-
-    @property
-    def precedent(self) -> float | None:
-        """How good it was by what came of it before, in [0, 1]; None where nothing had."""
-
-
 class Pages:
     """Pages by number; one that holds a single result, or none, has nothing to measure against.
 
@@ -53,7 +33,7 @@ class Pages:
         several: bool (pages,), which of them hold more than one result.
     """
 
-    def __init__(self, pages: Sequence[Sequence[PageResult]]) -> None:
+    def __init__(self, pages: Sequence[Sequence[ShownResult]]) -> None:
         self._pages = pages
         self.several = np.array([len(page) > 1 for page in pages], dtype=bool)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
-from pipelines.learning.observe.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
+from pipelines.learning.observe.outcomes import UNJUDGED, OutcomeColumns, Row, Under
 from pipelines.learning.parameters import SURPLUS
 from pipelines.learning.uses import UsageKey
 
@@ -93,7 +93,7 @@ class Tally:
 
     def note(
         self,
-        result: Observed,
+        result: ShownResult,
         under: Under,
         *,
         day: int,
@@ -101,7 +101,7 @@ class Tally:
         weight: float,
         surplus: bool = False,
         judged: int = UNJUDGED,
-        page: Sequence[Observed] = (),
+        page: Sequence[ShownResult] = (),
     ) -> None:
         """Note one outcome whose values are known to be in their ranges.
 

@@ -171,17 +171,17 @@ class LessonTexts:
 
     def wording(self, lesson: Lesson) -> LessonWording:
         """The words of a lesson."""
-        known = self._wordings.get(lesson.id)
-        if known is None:
-            known = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
-        return known
+        cached = self._wordings.get(lesson.id)
+        if cached is None:
+            cached = self._wordings[lesson.id] = LessonWording.of(lesson.content, self._words)
+        return cached
 
     def parsed(self, lesson: Lesson) -> ParsedLesson:
         """What a lesson says."""
-        known = self._parsed.get(lesson.id)
-        if known is None:
-            known = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
-        return known
+        cached = self._parsed.get(lesson.id)
+        if cached is None:
+            cached = self._parsed[lesson.id] = parse_lesson(lesson, self._words)
+        return cached
 
 
 class Opposed:

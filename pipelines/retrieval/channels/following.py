@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 
 import numpy as np
 from scipy import sparse
@@ -25,18 +24,14 @@ _MEMBER = re.compile(r"[.#]|::|->")
 class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
-    def __init__(
-        self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int, most_words: int
-    ) -> None:
+    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int) -> None:
         """Take names up.
 
         Args:
             names: Each entity with its spellings.
             longest: Words that a name has at most; longer ones are not looked for in queries.
             shortest: Characters that a name has at least.
-            most_words: Words of a text that are looked at.
         """
-        self._most_words = most_words
         self._longest = longest
         self._shortest = shortest
         self._named: defaultdict[str, list[int]] = defaultdict(list)
@@ -51,10 +46,10 @@ class Vocabulary:
 
         Examples:
             >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> Vocabulary(names, longest=4, shortest=3, most_words=99).named_in("does apache kafka call get_page()?")
+            >>> Vocabulary(names, longest=4, shortest=3).named_in("does apache kafka call get_page()?")
             [[1], [2]]
         """
-        words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
+        words = _WORD.findall(text)
         keys = entity_keys(words, self._longest)
         entities: list[Sequence[int]] = []
         start = 0

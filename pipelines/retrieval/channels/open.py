@@ -98,7 +98,7 @@ def _searching(
     terms: TermEncoder | None,
     settings: RetrievalSettings,
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
-    batch, words = settings.encode_batch, settings.query_max_terms
+    batch = settings.encode_batch
 
     def dense(encoder: TextEncoder, compared: bool) -> Callable[[], SearchChannel]:
         return lambda: DenseChannel(
@@ -120,14 +120,14 @@ def _searching(
         **{channel: ((encoder, batch, compared), dense(encoder, compared)) for channel, encoder, compared in by_vector},
         Channel.LEXICAL: (None, lambda: LexicalChannel(generation.lexical)),
         Channel.SPARSE: (terms, sparse),
-        Channel.TRIGGERS: (words, lambda: TriggerChannel(generation.chunks.trigger_phrases(), most_words=words)),
+        Channel.TRIGGERS: (None, lambda: TriggerChannel(generation.chunks.trigger_phrases())),
     }
 
 
 def _following(
     generation: OpenGeneration, settings: RetrievalSettings, relations: PlacedRelations
 ) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
-    graph, degree, words = settings.graph, settings.degree, settings.query_max_terms
+    graph, degree = settings.graph, settings.degree
 
     @cache
     def stored() -> EdgeArrays:
@@ -137,7 +137,7 @@ def _following(
         spellings = generation.graph.spellings()
         return GraphChannel(
             relations.carrying.added_to(stored(), graph.strengths),
-            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters, most_words=words),
+            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
             graph,
         )
 
@@ -147,6 +147,6 @@ def _following(
 
     further = relations.further
     return {
-        Channel.GRAPH: ((graph, words, further), by_activation),
+        Channel.GRAPH: ((graph, further), by_activation),
         Channel.DEGREE: ((degree, graph.strengths, further), by_degree),
     }

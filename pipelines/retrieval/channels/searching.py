@@ -138,15 +138,13 @@ class _TokenMatches:
 class TriggerChannel:
     """Ranks contents whose trigger phrase stands in the query, word by word."""
 
-    def __init__(self, phrases: Iterable[tuple[str, tuple[int, ...]]], *, most_words: int) -> None:
+    def __init__(self, phrases: Iterable[tuple[str, tuple[int, ...]]]) -> None:
         """Take phrases up.
 
         Args:
             phrases: Each with the rows of the contents it speaks for; the first one is ranked, the others have the same
                 score where another channel ranks them.
-            most_words: Words of a query that are looked at.
         """
-        self._most_words = most_words
         self._rows: defaultdict[Words, list[tuple[int, ...]]] = defaultdict(list)
         self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the phrases that begin with a word
         for phrase, rows in phrases:
@@ -156,8 +154,7 @@ class TriggerChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` contents of each text by the share of its words that their longest trigger in it makes up."""
-        words = (_words_of(text)[: self._most_words] for text in texts)
-        return [self._ranked(of_text, rows, depth) for of_text, rows in zip(words, among, strict=True)]
+        return [self._ranked(_words_of(text), rows, depth) for text, rows in zip(texts, among, strict=True)]
 
     def _ranked(self, words: Words, among: RowSet | None, depth: int) -> Ranked:
         scores: dict[int, float] = {}

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
-from pipelines.domain.ranking import Channel, Query
+from pipelines.domain.ranking import QUERY_BYTES, QUERY_TERMS, Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.words import STOP_WORDS, stream
@@ -64,7 +64,7 @@ def make_plan(
     Raises:
         ValueError: One of its filters asks for what no document can have; the message names the query.
     """
-    text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
+    text, truncated = bounded(query.text, max_bytes=QUERY_BYTES, max_terms=QUERY_TERMS)
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
     sought, signs = read_signs(sought)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.learning.priors import NearPrior
 from pipelines.retrieval.query.near import Lexicon, Wording
 from pipelines.retrieval.ranking.table import Floats, Ints
@@ -16,13 +17,6 @@ Named = Callable[[int, Ints], Floats]
 """From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
 
 _HELD = 16_384  # chunks whose headings are remembered: 5 MB
-
-
-class HeadedChunks(Protocol):
-    """Chunks and the headings above them."""
-
-    def heading_path(self, place: int) -> tuple[str, ...]:
-        """Headings above a chunk, the outermost first."""
 
 
 class _Reader(NamedTuple):
@@ -34,7 +28,7 @@ class _Reader(NamedTuple):
 class Headings:
     """What the headings of one generation name; shared by threads."""
 
-    def __init__(self, chunks: HeadedChunks) -> None:
+    def __init__(self, chunks: ChunkStore) -> None:
         self._chunks = chunks
         self._reader: _Reader | None = None
 

@@ -8,13 +8,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
+from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.observe.precedents import Precedents
 
@@ -22,16 +20,6 @@ _LINES = re.compile(r"L(\d+)(?:-L?(\d+))?")
 _NAMED = 5  # documents of one name that are listed
 _HASH = re.compile("[0-9a-f]{64}")
 _MARKS = re.compile(r"[^\w\- ]")
-
-
-class PlacedContents(Protocol):
-    """The contents of a generation and where they stand."""
-
-    def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
-        """Row of each content, −1 of those that are not here, int64 (n,)."""
-
-    def chunks_of_document(self, uri: str) -> list[Chunk]:
-        """Every chunk of a document, in source order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +38,7 @@ class PlacedPrecedents:
 class Places:
     """Finds what people spoke of in one generation; shared by threads."""
 
-    def __init__(self, contents: PlacedContents) -> None:
+    def __init__(self, contents: ChunkStore) -> None:
         self._contents = contents
         self._placed: WeakKeyDictionary[Precedents, PlacedPrecedents] = WeakKeyDictionary()
         self._representatives: WeakKeyDictionary[ContentAliases, Mapping[int, int]] = WeakKeyDictionary()

@@ -89,6 +89,10 @@ def reading(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{file}: expected text in UTF-8, found: {error.reason} at {error.start}: save it so"
+        ) from error
 
 
 def cells(*texts: str) -> list[Text]:

@@ -238,16 +238,27 @@ def import_lessons(
     read = read_file(file, older=older)
     for number, problem in read.problems:
         sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
-    unknown = read if older else read.beyond(_said(settings))
+    if not read.lessons and not read.problems:
+        sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
+    unknown = read if older else read.beyond(_existing(settings))
     if not dry_run and unknown.lessons:
         with begun(settings):
             send_all(settings, unknown, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts["known"] = len(read.lessons) - len(unknown.lessons)
-    print_lines([counts | {"retired": len(read.retired), "problems": len(read.problems), "sent": not dry_run}])
+    print_lines(
+        [
+            counts
+            | {
+                "retired": len(read.retired),
+                "problems": len(read.problems),
+                "sent": bool(unknown.lessons) and not dry_run,
+            }
+        ]
+    )
 
 
-def _said(settings: Settings) -> dict[str, Lesson]:
+def _existing(settings: Settings) -> dict[str, Lesson]:
     """Lessons of the store that are in use, by id; none where there is no store yet."""
     if not Path(settings.storage.root).is_dir():
         return {}

@@ -36,9 +36,9 @@ class LessonFile:
     retired: frozenset[str] = frozenset()
     outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
-    def beyond(self, said: Mapping[str, Lesson]) -> LessonFile:
+    def beyond(self, existing: Mapping[str, Lesson]) -> LessonFile:
         """Without the lessons that stand there as the store has them: a page that comes back says nothing again."""
-        return replace(self, lessons=[each for each in self.lessons if said.get(each.id) != each])
+        return replace(self, lessons=[each for each in self.lessons if existing.get(each.id) != each])
 
     def counted(self, lesson_id: str) -> Iterator[tuple[LessonResult, int]]:
         """What was counted of a lesson, each outcome with its number, from 0; in proportion where there are many."""

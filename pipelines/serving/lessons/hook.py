@@ -62,8 +62,8 @@ def _asked(given: bytes) -> Mapping[str, Any]:
         asked = None
     if isinstance(asked, dict):
         return asked
-    found = given[:40].decode("utf-8", "replace")
-    raise ValueError(f"expected one JSON object on stdin, as an agent hands it to its hooks, found {found!r}")
+    start = given[:40].decode("utf-8", "replace")
+    raise ValueError(f"expected one JSON object on stdin, as an agent hands it to its hooks, found {start!r}")
 
 
 def _options(arguments: Sequence[str]) -> SimpleNamespace:

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import BUNDLED, probes
 from pipelines.domain.errors import NothingPublishedError
-from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.models import SAME, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
@@ -29,6 +28,9 @@ from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_alg
 from pipelines.runtime.storage.files import files_below
 from pipelines.runtime.storage.sqlite import blob_key
 from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.serving.searching.searcher_pool import SearcherPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +154,8 @@ def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
     return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
 
 
-class SearchesMany(Protocol):
-    """Answers batches of queries."""
-
-    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
-        """An answer to each, in their order, all from one snapshot."""
-
-
 @contextmanager
-def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
+def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
     """Whatever answers so many queries soonest: a searcher in this process, or several processes.
 
     Raises:
