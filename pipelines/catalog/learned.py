@@ -19,7 +19,7 @@ from pipelines.domain.ids import PRIORS_VERSION, LearnedVersion
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.evidence import SCHEMA, TEXTS_BY_NUMBER, Evidence
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.thinned import NOTHING_THINNED, Thinned, thinned_of, thinned_table
 from pipelines.runtime.storage.errors import named, refused
@@ -222,7 +222,7 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     except OSError as error:
         raise refused(path, error) from error
     try:
-        table = read_parquet(io.BytesIO(written))
+        table = read_parquet(io.BytesIO(written), by_number=TEXTS_BY_NUMBER)
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
         # The bytes are in memory: an OSError is what Arrow says of a page whose checksum is wrong.
@@ -265,10 +265,17 @@ def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) ->
         raise CorruptionError(f"{path}: expected what was written, found: {error}; roll back") from error
 
 
+def write_evidence(path: Path, evidence: Evidence) -> None:
+    """Write what `read_evidence` reads."""
+    with pq.ParquetWriter(path, SCHEMA, write_page_checksum=True) as writer:
+        for table in evidence.tables():
+            writer.write_table(table)
+
+
 def write_tables(folder: Path, state: LearnedState) -> None:
     """Write all that a version holds but its manifest."""
     for name, evidence in ((EVIDENCE_FILE, state.evidence), (CUT_FILE, state.cut)):
-        pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
+        write_evidence(folder / name, evidence)
     if len(state.aliases):
         pq.write_table(state.aliases.to_table(), folder / ALIASES_FILE, write_page_checksum=True)
     if len(state.edges):

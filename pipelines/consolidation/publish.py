@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import ALIASES_FILE, EDGES_FILE, THINNED_FILE, LearnedState
+from pipelines.catalog.learned import ALIASES_FILE, EDGES_FILE, THINNED_FILE, LearnedState, write_evidence
 from pipelines.consolidation.candidate import ADOPTED, REACH, Proposal
 from pipelines.consolidation.champion import (
     CHALLENGER,
@@ -114,7 +114,7 @@ def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) ->
     with tempfile.TemporaryDirectory() as scratch:
         for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):
             path = Path(scratch) / f"{name}.parquet"
-            pq.write_table(evidence.to_table(), path)
+            write_evidence(path, evidence)
             page.file(path, FOLDER)
         for name, tended in ((ALIASES_FILE, candidate.aliases), (EDGES_FILE, candidate.edges)):
             if len(tended):

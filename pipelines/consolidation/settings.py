@@ -210,6 +210,18 @@ class CitationSettings(BaseModel):
         return self
 
 
+class RebuildSettings(BaseModel):
+    """When a generation is made anew though no size moved (CON-7).
+
+    Attributes:
+        most_changed: Share of the contents that may be others than those which quantisers were trained on.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    most_changed: Annotated[float, Field(gt=0.0, le=1.0)]
+
+
 class ConsolidationSettings(BaseModel):
     """The section `consolidation` of the configuration."""
 
@@ -223,4 +235,5 @@ class ConsolidationSettings(BaseModel):
     succession: SuccessionSettings
     links: LinkSettings
     thinning: ThinningSettings
+    rebuild: RebuildSettings
     citations: CitationSettings

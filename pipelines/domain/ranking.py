@@ -78,6 +78,7 @@ class Signal(StrEnum):
     CROSS_ENCODER = "cross_encoder"
     PSEUDO_RELEVANCE = "pseudo_relevance"
     ISOLATION = "isolation"
+    MOMENTUM = "momentum"
 
 
 @dataclass(frozen=True, slots=True)

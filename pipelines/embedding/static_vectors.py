@@ -9,8 +9,10 @@ Zipf's law by a fixed number of tokens: vocabularies list entries about from the
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,7 @@ _LONGEST = 4096  # characters of a text that count
 _BATCH = 2048
 _ROWS = 65_536  # texts that are summed at once
 
+Item = TypeVar("Item")
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
@@ -51,7 +54,7 @@ def distilled(encoder: Encoder, folder: Path) -> Floats:
         if entry not in special and (text := _text_of(tokenizer.decode([number], skip_special_tokens=True)))
     }
     size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-    encoded = np.concatenate([encoder.encode(some) for some in _batches(list(texts.values()))])
+    encoded = np.concatenate([encoder.encode(some) for some in _batches(texts.values(), _BATCH)])
     reduced = _reduced(encoded - encoded.mean(axis=0))
     vectors = np.zeros((size, reduced.shape[1]), np.float32)
     vectors[list(texts)] = reduced
@@ -110,39 +113,36 @@ class StaticVectors:
         self.table = table
         self._tokenizer = read_tokenizer(folder)
 
-    def __call__(self, texts: Sequence[str]) -> Floats:
+    def __call__(self, texts: Iterable[str]) -> Floats:
         """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
-        through how often their tokens are.
+        through how often their tokens are. Of the texts no more than a batch is held at once.
         """
-        tokens, ends = self._tokens(texts)
-        weights = self._weights(tokens)
-        rows = np.zeros((len(texts), self.table.shape[1]), np.float32)
-        for start in range(0, len(texts), _ROWS):
-            stop = min(start + _ROWS, len(texts))
-            bounds = ends[start : stop + 1]
-            some = tokens[bounds[0] : bounds[-1]]
-            matrix = csr_matrix((weights[some], some, bounds - bounds[0]), shape=(stop - start, len(self.table)))
+        parts = [(_joined(some), np.array([0, *map(len, some)])) for some in _batches(self._tokens(texts), _ROWS)]
+        weights = self._weights(tokens for tokens, _ in parts)
+        rows = np.zeros((sum(len(ends) - 1 for _, ends in parts), self.table.shape[1]), np.float32)
+        stop = 0
+        for tokens, lengths in parts:
+            start, stop = stop, stop + len(lengths) - 1
+            shape = (stop - start, len(self.table))
+            matrix = csr_matrix((weights[tokens], tokens.astype(np.int32), np.cumsum(lengths)), shape=shape)
             rows[start:stop] = matrix @ self.table
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        np.divide(rows, lengths, out=rows, where=lengths > 0.0)
+            norms = np.linalg.norm(rows[start:stop], axis=1, keepdims=True)
+            np.divide(rows[start:stop], norms, out=rows[start:stop], where=norms > 0.0)
         return rows
 
-    def _tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Ints]:
-        """The tokens of all texts, one text's after the other's, and where each text ends, from 0 on (n + 1)."""
-        parts, ends = [np.zeros(0, np.int32)], np.zeros(len(texts) + 1, np.int64)
-        at = 0
-        for some in _batches(texts):
+    def _tokens(self, texts: Iterable[str]) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+        """The tokens of each text, in as few bytes as number the vocabulary."""
+        number = np.min_scalar_type(len(self.table))
+        for some in _batches(texts, _BATCH):
             cut = [encodable(text[:_LONGEST]) for text in some]
             for encoded in self._tokenizer.encode_batch_fast(cut, add_special_tokens=False):
-                parts.append(np.array(encoded.ids, np.int32))
-                at += 1
-                ends[at] = len(parts[-1])
-        return np.concatenate(parts), np.cumsum(ends)
+                yield np.array(encoded.ids, number)
 
-    def _weights(self, tokens: NDArray[np.int32]) -> Floats:
+    def _weights(self, tokens: Iterable[NDArray[np.unsignedinteger[Any]]]) -> Floats:
         """Of each token: a / (a + p)."""
         size = len(self.table)
-        counts = np.bincount(tokens, minlength=size)[:size] + _ZIPF_TOKENS * _zipf_shares(size)
+        met = sum((np.bincount(some, minlength=size)[:size] for some in tokens), np.zeros(size, np.int64))
+        counts = met + _ZIPF_TOKENS * _zipf_shares(size)
         return _rarity(counts / counts.sum())
 
 
@@ -155,5 +155,11 @@ def _rarity(shares: NDArray[np.float64]) -> Floats:
     return np.asarray(_RARITY / (_RARITY + shares), dtype=np.float32)
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, np.uint8), *parts])
+
+
+def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    left = iter(items)
+    while some := list(islice(left, size)):
+        yield some

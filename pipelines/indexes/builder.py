@@ -57,6 +57,7 @@ class GenerationBuilder:
         self._settings = settings
         self._map = map_shards
         self._work = staging / _WORK
+        self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
         """Merge parts, index what came together, and write the manifest last.
@@ -78,14 +79,22 @@ class GenerationBuilder:
 
         Args:
             base: The verified generation from which documents are taken that the parts name as kept.
-            earlier: The generation whose documents are not new; `base`, unless everything is made anew.
+            earlier: The generation whose documents are not new, and which says what degrees were; `base`, unless
+                everything is made anew.
         """
+        self._earlier = earlier or base
         self._work.mkdir(exist_ok=True)
-        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, earlier or base)
+        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, self._earlier)
         return self._one(merge_tables, task)
 
     def index(
-        self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], *, base: Path | None = None
+        self,
+        merged: MergedTables,
+        parts: Sequence[Path],
+        facts: Mapping[str, object],
+        *,
+        base: Path | None = None,
+        retrained: bool = False,
     ) -> Manifest:
         """Index the merged tables and write the manifest last.
 
@@ -94,17 +103,17 @@ class GenerationBuilder:
                 (whatever else decides the content) have their place in the manifest; the rest is kept as it is;
                 "sparse", where terms are weighed, says with what.
             base: The generation that unchanged vectors and trained quantisers are taken from.
+            retrained: Quantisers are trained anew.
         """
         shards = self._shard_tasks(merged)
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)
         impacts = self._map(build_impacts, self._impact_tasks(merged, parts, facts, base))
-        dense = self._dense_tasks(merged, parts, base)
+        dense = self._dense_tasks(merged, parts, base, retrained=retrained)
         built = list(self._map(build_vectors, dense))
         dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        graph = self._one(
-            build_graph_of, GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge)
-        )
+        task = GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge, self._earlier)
+        graph = self._one(build_graph_of, task)
         _await(text)
         _await(impacts)
         if len(shards) > 1:
@@ -127,7 +136,9 @@ class GenerationBuilder:
             parameters={**own, **dict(facts.get("parameters", {}))},
         )
 
-    def _dense_tasks(self, merged: MergedTables, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
+    def _dense_tasks(
+        self, merged: MergedTables, parts: Sequence[Path], base: Path | None, *, retrained: bool
+    ) -> list[DenseTask]:
         before = {} if base is None else read_generation_manifest(base).dense
         is_same = {
             name: name in before and before[name].made_with == encoding.made_with
@@ -144,6 +155,7 @@ class GenerationBuilder:
                 dimension=encoding.dimension,
                 made_with=encoding.made_with,
                 settings=self._settings.vectors,
+                retrained=retrained,
             )
             for encoder, encoding in merged.encoders.items()
         ]

@@ -186,6 +186,18 @@ class ChunkStore:
         places, counts = self._places_of(self._checked(rows))
         return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]
 
+    def texts(self, rows: Sequence[int] | np.ndarray) -> Iterator[str]:
+        """The texts of contents at ascending rows, some read at a time, none kept; IndexError as in `contents`."""
+        places, file, start = self._spans[0][self._checked(rows)], self._files["chunks"], 0
+        for group in range(file.num_row_groups):
+            stop = start + file.metadata.row_group(group).num_rows
+            some = places[slice(*np.searchsorted(places, [start, stop]))] - start
+            if len(some):
+                with self._loading:
+                    texts = file.read_row_group(group, columns=["text"])["text"]
+                yield from map(str, texts.take(pa.array(some)).to_pylist())
+            start = stop
+
     def rows_of_document(self, uri: str) -> list[int]:
         """Rows of the contents that stand in a document, ascending."""
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
@@ -313,7 +325,8 @@ class ChunkStore:
     def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:
         """For each chunk the number of its document, and the documents."""
         number = {uri: at for at, uri in enumerate(self._documents)}
-        uris = self._chunks["uri"].combine_chunks().dictionary_encode()
+        with self._loading:  # this column alone: who asks where contents stand need not hold their texts
+            uris = self._files["chunks"].read(columns=["uri"])["uri"].combine_chunks().dictionary_encode()
         numbers = np.array([number[str(uri)] for uri in uris.dictionary.to_pylist()], dtype=np.int64)
         return numbers[uris.indices.to_numpy()], list(self._documents.values())
 

@@ -78,6 +78,8 @@ class DenseFacts(BaseModel):
         codes: Bytes of code per vector.
         refine_factor: Candidates re-scored per result asked for.
         recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
+        trained_on: Share of the contents that were there when the quantisers were trained, as if those that went since
+            had been drawn evenly; 1 for exact search.
         made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
         token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
     """
@@ -91,6 +93,7 @@ class DenseFacts(BaseModel):
     probes: int = 0
     refine_factor: int = 1
     recall: float = 1.0
+    trained_on: float = 1.0
     made_with: str = ""
     token_bytes: float = 0.0
 

@@ -94,11 +94,11 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         facts = facts_of(plan, models, sparse, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
-        published = generation is None or content_hash != base.content_hash
+        published = generation is None or plan.retrained or content_hash != base.content_hash
         if generation is None or published:
             reporter.enter("building indexes")
             list(executor.tasks(write_questions, [staged]))
-            builder.index(merged, written, facts, base=base.folder)
+            builder.index(merged, written, facts, base=base.folder, retrained=plan.retrained)
             reporter.enter("telling answers from gaps")
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
             reporter.enter("publishing")

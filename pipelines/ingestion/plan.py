@@ -61,6 +61,7 @@ class IndexPlan:
         describe: Gives further facts of a staged generation for its manifest; called where it was built, unless most
             of its documents are those that its base was described with.
         described_least: Share of the documents that counts as most.
+        retrained: Publish even content that is live already, for quantisers of vectors are trained anew.
     """
 
     sources: Sequence[Path]
@@ -79,6 +80,7 @@ class IndexPlan:
     declared: Sequence[SourceSettings] = ()
     describe: Describe | None = None
     described_least: float = 1.0
+    retrained: bool = False
 
     @property
     def places(self) -> list[Path]:

@@ -7,20 +7,21 @@ nothing fades, so that the same evidence gives the same strengths whenever it is
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
-from itertools import combinations
 
 import numpy as np
+import polars as pl
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.recency import recency
-from pipelines.learning.uses import Uses, numbered
+from pipelines.learning.uses import Uses
 
 Pair = tuple[ContentHash, ContentHash]
 """Two contents in ascending order."""
+
+_TOGETHER = ("day", "who", "why")  # a principal's question of one day
 
 
 def co_uses(
@@ -46,32 +47,34 @@ def co_uses(
         {('aa', 'bb'): 1000000}
     """
     uses = Uses.of(evidence.usage).columns()
-    good = np.array([is_good(word) is True for word in uses.bin.words], dtype=bool)[uses.bin.codes]
-    some = np.flatnonzero(good & (uses.micro > 0) & ~uses.question.holds(""))
-    if not len(some):
+    if not len(uses.day):
         return {}
-    names = [named(ContentHash(word)) for word in uses.content.words]
-    days = uses.day[some]
-    newest = min(int(uses.day.max()), today)
-    counts = {day: recency(newest - day, half_life_days) for day in np.unique(days).tolist()}
-    _, group = numbered(
-        (days, int(days.max()) + 1),
-        (uses.principal.codes[some], len(uses.principal.words)),
-        (uses.question.codes[some], len(uses.question.words)),
+    good = np.array([is_good(word) is True for word in uses.bin.words], dtype=bool)[uses.bin.codes]
+    names = pl.Series([named(ContentHash(word)) for word in uses.content.words], dtype=pl.String)
+    newest, days = min(int(uses.day.max()), today), np.unique(uses.day).tolist()
+    counts = {day: recency(newest - day, half_life_days) for day in days}
+    columns = {"day": uses.day, "who": uses.principal.codes, "why": uses.question.codes, "micro": uses.micro}
+    masses = (
+        pl.LazyFrame({**columns, "content": names.gather(uses.content.codes)})
+        .filter(pl.Series(good & (uses.micro > 0) & ~uses.question.holds("")), pl.col("content").is_not_null())
+        .group_by(*_TOGETHER, "content")
+        .agg(pl.sum("micro"))
+        .filter(pl.len().over(_TOGETHER) > 1)
+        .sort("micro", "content", descending=[True, False])
+        .group_by(_TOGETHER, maintain_order=True)
+        .head(together)
     )
-    order = np.argsort(group, kind="stable")
-    columns = (each[order].tolist() for each in (group, days, uses.content.codes[some], uses.micro[some]))
-    masses: defaultdict[tuple[int, int], dict[ContentHash, int]] = defaultdict(dict)
-    for number, day, content, micro in zip(*columns, strict=True):
-        if (name := names[content]) is not None:
-            own = masses[number, day]
-            own[name] = own.get(name, 0) + micro
-    pairs: defaultdict[Pair, int] = defaultdict(int)
-    for (_, day), own in masses.items():
-        best = sorted(own, key=lambda name: (-own[name], name))[:together]
-        for one, other in combinations(sorted(best), 2):
-            pairs[one, other] += round(min(own[one], own[other], MICRO) * counts[day])
-    return {pair: micro for pair, micro in sorted(pairs.items()) if micro}
+    lesser = pl.min_horizontal("micro", "micro_right", pl.lit(MICRO))
+    pairs = (
+        masses.join(masses, on=_TOGETHER)
+        .filter(pl.col("content") < pl.col("content_right"))
+        .group_by("content", "content_right")
+        .agg((lesser * pl.col("day").replace_strict(counts)).round(mode="half_to_even").cast(pl.Int64).sum())
+        .filter(pl.col("micro") != 0)
+        .sort("content", "content_right")
+        .collect(engine="streaming")
+    )
+    return {(ContentHash(one), ContentHash(other)): micro for one, other, micro in pairs.iter_rows()}
 
 
 def strength(micro: int, *, half_uses: float) -> int:

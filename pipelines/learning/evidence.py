@@ -50,7 +50,11 @@ _COLUMN_TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(_COLUMN_TYPES)
 """Both tables in one: `kind` tells them apart, columns that a kind lacks are empty strings."""
-_ROWS = 65_536  # written at once
+_ROWS = 65_536  # that a digest reads at once
+_ROWS_WRITTEN = 1_048_576  # of a group of rows in a file: as many as Parquet's writers take by themselves
+TEXTS_BY_NUMBER = _TEXT_COLUMNS
+"""Columns that repeat few words: whoever reads tables of evidence may read these as dictionaries."""
+
 _LATER_COLUMNS = ("principal", "question")  # that tables of earlier versions lack
 
 
@@ -105,21 +109,29 @@ class Evidence:
                 _add_into(usage, part.usage, 1)
         return Evidence(counts, Uses.summed([*columns, (Uses.of(_canonical(usage)), 1)]) if columns else usage)
 
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows of `to_table`, some at a time: all of them with their texts are much larger than the evidence."""
+        yield table_of([(*key, micro) for key, micro in sorted(self.counts.items())], ())
+        uses = Uses.of(self.usage).ordered()
+        for start in range(0, len(uses), _ROWS_WRITTEN):
+            yield _filled(_USAGE, uses.slice(start, _ROWS_WRITTEN))
+
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
-        counts = table_of([(*key, micro) for key, micro in sorted(self.counts.items())], ())
-        return pa.concat_tables([counts, _filled(_USAGE, Uses.of(self.usage).ordered())]).combine_chunks()
+        return pa.concat_tables(self.tables()).combine_chunks()
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Evidence:
         """The evidence in a table of `to_table`, whatever the order of its rows; masses of equal keys add up.
+
+        Texts may come as numbers of words (`TEXTS_BY_NUMBER`).
 
         Raises:
             StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write, or a cell
                 is empty.
         """
         table = with_later_columns(table)
-        if not table.schema.equals(SCHEMA):
+        if table.column_names != SCHEMA.names or list(map(_plain, table.schema.types)) != SCHEMA.types:
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
         if empty := [name for name in table.column_names if table[name].null_count]:
             raise StoreError(f"evidence table: expected a value in every cell, found none in some of {empty}")
@@ -208,6 +220,10 @@ def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> 
         for part in SCHEMA
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
 def with_later_columns(table: pa.Table) -> pa.Table:

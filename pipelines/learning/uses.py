@@ -103,8 +103,8 @@ class Uses(Mapping[UsageKey, int]):
         Raises:
             OverflowError: A mass leaves the range of int64.
         """
-        whole = table.combine_chunks()
-        words = [_one(whole[name]).dictionary_encode() for name in _TEXTS]
+        whole = table.unify_dictionaries().combine_chunks()
+        words = [_met(_one(whole[name]).dictionary_encode()) for name in _TEXTS]
         return cls._added([(cls(_table(_one(whole["day"]), words, _one(whole["micro"]))), 1)])
 
     @classmethod
@@ -168,9 +168,9 @@ class Uses(Mapping[UsageKey, int]):
 
     def ordered(self) -> pa.Table:
         """All rows in ascending order of their keys, with the fields of `UsageKey` and `micro`; texts by number."""
-        day, *texts, _ = self.columns()
-        ranks = [_ranks(each.words)[each.codes] for each in texts]
-        order: Any = pa.array(np.lexsort([*reversed(ranks), day]))
+        words = [_one(self._table[name]) for name in _TEXTS]
+        ranks = [_ranks(each.dictionary)[each.indices.to_numpy()] for each in words]
+        order: Any = pa.array(np.lexsort([*reversed(ranks), self._table["day"].to_numpy()]))
         return self._table.take(order)
 
     def __getitem__(self, key: UsageKey) -> int:
@@ -216,11 +216,19 @@ def numbered(*codes: tuple[Ints, int]) -> tuple[Ints, Ints]:
     return first, number
 
 
-def _ranks(words: Sequence[str]) -> Ints:
+def _ranks(words: Any) -> NDArray[np.int32]:
     """The place of each word among all, in the order of their characters, (words,)."""
-    ranks = np.empty(len(words), dtype=np.int64)
-    ranks[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+    ranks = np.empty(len(words), dtype=np.int32)
+    ranks[pc.array_sort_indices(words).to_numpy()] = np.arange(len(words))
     return ranks
+
+
+def _met(column: Any) -> Any:
+    """The same column without words that stand nowhere in it."""
+    met, codes = np.unique(column.indices.to_numpy(), return_inverse=True)
+    if len(met) == len(column.dictionary):
+        return column
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), column.dictionary.take(pa.array(met)))
 
 
 def _table(day: Any, words: Sequence[Any], micro: Any) -> pa.Table:

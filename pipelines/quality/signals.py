@@ -177,6 +177,21 @@ def isolation(alone: ArrayLike) -> Floats:
     return _shares(alone)
 
 
+def momentum(changes: ArrayLike, *, half: float) -> Floats:
+    """How much the degree of each grew over the last generations: (1 + c / (|c| + half)) / 2, NaN where not known.
+
+    Args:
+        changes: c, in weights of edges.
+        half: Change that goes half of the way from .5 to 0 or 1.
+
+    Examples:
+        >>> momentum([0.0, 2.0, -2.0, 6.0], half=2.0).tolist()
+        [0.5, 0.75, 0.25, 0.875]
+    """
+    change = np.asarray(changes, dtype=np.float64)
+    return np.asarray((1.0 + change / (np.abs(change) + half)) / 2.0)
+
+
 def propagated(best: ArrayLike) -> Floats:
     """What its parts say for each whole: the best of a descendant's score · factor per level; 0 without."""
     return _shares(best)

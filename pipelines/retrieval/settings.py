@@ -225,6 +225,7 @@ class QualitySettings(_Section):
         undeclared: Of a document that declares none of these words, where others do.
         lasting: Intents of history that age does not touch.
         citations_half: Citations of a paper that give back half of the freshness which its age took.
+        momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
     """
 
     novelty_half_life_hours: Positive
@@ -234,6 +235,7 @@ class QualitySettings(_Section):
     undeclared: Share
     lasting: tuple[str, ...]
     citations_half: Positive
+    momentum_half: Positive
     release_notes: ReleaseNotesSettings
 
 

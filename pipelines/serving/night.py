@@ -317,8 +317,9 @@ def texts_of(settings: Settings) -> TextsOf | None:
 
     def read(contents: Sequence[ContentHash]) -> dict[ContentHash, str]:
         with closing(catalog.open_live()) as generation:
-            rows = [row for each in contents if (row := generation.chunks.row_of(each)) is not None]
-            return {each.content_hash: each.text for each in generation.chunks.contents(rows)}
+            rows = sorted({row for each in contents if (row := generation.chunks.row_of(each)) is not None})
+            names = [generation.contents[row] for row in rows]
+            return dict(zip(names, generation.chunks.texts(rows), strict=True))
 
     return read
 

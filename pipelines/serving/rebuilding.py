@@ -1,4 +1,4 @@
-"""Cutting the live generation anew with the sizes that are believed now, from its stored texts (CON-7)."""
+"""Making the live generation anew from its stored texts: cut by the sizes believed in, or trained anew (CON-7)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.sizing import SIZING, live_sizes, snapshots
 from pipelines.learning.observe.sizes import last_day, read_sizing
 from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.locks import alone
 from pipelines.serving.indexing import LOCK, plan_of, run
 from pipelines.settings import Settings
@@ -21,11 +22,15 @@ from pipelines.settings import Settings
 log = logging.getLogger(__name__)
 
 
-def rebuild_of(settings: Settings) -> Rebuild | None:
-    """Cuts the live generation anew where beliefs about sizes have moved beyond their interval; None without one.
+def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild | None:
+    """Makes the live generation anew where beliefs about sizes have moved beyond their interval, or its vectors were
+    trained on too many other contents; None without one.
 
     Texts and vectors come from the store, so that only chunks that come out otherwise are embedded. What is made is a
     generation like any other: `weft generations rollback` takes it back, and no night makes it again.
+
+    Args:
+        executor: Where it is made; None joins the cluster.
     """
     catalog = Catalog(Path(settings.storage.root))
     if catalog.pointer().generation is None:
@@ -33,15 +38,16 @@ def rebuild_of(settings: Settings) -> Rebuild | None:
 
     def rebuild(may: bool) -> Rebuilt:
         rebuilt = due(settings, catalog)
-        if not rebuilt.moved or rebuilt.declined or not may:
+        if not rebuilt.due or not may:
             return rebuilt
-        plan = replace(plan_of(settings, []), declared=())
+        plan = replace(plan_of(settings, []), declared=(), retrained=rebuilt.outdated)
         try:
             with alone(plan.store / LOCK, f"indexing {plan.store}"):
-                connect(settings.cluster)
-                outcome = run(plan)
+                if executor is None:
+                    connect(settings.cluster)
+                outcome = run(plan, executor=executor or ON_CLUSTER)
         except WeftError as error:
-            log.warning("not cut anew, the next night tries again: %s", error)
+            log.warning("not made anew, the next night tries again: %s", error)
             return replace(rebuilt, reason=str(error))
         made = outcome.generation if outcome.published else ""
         return replace(rebuilt, generation=made, counts={"documents": outcome.documents, "chunks": outcome.chunks})
@@ -50,19 +56,27 @@ def rebuild_of(settings: Settings) -> Rebuild | None:
 
 
 def due(settings: Settings, catalog: Catalog) -> Rebuilt:
-    """Which sizes of the live generation are not believed any more."""
+    """Which sizes of the live generation are not believed any more, and what its vectors were trained without."""
     live = catalog.pointer().generation
     manifests = catalog.generations()
     manifest = next((one for one in manifests if one.id == live), None)
-    if manifest is None or SIZING not in manifest.facts:
+    if manifest is None:
         return Rebuilt()
+    later = [one for one in manifests if one.id > manifest.id]
+    changed = _changed(manifest)
+    outdated = changed > settings.consolidation.rebuild.most_changed
+    again = outdated and any(one.content_hash == manifest.content_hash and _changed(one) < changed for one in later)
     wanted = snapshots(live_sizes(settings.chunking, settings.priors, catalog))
-    if same_sizes(manifest.facts[SIZING], wanted):
-        return Rebuilt()
+    if SIZING not in manifest.facts or same_sizes(manifest.facts[SIZING], wanted):
+        return Rebuilt(declined=again, changed=changed, outdated=outdated)
     moved = _moved(settings, catalog, manifest, wanted)
-    later = [one for one in manifests if one.id > manifest.id and SIZING in one.facts]
-    declined = bool(moved) and any(same_sizes(one.facts[SIZING], wanted) for one in later)
-    return Rebuilt(moved, declined)
+    taken_back = bool(moved) and any(same_sizes(one.facts[SIZING], wanted) for one in later if SIZING in one.facts)
+    return Rebuilt(moved, taken_back or (again and not moved), changed=changed, outdated=outdated)
+
+
+def _changed(manifest: Manifest) -> float:
+    """The greatest share of contents that the quantisers of an encoder's vectors were trained without."""
+    return max((1.0 - facts.trained_on for facts in manifest.dense.values()), default=0.0)
 
 
 def _moved(settings: Settings, catalog: Catalog, manifest: Manifest, wanted: dict[str, list[str]]) -> list[MovedSize]:

@@ -43,8 +43,8 @@ class Memory:
         self._text_of = {content_hash(text): text for text in texts}
         self.contents: Sequence[ContentHash] = sorted(self._text_of)
 
-    def texts(self) -> Sequence[str]:
-        return [self._text_of[content] for content in self.contents]
+    def texts(self, rows: Sequence[int]) -> Sequence[str]:
+        return [self._text_of[self.contents[row]] for row in rows]
 
     def since(self) -> Sequence[float]:
         return [0.0] * len(self.contents)
@@ -70,7 +70,7 @@ def test_what_is_linked_as_similar_is(name: str, data_root: Path) -> None:
     again = [retold(text, rng) for text in texts[:PLANTED]]
     planted = {frozenset(map(content_hash, pair)) for pair in zip(texts, again, strict=False)}
     memory, encoder = Memory([*texts, *again]), load_encoder(SETTINGS.embedding)
-    vectors = encoder.encode(memory.texts())
+    vectors = encoder.encode(memory.texts(range(len(memory.contents))))
     for least in (0.8, SETTINGS.consolidation.links.least_cosine, 0.9, 0.95):
         rules = SETTINGS.consolidation.links.model_copy(update={"least_cosine": least})
         none = Joined(np.zeros((0, 2), np.int64))

@@ -19,7 +19,7 @@ from pipelines.indexes.graph.analytics import (
     degrees,
     pagerank,
 )
-from pipelines.indexes.graph.graph import ANALYTICS, EdgeArrays, EdgeKind
+from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, EdgeArrays, EdgeKind
 
 KINDS = list(EdgeKind)
 Edge = tuple[EdgeKind, int, int, float]
@@ -146,11 +146,13 @@ def test_sampled_bridges_rank_like_exact_ones() -> None:
 
 def test_a_table_has_a_row_for_every_place_and_none_for_no_graph() -> None:
     """GRA-2: one table of all columns, also of a graph without edges or without places."""
+    never = pytest.approx(float("nan"), nan_ok=True)
     assert (
         analytics(arrays(3)).to_pylist()
         == [
             {**dict.fromkeys(ANALYTICS.names, -1), "pagerank": pytest.approx(1 / 3)}
             | dict.fromkeys(["betweenness", "degree", "causal_degree"], 0.0)
+            | {"former_degrees": [never] * KEPT_DEGREES, "degree_change": never}
         ]
         * 3
     )

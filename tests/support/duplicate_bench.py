@@ -92,8 +92,8 @@ class PlainMemory:
         self.places = [at for _, at in named]
         self._texts = [texts[at] for at in self.places]
 
-    def texts(self) -> Sequence[str]:
-        return self._texts
+    def texts(self, rows: Sequence[int]) -> Sequence[str]:
+        return [self._texts[row] for row in rows]
 
     def since(self) -> Sequence[float]:
         return [0.0] * len(self._texts)

@@ -49,5 +49,8 @@ class MemoryGraph:
     def communities(self) -> None:
         return None
 
+    def degree_changes(self) -> None:
+        return None
+
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]

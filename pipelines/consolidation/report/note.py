@@ -79,9 +79,11 @@ def _tended_lines(findings: Findings) -> list[str]:
             "`tables/thinning.csv`"
         )
     rebuild = findings.tended.rebuild
-    if rebuild is not None and rebuild.moved:
-        outcome = "was cut so once and taken back" if rebuild.declined else "is cut anew, if this night goes live"
-        lines.append(f"- the live generation {outcome}: {len(rebuild.moved)} sizes moved; see `tables/rebuild.csv`")
+    if rebuild is not None and (rebuild.moved or rebuild.outdated):
+        outcome = "was made so once and taken back" if rebuild.declined else "is made anew, if this night goes live"
+        moved = f"{len(rebuild.moved)} sizes moved; see `tables/rebuild.csv`" if rebuild.moved else ""
+        outdated = f"its vectors were trained without {rebuild.changed:.0%} of its contents" if rebuild.outdated else ""
+        lines.append(f"- the live generation {outcome}: {', and '.join(filter(None, (outdated, moved)))}")
     return lines
 
 

@@ -6,13 +6,14 @@ alias is compared with its representative itself, not with others of the class: 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import NearDuplicateSettings
@@ -28,7 +29,6 @@ from pipelines.quality.statements import Statements, WordLists
 Floats = NDArray[np.float32]
 
 _EXAMPLES = 10  # that a report shows
-_PAIRS = 65_536  # whose documents are compared at once
 
 
 class Memory(Protocol):
@@ -38,8 +38,8 @@ class Memory(Protocol):
     def contents(self) -> Sequence[ContentHash]:
         """Content hash by row, ascending."""
 
-    def texts(self) -> Sequence[str]:
-        """The text of each content."""
+    def texts(self, rows: Sequence[int]) -> Iterable[str]:
+        """The texts of contents at ascending rows, in their order."""
 
     def since(self) -> Sequence[float]:
         """When each was said first, seconds since the epoch; infinite where that is not known."""
@@ -51,7 +51,7 @@ class Memory(Protocol):
 FindDuplicates = Callable[[Evidence, Collection[ContentHash]], "Duplicates"]
 """Near-duplicates of what is live, given what became of contents, and which of them are superseded."""
 
-Vectors = Callable[[Sequence[str]], Floats]
+Vectors = Callable[[Iterable[str]], Floats]
 """Unit rows of texts, float32 (n, dimension): near where texts are."""
 
 
@@ -117,9 +117,12 @@ def find_duplicates(
     """
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
-    texts = memory.texts()
-    pairs, cosines = close_pairs(vectors(texts), least=settings.least_cosine, neighbours=settings.neighbours)
+    every = vectors(memory.texts(range(len(memory.contents))))
+    pairs, cosines = close_pairs(every, least=settings.least_cosine, neighbours=settings.neighbours)
+    del every
     apart = memory.apart(pairs)
+    rows = np.unique(pairs[apart]).tolist()
+    texts = dict(zip(rows, memory.texts(rows), strict=True))
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
@@ -145,44 +148,38 @@ class GenerationMemory:
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
         self.contents = contents
-        owner, self._place, self._document = chunks.standings(np.arange(len(contents)))
-        self._first = np.searchsorted(owner, np.arange(len(contents) + 1))  # of each content's places, and the end
-        self._size = 1 + int(self._document.max(initial=0))
-        self._stands = np.unique(owner * self._size + self._document)
+        row, _, document = chunks.standings(np.arange(len(contents)))
+        self._places = np.bincount(row, minlength=len(contents))
+        self._stands = pl.DataFrame({"row": row, "document": document}).unique().lazy()
         self._chunks = chunks
 
-    def texts(self) -> Sequence[str]:
-        """The text of each content: that of its representative."""
-        places = pa.array(self._place[self._first[:-1]])
-        texts: list[Any] = self._chunks.table("chunks")["text"].take(places).to_pylist()
-        return texts
+    def texts(self, rows: Sequence[int]) -> Iterable[str]:
+        """The texts of contents at ascending rows: those of their representatives."""
+        return self._chunks.texts(rows)
 
     def since(self) -> Sequence[float]:
         """The earliest date of the documents that each content stands in."""
-        dates = np.array(
-            [np.inf if each.modified_at is None else each.modified_at for each in self._chunks.documents()]
+        modified = [math.inf if each.modified_at is None else each.modified_at for each in self._chunks.documents()]
+        dates = pl.LazyFrame(
+            {"document": range(len(modified)), "since": modified}, {"document": pl.Int64, "since": float}
         )
-        if not len(self.contents):
-            return []
-        earliest: list[float] = np.minimum.reduceat(dates[self._document], self._first[:-1]).tolist()
-        return earliest
+        earliest = self._stands.join(dates, on="document").group_by("row").agg(pl.min("since")).sort("row").collect()
+        return earliest["since"].to_list()
 
     def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
-        parts = [self._apart(pairs[start : start + _PAIRS]) for start in range(0, len(pairs), _PAIRS)]
-        return np.concatenate([np.zeros(0, dtype=bool), *parts])
-
-    def _apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The same: whether the one of each pair that stands in fewer places stands in a document of the other."""
-        counts = np.diff(self._first)
-        fewer = np.where(counts[pairs[:, 0]] <= counts[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
-        other, each = pairs.sum(axis=1) - fewer, counts[fewer]
-        number = np.repeat(np.arange(len(pairs)), each)
-        places = np.arange(len(number)) + np.repeat(self._first[fewer] - np.cumsum(each) + each, each)
-        wanted = other[number] * self._size + self._document[places]
-        at = np.minimum(np.searchsorted(self._stands, wanted), len(self._stands) - 1)
-        met = number[self._stands[at] == wanted]
-        return np.asarray(np.bincount(met, minlength=len(pairs)) == 0)
+        swapped = self._places[pairs[:, 0]] > self._places[pairs[:, 1]]
+        fewer, more = np.where(swapped[:, None], pairs[:, ::-1], pairs).T  # who stands in fewer places is looked up
+        met = (
+            pl.LazyFrame({"pair": np.arange(len(pairs)), "row": fewer, "more": more})
+            .join(self._stands, on="row")
+            .join(self._stands, left_on=["more", "document"], right_on=["row", "document"], how="semi")
+            .select(pl.col("pair").unique())
+            .collect(engine="streaming")
+        )
+        apart = np.ones(len(pairs), dtype=bool)
+        apart[met["pair"].to_numpy()] = False
+        return apart
 
 
 def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> float:
@@ -192,7 +189,7 @@ def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> flo
 class Sayings:
     """Compares what contents say; each is taken apart once, each pair compared once."""
 
-    def __init__(self, texts: Sequence[str], lists: WordLists, least: float) -> None:
+    def __init__(self, texts: Mapping[int, str], lists: WordLists, least: float) -> None:
         self._texts, self._lists, self._least = texts, lists, least
         self._read: dict[int, Statements] = {}
         self._compared: dict[tuple[int, int], bool] = {}
@@ -264,7 +261,6 @@ def support_of(evidence: Evidence) -> dict[str, int]:
     uses = Uses.of(evidence.usage).columns()
     good = [is_good(name) for name in uses.bin.words]
     signs = np.array([0 if each is None else 1 if each else -1 for each in good], dtype=np.int64)
-    support = np.zeros(len(uses.content.words), dtype=np.int64)
-    if len(support):
-        np.add.at(support, uses.content.codes, signs[uses.bin.codes] * uses.micro)
-    return dict(zip(uses.content.words, support.tolist(), strict=True))
+    masses = pl.LazyFrame({"content": uses.content.codes, "micro": signs[uses.bin.codes] * uses.micro})
+    support = masses.group_by("content").sum().filter(pl.col("micro") != 0).collect()
+    return {uses.content.words[content]: micro for content, micro in support.iter_rows()}

@@ -157,7 +157,9 @@ def _examples(memory: Memory, edges: LearnedEdges) -> list[LinkExample]:
     ]
     if not shown:
         return []
-    texts, row_of = memory.texts(), {content: row for row, content in enumerate(memory.contents)}
+    ends = {end for each in shown for end in (each.content, each.target)}
+    rows = [row for row, content in enumerate(memory.contents) if content in ends]
+    texts = dict(zip((memory.contents[row] for row in rows), memory.texts(rows), strict=True))
     return [
         LinkExample(
             each.kind.value,
@@ -165,8 +167,8 @@ def _examples(memory: Memory, edges: LearnedEdges) -> list[LinkExample]:
             each.content,
             each.target,
             each.micro / MICRO,
-            texts[row_of[each.content]],
-            texts[row_of[each.target]],
+            texts[each.content],
+            texts[each.target],
         )
         for each in shown
     ]

@@ -1,4 +1,8 @@
-"""When chunks are cut anew: beliefs about sizes have left the sizes that the live generation was cut with (CON-7)."""
+"""When a generation is made anew: other sizes are believed in, or its vectors were trained on other contents (CON-7).
+
+Generations are built one upon the other. Each takes the quantisers of its vectors from the one before, as long as they
+reach the recall that is asked for; the more contents are others, the more lists a search has to visit for it.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +44,12 @@ class Rebuilt:
 
     Attributes:
         moved: Why it is to be cut anew; nothing where it is not.
-        declined: Whether a generation with these very sizes was taken back; it is not made again.
+        declined: Whether a generation with these very sizes, or trained anew on the same contents, was taken back; it
+            is not made again.
         generation: What was made of it; "" where nothing was.
         reason: Why not, where it was due.
+        changed: Share of the contents that were not there when the quantisers of vectors were trained.
+        outdated: Whether that is more than a setting allows.
     """
 
     moved: Sequence[MovedSize] = ()
@@ -50,6 +57,13 @@ class Rebuilt:
     generation: str = ""
     reason: str = ""
     counts: Mapping[str, float] = field(default_factory=dict)
+    changed: float = 0.0
+    outdated: bool = False
+
+    @property
+    def due(self) -> bool:
+        """Whether there is something to do."""
+        return (bool(self.moved) or self.outdated) and not self.declined
 
     @property
     def examples(self) -> Sequence[MovedSize]:
@@ -58,11 +72,11 @@ class Rebuilt:
 
     def as_step(self) -> dict[str, float]:
         """What a report counts."""
-        due = bool(self.moved) and not self.declined
         return {
-            "proposed": int(due),
+            "proposed": int(self.due),
             "applied": int(bool(self.generation)),
             "moved": len(self.moved),
+            "changed": self.changed,
             "declined": int(self.declined),
             **self.counts,
         }

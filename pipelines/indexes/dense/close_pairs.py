@@ -14,6 +14,7 @@ _PROBES = (
     8  # lists that are looked into for each vector; two that are as near as duplicates share one of these nearly always
 )
 _BATCH = 65_536  # vectors that are looked up at once
+_ROUNDING = 1e-3  # of a cosine with a vector of 16 bits: 2⁻¹¹ at most, and that of the sum
 _SEED = 7  # of the draw of the lists' centres
 
 Floats = NDArray[np.float32]
@@ -44,20 +45,25 @@ def close_pairs(vectors: Rows, *, least: float, neighbours: int) -> tuple[Ints, 
     if count < 2:
         return np.zeros((0, 2), np.int64), np.zeros(0, np.float32)
     index: Any = _index_of(vectors)
-    parts: list[Ints] = []
-    cosines: list[Floats] = []
+    keys: list[Ints] = []
     for start in range(0, count, _BATCH):
         some = vectors[start : start + _BATCH]
         near, rows = index.search(some, min(neighbours + 1, count))
         own = np.arange(start, start + len(some))[:, None]
-        line, column = np.nonzero((near >= least) & (rows >= 0) & (rows != own))
+        line, column = np.nonzero((near >= least - _ROUNDING) & (rows >= 0) & (rows != own))
         pair = np.stack([line + start, rows[line, column]], axis=1)
         pair.sort(axis=1)
-        parts.append(pair)
-        cosines.append(near[line, column])
-    pairs = np.concatenate(parts)
-    key, first = np.unique(pairs[:, 0] * count + pairs[:, 1], return_index=True)
-    return np.stack(np.divmod(key, count), axis=1), np.minimum(np.concatenate(cosines)[first], 1.0)
+        keys.append(np.unique(pair[:, 0] * count + pair[:, 1]))
+    pairs = np.stack(np.divmod(np.unique(np.concatenate(keys)), count), axis=1)
+    cosines = np.concatenate(
+        [_cosines(vectors, pairs[at : at + _BATCH]) for at in range(0, max(1, len(pairs)), _BATCH)]
+    )
+    return pairs[cosines >= least], np.minimum(cosines[cosines >= least], 1.0)
+
+
+def _cosines(vectors: Rows, pairs: Ints) -> Floats:
+    """Of the rows of each pair, whatever the index keeps of them."""
+    return np.asarray(np.einsum("ij,ij->i", *(vectors[rows] for rows in pairs.T)), dtype=np.float32)
 
 
 def _index_of(vectors: Rows) -> Any:
@@ -76,8 +82,10 @@ def _index_of(vectors: Rows) -> Any:
         graph.add(centres)
     finally:
         faiss.omp_set_num_threads(threads)
-    index: Any = faiss.IndexIVFFlat(graph, dimension, lists, faiss.METRIC_INNER_PRODUCT)
-    index.is_trained = True  # the centres are drawn
+    index: Any = faiss.IndexIVFScalarQuantizer(
+        graph, dimension, lists, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT, False
+    )
+    index.is_trained = True  # the centres are drawn, and numbers of 16 bits need no training
     for start in range(0, count, _BATCH):
         index.add(vectors[start : start + _BATCH])
     index.nprobe = _PROBES

@@ -33,6 +33,7 @@ class DenseTask:
         contents: The table of contents, row by row.
         folder: Where the encoder's files go, by the same name in every generation.
         work: Folder for what is needed until the generation is complete.
+        retrained: Quantisers are trained anew, though those of `base` may serve.
     """
 
     parts: tuple[Path, ...]
@@ -44,6 +45,7 @@ class DenseTask:
     dimension: int
     made_with: str
     settings: VectorSettings
+    retrained: bool = False
 
     @property
     def inherited(self) -> Path | None:
@@ -61,7 +63,7 @@ def build_vectors(task: DenseTask) -> DenseFacts:
     gather_vectors(task, hashes)
     gather_tokens(TokenSources(task.parts, task.inherited, _contents(task), task.encoder), hashes, task.folder)
     token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
-    facts = index_vectors(task.folder, task.settings, trained=_trained(task))
+    facts = index_vectors(task.folder, task.settings, trained=_trained(task, hashes))
     stored = np.load(task.folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     write_isolation(task.folder, stored, task.settings.isolation)
     return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
@@ -72,11 +74,15 @@ def _contents(task: DenseTask) -> Path:
     return (task.base or Path()) / "chunks" / "contents.parquet"
 
 
-def _trained(task: DenseTask) -> Trained | None:
-    if task.base is None or task.inherited is None:
+def _trained(task: DenseTask, hashes: np.ndarray) -> Trained | None:
+    if task.base is None or task.inherited is None or task.retrained:
         return None
     facts = read_generation_manifest(task.base).dense.get(task.encoder)
-    return None if facts is None else Trained(task.inherited / FAISS_FILE, facts.probes)
+    if facts is None or facts.kind == "exact":
+        return None
+    batches = pq.ParquetFile(_contents(task)).iter_batches(batch_size=_ROWS, columns=["content_hash"])
+    stayed = sum(int((rows_of(hashes_of(batch["content_hash"]), hashes) >= 0).sum()) for batch in batches)
+    return Trained(task.inherited / FAISS_FILE, facts.probes, facts.trained_on * stayed / max(1, len(hashes)))
 
 
 def vector_tables(part: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,11 @@ class DenseIndex:
         # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
         self._stored = np.asarray(stored)
         self._approximate = approximate
-        self._exact = _unit(stored) if approximate is None else None
+
+    @cached_property
+    def _exact(self) -> np.ndarray | None:
+        """All vectors, where they are compared one by one; made when something is first searched."""
+        return _unit(self._stored) if self._approximate is None else None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -187,10 +192,16 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An index of the same encoder over another corpus: its file, and the lists that were visited for its target."""
+    """An index of the same encoder over another corpus.
+
+    Attributes:
+        probes: Lists that were visited for its target.
+        share: Of the contents at hand that its quantisers were trained on.
+    """
 
     index: Path
     probes: int
+    share: float = 1.0
 
 
 def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | None = None) -> DenseFacts:
@@ -208,13 +219,13 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
         return exact
     sample = evenly_spaced(len(stored), TUNING.recall_sample)
     truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
-    for approximate, most in _attempts(stored, settings, trained):
+    for approximate, most, share in _attempts(stored, settings, trained):
         for facts in _efforts(approximate, most):
             neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
             recall = _recall(neighbours, truth)
             if recall >= settings.target_recall + TUNING.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
-                return facts.model_copy(update={"recall": recall})
+                return facts.model_copy(update={"recall": recall, "trained_on": share})
     return exact
 
 
@@ -267,13 +278,17 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Trained | None) -> Iterator[tuple[Any, int]]:
-    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting."""
+def _attempts(
+    stored: np.ndarray, settings: VectorSettings, trained: Trained | None
+) -> Iterator[tuple[Any, int, float]]:
+    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting, and
+    the share of contents that it was trained on.
+    """
     if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
-        yield inherited, math.ceil(trained.probes * TUNING.probe_growth)
+        yield inherited, math.ceil(trained.probes * TUNING.probe_growth), trained.share
     for codes in _code_sizes(len(stored), stored.shape[1], settings):
         index = _filled(_trained(stored, codes), stored)
-        yield index, index.nlist
+        yield index, index.nlist, 1.0
 
 
 def _inherited(trained: Path, stored: np.ndarray) -> Any | None:

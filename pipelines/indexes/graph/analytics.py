@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pipelines.indexes.graph.graph import ANALYTICS, RELATIONS, EdgeArrays, EdgeKind
+from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, RELATIONS, EdgeArrays, EdgeKind
+from pipelines.indexes.graph.momentum import degree_changes
 from pipelines.indexes.rows import evenly_spaced
 
 Floats = NDArray[np.float64]
@@ -30,6 +31,8 @@ PIVOTS = 64  # places that bridges are estimated from
 _FORWARD = (EdgeKind.CAUSED, EdgeKind.ENABLED)
 _BACKWARD = (EdgeKind.DERIVED_FROM,)  # what something derives from comes before it
 _KINDS = tuple(EdgeKind)
+_NO_HISTORY: Floats = np.zeros((0, KEPT_DEGREES))
+_KEPT = ANALYTICS.field("former_degrees").type
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,26 @@ class WeightedEdges:
         return matrix
 
 
-def analytics(edges: EdgeArrays) -> pa.Table:
-    """A row of `ANALYTICS` for each place: contents by row, then entities."""
+def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
+    """A row of `ANALYTICS` for each place: contents by row, then entities.
+
+    Args:
+        former: Of contents, see `former_degrees`.
+    """
     whole = WeightedEdges.of(edges)
+    degree = degrees(whole)
+    history = np.full((whole.places, KEPT_DEGREES), np.nan)
+    history[: len(former)] = former
     columns = {
         "pagerank": pagerank(whole),
         "betweenness": betweenness(whole),
         "community": communities(whole),
-        "degree": degrees(whole),
+        "degree": degree,
         "causal_degree": degrees(WeightedEdges.of(edges, RELATIONS)),
         "causal_depth": causal_depths(edges),
         "contradiction": contradictions(edges),
+        "former_degrees": pa.FixedSizeListArray.from_arrays(pa.array(history.ravel()), type=_KEPT),
+        "degree_change": degree_changes(degree, history),
     }
     return pa.table([pa.array(columns[field.name], field.type) for field in ANALYTICS], schema=ANALYTICS)
 

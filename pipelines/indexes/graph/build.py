@@ -32,6 +32,7 @@ from pipelines.indexes.graph.graph import (
     Graph,
 )
 from pipelines.indexes.graph.links import resolve_links
+from pipelines.indexes.graph.momentum import former_degrees, hashes_in
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
@@ -52,21 +53,24 @@ class GraphTask:
 
     Attributes:
         dense: How the vectors of each encoder are searched; the first one's are used.
+        earlier: The folder of the generation before, which says what degrees were.
     """
 
     staging: Path
     dense: Mapping[str, DenseFacts]
     settings: GraphIndexSettings
     merge: MergeSettings
+    earlier: Path | None = None
 
 
 def analyse(task: GraphTask) -> None:
     """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
     if task.settings.enabled and task.settings.analytics:
         folder = task.staging / GRAPH_FOLDER
-        contents = pq.read_table(task.staging / CHUNKS_FOLDER / "contents.parquet")["content_hash"].to_pylist()
-        with closing(Graph(folder, [ContentHash(str(one)) for one in contents])) as graph:
-            table = analytics(graph.arrays())
+        contents = hashes_in(task.staging / CHUNKS_FOLDER / "contents.parquet")
+        former = former_degrees(contents, task.earlier)
+        with closing(Graph(folder, [ContentHash(one.decode()) for one in contents.tolist()])) as graph:
+            table = analytics(graph.arrays(), former)
         pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
 
 

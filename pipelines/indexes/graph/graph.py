@@ -50,6 +50,9 @@ ANALYTICS_FILE = "analytics.parquet"
 UNMET_FILE = "unmet.parquet"
 """File of declared relations that lead nowhere."""
 
+KEPT_DEGREES = 7
+"""Generations that a change of degree is told over (GRA-2)."""
+
 CROSS_REFERENCES = frozenset(EdgeKind(kind.value) for kind in LinkKind)
 """Kinds that lead from content to content."""
 
@@ -105,9 +108,15 @@ ANALYTICS = pa.schema(
         _field("causal_degree", pa.float64()),
         _field("causal_depth", pa.int64()),
         _field("contradiction", pa.int64()),
+        _field("former_degrees", pa.list_(_field("item", pa.float64()), KEPT_DEGREES)),
+        _field("degree_change", pa.float64()),
     ]
 )
-"""One row per place of `EdgeArrays`: contents by row, then entities; numbers are −1 where there is none (GRA-2)."""
+"""One row per place of `EdgeArrays`: contents by row, then entities; numbers are −1 where there is none (GRA-2).
+
+`former_degrees` are those of a content in the generations before, the newest last, and `degree_change` what the degree
+is above the oldest of them; NaN where it was not there, and of entities.
+"""
 
 UNMET = pa.schema(
     [
@@ -279,6 +288,12 @@ class Graph:
     def communities(self) -> np.ndarray | None:
         """Number of each content's community, int64 (contents,), −1 without; None where that is not known."""
         return None if self.analytics is None else self.analytics["community"].to_numpy()[: len(self._contents)]
+
+    def degree_changes(self) -> np.ndarray | None:
+        """By how much each content's degree changed, float64 (contents,), NaN without; None where that is not known."""
+        if self.analytics is None or "degree_change" not in self.analytics.column_names:
+            return None
+        return self.analytics["degree_change"].to_numpy()[: len(self._contents)]
 
     def table(self, name: str) -> pa.Table:
         """The stored nodes or edges as they are."""

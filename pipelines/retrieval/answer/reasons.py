@@ -60,6 +60,7 @@ _SIGNALS = {
     "session": "it belongs to what this session is about",
     "pseudo_relevance": "it is like the other first results",
     "isolation": "it stands alone",
+    "momentum": "more is linked to it than was",
     "passage": "what stands beside it matches best",
     "mpab": "more of the same document matches",
     CONTENT: "it was right for other questions",

@@ -250,6 +250,7 @@ def _of_documents(
         Signal.AUTHORITY: lambda: signals.authority(authority_of(candidates, beliefs, facts).value),
         Signal.ISOLATION: lambda: signals.isolation(facts.isolation[candidates.rows]),
         Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
+        Signal.MOMENTUM: lambda: signals.momentum(facts.momentum[candidates.rows], half=settings.momentum_half),
     }
     available = available_signals(moment)
     return {

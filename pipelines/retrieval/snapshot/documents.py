@@ -296,6 +296,8 @@ class GenerationFacts:
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
         isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
+        momentum: By how much the degree of each content changed of late, float64 (contents,), NaN where that is not
+            known; empty where it is not known of any.
         release_notes: Which documents say what changed from version to version, by number, bool (documents,).
     """
 
@@ -306,6 +308,7 @@ class GenerationFacts:
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = field(default_factory=lambda: Documents.of(()))
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
     release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def has_value(self, name: str, value: str) -> bool:
@@ -330,7 +333,7 @@ def read_facts(
         counted: What providers say of works.
     """
     documents = generation.chunks.documents()
-    isolation = _isolation(generation, encoder)
+    isolation, momentum = _isolation(generation, encoder), _momentum(generation)
     columns = Documents.of(documents, created_at=generation.created_at)
     citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
@@ -347,10 +350,11 @@ def read_facts(
         Signal.STRUCTURE: structure.min(initial=1.0) < 1.0,
         Signal.PROPAGATED: parents.max(initial=-1) >= 0,
         Signal.ISOLATION: len(isolation) > 0,
+        Signal.MOMENTUM: len(momentum) > 0,
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
     notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
-    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, notes)
+    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, notes)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -394,6 +398,14 @@ def _declared(document: StoredDocument) -> Iterator[tuple[str, str]]:
     if document.language is not None:
         yield "language", document.language
     yield from document.metadata.items()
+
+
+def _momentum(generation: OpenGeneration) -> np.ndarray:
+    try:
+        changes = generation.graph.degree_changes()
+    except StoreError:  # built without a graph
+        changes = None
+    return np.zeros(0) if changes is None or np.isnan(changes).all() else changes
 
 
 def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:

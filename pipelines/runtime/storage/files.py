@@ -130,15 +130,20 @@ def verify_files(folder: Path, files: Mapping[str, str]) -> None:
     Raises:
         CorruptionError: Names the first file that is missing, changed or foreign, with what was expected and found.
     """
+    verify_some(folder, files)
+    for path in files_below(folder):
+        name = path.relative_to(folder).as_posix()
+        if name != MANIFEST_FILE and name not in files:
+            raise CorruptionError(f"{path}: expected no such file, found one; rebuild or roll back")
+
+
+def verify_some(folder: Path, files: Mapping[str, str]) -> None:
+    """Check these files of a folder, whatever else it holds; CorruptionError names the first missing or changed."""
     for name, expected in sorted(files.items()):
         path = folder / name
         actual = sha256_of(path) if path.is_file() else "no file"
         if actual != expected:
             raise CorruptionError(f"{path}: expected sha256 {expected}, found {actual}; rebuild or roll back")
-    for path in files_below(folder):
-        name = path.relative_to(folder).as_posix()
-        if name != MANIFEST_FILE and name not in files:
-            raise CorruptionError(f"{path}: expected no such file, found one; rebuild or roll back")
 
 
 def _rendered(values: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import posixpath
 import re
 import sys
@@ -232,7 +233,12 @@ class _Opened:
     def _analytics(self, place: int) -> Facts:
         """What the graph says of a place; nothing where the generation was built without."""
         table = self.generation.graph.analytics
-        return {} if table is None else dict(table.slice(place, 1).to_pylist()[0])
+        if table is None:
+            return {}
+        facts: Facts = dict(table.slice(place, 1).to_pylist()[0])
+        former = [one for one in facts.get("former_degrees", ()) if not math.isnan(one)]
+        change = facts["degree"] - former[0] if former else None
+        return {**facts, "former_degrees": former, "degree_change": change}
 
     def _chunks_of(self, uri: str, contents: Sequence[ContentHash]) -> list[str]:
         chunks = self.generation.chunks.chunks_of_document(uri)

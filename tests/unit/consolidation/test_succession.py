@@ -140,7 +140,7 @@ def test_what_is_superseded_stands_for_nothing_newer() -> None:
     for old, new in (both, both[::-1]):
         led = find_duplicates(
             PlainMemory(both),
-            lambda texts: np.ones((len(texts), 1), np.float32),
+            lambda texts: np.ones((len(list(texts)), 1), np.float32),
             Evidence(),
             word_lists(SETTINGS),
             SETTINGS.consolidation.duplicates,
@@ -161,7 +161,7 @@ def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) ->
         generation = published_store(tmp_path / first[-1], dated).open_live()
         led = find_duplicates(
             GenerationMemory(generation.contents, generation.chunks),
-            lambda texts: np.ones((len(texts), 1), np.float32),
+            lambda texts: np.ones((len(list(texts)), 1), np.float32),
             Evidence(),
             word_lists(SETTINGS),
             SETTINGS.consolidation.duplicates,

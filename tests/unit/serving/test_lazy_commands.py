@@ -14,7 +14,7 @@ from weft.commands import COMMANDS, all_commands, load_command
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parents[3]
-HEAVY = {"torch", "scipy", "mlflow", "ray", "gliner", "pyarrow", "pydantic", "numpy", "pandas", "yaml"}
+HEAVY = {"polars", "torch", "scipy", "mlflow", "ray", "gliner", "pyarrow", "pydantic", "numpy", "pandas", "yaml"}
 
 
 def modules_after(line: str) -> set[str]:
@@ -30,6 +30,11 @@ def test_the_help_imports_none_of_the_commands() -> None:
 
 def test_the_public_names_cost_nothing_until_they_are_used() -> None:
     assert not HEAVY & modules_after("import weft")
+
+
+def test_a_search_does_without_what_the_tables_of_a_night_are_made_with() -> None:
+    """ARC-4: nights alone pay for it."""
+    assert "polars" not in modules_after("import weft.cli, jobs.search, pipelines.serving.searching.engines")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
