@@ -40,7 +40,7 @@ from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.places import Places, place_of
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import opened

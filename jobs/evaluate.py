@@ -39,7 +39,7 @@ from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr, tell
 from pipelines.serving.outcomes import collected

@@ -38,7 +38,7 @@ from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import CommonOptions, job_command, named_path
 from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.indexing import LOCK, dropped, headline, in_force, line, plan_of, report, run

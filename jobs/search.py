@@ -59,7 +59,7 @@ from pipelines.retrieval.answer.trace import (
 )
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import answering

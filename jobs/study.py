@@ -37,7 +37,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import tell
 from pipelines.serving.study.again import ask_again

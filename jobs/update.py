@@ -35,7 +35,7 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.console.exits import leave
+from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import login, plain, stderr
 from pipelines.serving.lessons.board import BoardKeeper

@@ -7,8 +7,11 @@ Agents call `weft lessons hook` before every use of a tool: it is answered witho
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
+
+from pipelines.serving.console.ending import leave
 
 HOOK = ["lessons", "hook"]
 
@@ -17,13 +20,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; without one, that of this process, which ends with it."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:2] == HOOK and "--help" not in arguments:
+        if argv is None:
+            gc.disable()  # it is over before there is anything to collect
         from pipelines.serving.lessons.hook import answer  # noqa: PLC0415
 
-        return answer(arguments[2:])
-    from pipelines.serving.console.exits import leave  # noqa: PLC0415
-    from weft.commands import main as run  # noqa: PLC0415
+        code = answer(arguments[2:])
+    else:
+        from weft.commands import main as run  # noqa: PLC0415
 
-    code = run(arguments)
+        code = run(arguments)
     return code if argv is not None else leave(code)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of past questions in one file, so that a searcher that starts need not encode all of them again (LRN-19)."""
+"""Vectors of past questions and of lessons in one file: a searcher that starts encodes none again (LRN-19, LES-8)."""
 
 from __future__ import annotations
 
@@ -58,11 +58,9 @@ class QuestionVectors:
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of questions, in their order: float32 (n, dimension), unit rows but for the rounding."""
-        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[: _KEY.itemsize] for text in texts]
+        keys = [_key(text) for text in texts]
         with self._lock:
-            if self._vectors is None:
-                self._vectors = _read(self._path)
-            vectors = self._vectors
+            vectors = self._held()
             new = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
             if new:
                 encoded = self._encode(list(new.values())).astype(STORED)
@@ -70,6 +68,17 @@ class QuestionVectors:
                 self._unwritten += len(new)
                 self._write_some(vectors)
             return np.array([vectors[key] for key in keys], dtype=np.float32)
+
+    def stored(self, texts: Sequence[str]) -> list[str]:
+        """Those of some texts whose vectors take no time, in their order."""
+        with self._lock:
+            vectors = self._held()
+            return [text for text in texts if _key(text) in vectors]
+
+    def _held(self) -> dict[bytes, np.ndarray]:
+        if self._vectors is None:
+            self._vectors = _read(self._path)
+        return self._vectors
 
     def _write_some(self, vectors: dict[bytes, np.ndarray]) -> None:
         if self._unwritten < _WRITTEN_FROM or self._unwritten * 10 < len(vectors):
@@ -83,6 +92,10 @@ class QuestionVectors:
             # A store that cannot be written to is searched all the same.
             log.debug("%s: %s", self._path, error)
         self._unwritten = 0
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[: _KEY.itemsize]
 
 
 def _read(path: Path) -> dict[bytes, np.ndarray]:

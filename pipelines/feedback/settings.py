@@ -37,9 +37,6 @@ class CreditSettings(BaseModel):
 
     Attributes:
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
-        ranks: Down to which shown and clicked results are counted, to learn that probability.
-        score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
-        lead_bins: By which they are counted as well: how far they stand above the best of the others, finest at 0.
         choice_slope: Logarithm of the odds of a choice per unit of score, by which choices of the first result are
             expected; 0 takes the first as any other (LRN-22).
     """
@@ -54,9 +51,6 @@ class CreditSettings(BaseModel):
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
     inverse_clip: float = Field(ge=1.0)
-    ranks: int = Field(ge=1, le=99)
-    score_bins: int = Field(ge=2, le=99)
-    lead_bins: int = Field(ge=2, le=99, multiple_of=2)
     choice_slope: float = Field(ge=0.0, allow_inf_nan=False)
 
 

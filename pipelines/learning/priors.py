@@ -18,6 +18,9 @@ from pipelines.domain.sizing import Overflow
 from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.sections import NonNegative, Positive, Section, Share, require
 
+RANKS = 10
+"""Ranks told apart, to learn how often each is looked at: a page. What stands deeper is not counted (FBK-10)."""
+
 
 class WeightMethod(StrEnum):
     """How beliefs about agreement become weights."""
@@ -346,11 +349,10 @@ class ExaminationPrior(Section):
     exponent_spread: Positive
     deviation: Positive
     level_precision: Positive
-    ranks: Annotated[int, Field(ge=2, le=99)]
 
     def mean(self, rank: int) -> float:
         """Expected θ of a rank from 1, in (0, 1]."""
-        return float(min(rank, self.ranks) ** -self.exponent)
+        return float(min(rank, RANKS) ** -self.exponent)
 
 
 class VerdictPrior(Section):

@@ -13,7 +13,7 @@ from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.domain.sizing import Overflow
 from pipelines.learning.beliefs import HORIZON, Beliefs
 from pipelines.learning.families.beta import Beta, confidence
-from pipelines.learning.priors import Priors
+from pipelines.learning.priors import RANKS, Priors
 
 DOMAIN = "domain"
 REPORTED_TURNS = (1, 10, 50)  # the first of a conversation, a short one, a long one
@@ -166,7 +166,7 @@ class _Reader:
 
     def examination(self) -> Iterator[Reading]:
         for domain, belief in self._beliefs.examination.items():
-            for rank in range(2, self._priors.examination.ranks + 1):
+            for rank in range(2, RANKS + 1):
                 bounds = belief.probability(rank), *belief.interval(rank, self._level)
                 behind = self._behind(belief.observations(rank))
                 yield Reading("examination", domain.value, f"rank {rank}", *bounds, *behind, DOMAIN)

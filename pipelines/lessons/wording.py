@@ -79,6 +79,7 @@ class LessonWords:
             self._listed[left].add(right)
             self._listed[right].add(left)
         self._excluding: dict[str, frozenset[str]] = {}
+        self._naming = lru_cache(maxsize=65_536)(self._named_by)
 
     def stem(self, word: str) -> str:
         """A word's stem; one for all synonyms."""
@@ -122,11 +123,12 @@ class LessonWords:
 
     def naming(self, tokens: Sequence[str]) -> list[str]:
         """Stems of those of some words that say what a text is about."""
-        return [
-            self.stem(word)
-            for word in tokens
-            if word not in self.idle and not self.denying(word) and (len(word) > 1 or word.isdigit())
-        ]
+        return [stem for stem in map(self._naming, tokens) if stem]
+
+    def _named_by(self, word: str) -> str:
+        """The stem of what a word names; empty where it names nothing."""
+        idle = word in self.idle or self.denying(word) or (len(word) == 1 and not word.isdigit())
+        return "" if idle else self.stem(word)
 
     def denying(self, word: str) -> bool:
         """Whether a word denies what it stands with."""

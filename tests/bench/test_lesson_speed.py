@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import subprocess
@@ -115,23 +116,29 @@ def test_lessons_are_looked_up_for_a_tool_use(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_a_hook_answers_from_a_cold_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """LES-10: with 1,000 lessons; goal 100 ms from the start of the process."""
+@pytest.mark.parametrize("lessons", [1_000, 10_000])
+def test_a_hook_answers_from_a_cold_shell(lessons: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-10: goal 100 ms from the start of the process; modules are compiled, as an installation leaves them."""
     rng, partition = random.Random(1), Partition(tmp_path)
-    partition.feed([lesson_added(a_lesson(rng, number)) for number in range(1_000)], cuts=False)
+    partition.feed([lesson_added(a_lesson(rng, number)) for number in range(lessons)], cuts=False)
     partition.publish()
     command = [sys.executable, "-m", "weft.cli", "lessons", "hook", "--store", str(tmp_path)]
     asked = json.dumps({"tool": "Bash", "context": "drop the index of the schema"}).encode()
 
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
     def ask() -> bytes:
-        return subprocess.run(command, cwd=ROOT, input=asked, capture_output=True, check=True).stdout
+        done = subprocess.run(command, cwd=ROOT, env=environment, input=asked, capture_output=True, check=True)
+        return done.stdout
 
     assert b"index" in ask()  # which makes the table
     walls, processors = [], []
-    for _ in range(15):
+    for _ in range(40):
         began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         ask()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         walls.append((time.perf_counter() - began) * 1e3)
         processors.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
-    say(capsys, "hook", (median(walls), median(processors)))
+    slow = sorted(walls)[int(0.95 * len(walls))]
+    say(capsys, f"hook, {lessons:,} lessons, 95 of 100 within {slow:.0f} ms", (median(walls), median(processors)))

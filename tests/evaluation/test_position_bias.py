@@ -60,7 +60,7 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
         for answer in searcher.search_many(queries):
             stamp = {"event_id": "e", "ts": 0, "session_id": answer.query.query_id, "principal": "p"}
             shown: Impression = impression_of(answer, **stamp)
-            tally_shown(tally, shown, rules.credit, day=DAY)
+            tally_shown(tally, shown, day=DAY)
             chosen: list[int] = []
             for rank in clicks(rng, answer, dataset.qrels[answer.query.query_id], corpus_name(dataset.corpus)):
                 of = answer.results[rank - 1].content_hash
@@ -68,7 +68,7 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
                 credited = credits_of(click, shown, chosen=chosen, rules=rules)
                 where = under(shown, slope=rules.credit.choice_slope)
                 note_credits(tally, credited, where, shown.results, day=DAY, surplus=False)
-                tally_click(tally, click, shown, rules.credit, day=DAY)
+                tally_click(tally, click, shown, day=DAY)
                 chosen.append(chosen_rank(click, shown))
         learner.evidence = learner.evidence + tally.freeze()
         searcher.refresh()

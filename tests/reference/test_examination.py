@@ -11,14 +11,12 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.examination import Examination, read_examination
-from pipelines.learning.observe.impressions import SHOWN, Cell, Grid, ImpressionBuckets, cell_key
+from pipelines.learning.observe.impressions import SHOWN, Cell, ImpressionBuckets, cell_key
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 
-SETTINGS = load_settings(environment={})
-PRIOR, CREDIT = SETTINGS.priors.examination, SETTINGS.feedback.credit
-GRID = Grid(CREDIT.score_bins, CREDIT.lead_bins)
+PRIOR = load_settings(environment={}).priors.examination
 HASHES = [f"{rank:064x}" for rank in range(10)]
 Look = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 """From what looks right, bool (answers, ranks), to what is looked at."""
@@ -52,7 +50,7 @@ def browsed(look: Look, *, seed: int, answers: int, ranks: int = 10) -> tuple[Ev
 
 def counted(scores: np.ndarray, clicked: np.ndarray) -> Evidence:
     """Evidence of answers with these scores by rank, and what of them was clicked."""
-    tally, page = Tally(), ImpressionBuckets(0, "*", "*", CREDIT.ranks, GRID)
+    tally, page = Tally(), ImpressionBuckets(0, "*", "*")
     for of_answer, clicks in zip(scores.tolist(), clicked, strict=True):
         results = [
             ShownResult(content_hash=HASHES[rank], rank=rank + 1, domain=Domain.CODE, score=score, signals={})
@@ -122,7 +120,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def test_without_clicks_it_is_the_prior_and_who_never_clicks_is_left_out() -> None:
     """FBK-10: an agent that cannot click says nothing about ranks, however much it was shown."""
-    shown = [Cell(0, "code", "*", "bot", rank, 2, 4, GRID) for rank in range(1, 11)]
+    shown = [Cell(0, "code", "*", "bot", rank, 2, 4) for rank in range(1, 11)]
     belief = learned(Evidence({cell_key(cell, SHOWN): 1000 * MICRO for cell in shown}))
     assert belief.observations(1) == 0.0
     assert [belief.probability(rank) for rank in (1, 4, 16, 400)] == pytest.approx([1, 1 / 2, 10**-0.5, 10**-0.5])

@@ -39,7 +39,7 @@ from pipelines.settings import load_settings
 NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 """Noon UTC of some day, in milliseconds: minutes around it stay within the day."""
 
-HASHES = [content_hash(f"content {number}") for number in range(10)]
+HASHES = [content_hash(f"content {number}") for number in range(12)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
 WEIGHTS = RULES.credit.model_dump() | {

@@ -45,7 +45,7 @@ What was retrieved, included or referenced counts under that name in usage, too.
 are in the context, further ones add to these, and what is said to be left out is in it no more; outcomes of the whole
 answer are shared by what is in it then. What was retrieved and never shown is bad in usage alone. Reports are one
 observation each, under the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a
-turn each.
+turn each; what is examined in 8 of score and 8 of lead, down to rank 10.
 """
 
 from __future__ import annotations
@@ -336,11 +336,11 @@ class _Reader:
 
     def examine(self, impression: dict[str, Any], result: dict[str, Any], clicked: Overlay | None = None) -> None:
         others = [each["score"] for each in impression["results"] if each["rank"] != result["rank"]]
-        if result["rank"] > self.weights["ranks"] or not others:
+        if result["rank"] > 10 or not others:
             return
         lead = result["score"] - max(others)
         leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
-        bins, leads = int(self.weights["score_bins"]), int(self.weights["lead_bins"])
+        bins, leads = 8, 8
         root = abs(lead) ** 0.5 * (1 if lead >= 0 else -1)
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
         cell += f"/{min(int((1 + root) / 2 * leads), leads - 1):02d}/{leads}"

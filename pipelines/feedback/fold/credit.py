@@ -25,7 +25,7 @@ from pipelines.feedback.events.attribution import Method
 from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.observe.impressions import Grid, ImpressionBuckets
+from pipelines.learning.observe.impressions import ImpressionBuckets
 from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
@@ -181,15 +181,15 @@ def drawn_by(credited: Sequence[Credit]) -> int:
     return sum(round(credit.weight * MICRO) for credit in credited)
 
 
-def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+def tally_shown(tally: Tally, impression: Impression, *, day: int) -> None:
     """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
-    tally.show(_page(impression, rules, day), impression.results)
+    tally.show(ImpressionBuckets(day, impression.model, impression.agent), impression.results)
 
 
-def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+def tally_click(tally: Tally, selection: Selection, impression: Impression, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
     clicked = _shown(selection.content_hash, impression)
-    tally.click(_page(impression, rules, day), clicked, impression.results)
+    tally.click(ImpressionBuckets(day, impression.model, impression.agent), clicked, impression.results)
 
 
 def tally_triggers(
@@ -203,12 +203,6 @@ def tally_triggers(
         return
     for term in learnable(selection.terms, rules)[: rules.terms]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
-
-
-def _page(impression: Impression, rules: CreditSettings, day: int) -> ImpressionBuckets:
-    return ImpressionBuckets(
-        day, impression.model, impression.agent, rules.ranks, Grid(rules.score_bins, rules.lead_bins)
-    )
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:

@@ -270,7 +270,7 @@ class _Batch:
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
         shown = self.stored.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
         tally = self._sessions.tally_of(impression.session_id)
-        tally_shown(tally, impression, self._rules.credit, day=moment.at_ms // DAY_MS)
+        tally_shown(tally, impression, day=moment.at_ms // DAY_MS)
         for waiting in self.stored.waiting.pop(query, ()):
             self._join_waiting(query, shown, waiting)
 
@@ -327,7 +327,7 @@ class _Batch:
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
-                tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
+                tally_click(tally, feedback, impression, day=shown.moment.at_ms // DAY_MS)
                 tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import graspologic_native
 import numpy as np
@@ -68,7 +69,7 @@ def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
     degree = degrees(whole)
     history = np.full((whole.places, KEPT_DEGREES), np.nan)
     history[: len(former)] = former
-    columns = {
+    columns: dict[str, Any] = {
         "pagerank": pagerank(whole),
         "betweenness": betweenness(whole),
         "community": communities(whole),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -43,7 +44,7 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     table = pq.read_table(earlier / names[1]).slice(0, len(held))
     had = table["degree"].to_numpy()[:, None]
     if "former_degrees" in table.column_names:  # of generations that were built before degrees were kept
-        former_had = table["former_degrees"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
         had = np.concatenate([former_had.reshape(-1, KEPT_DEGREES), had], axis=1)[:, -KEPT_DEGREES:]
     _, here, there = np.intersect1d(contents, held, assume_unique=True, return_indices=True)
     former[here, KEPT_DEGREES - had.shape[1] :] = had[there]

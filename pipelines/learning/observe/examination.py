@@ -26,7 +26,7 @@ from scipy.special import ndtri
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.impressions import CLICKED, EXAMINATION, KINDS
-from pipelines.learning.priors import ExaminationPrior
+from pipelines.learning.priors import RANKS, ExaminationPrior
 from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
@@ -35,6 +35,7 @@ Ints = NDArray[np.int64]
 _COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
 KNOTS = 6  # scores between which attractiveness is interpolated: fewer than bins, whose means differ by rank
 LEAD_KNOTS = 7  # leads between which it is interpolated: −1, −.44, −.11, 0 and so on
+_SCORES = slice(RANKS - 1, RANKS - 1 + KNOTS)  # of all coefficients, behind the deeper ranks
 _STEPS = 100  # of Newton's method, which needs about ten
 _SETTLED = 1e-10  # change of any logarithm per step, below which the fit has converged
 _LONGEST = 2.0  # change of a logarithm per step, at most: Poisson likelihoods are steep far from their top
@@ -75,7 +76,7 @@ class Examination:
         return float(self.shown[self.rank == self._place(rank)].sum())
 
     def _place(self, rank: int) -> int:
-        return min(max(rank, 1), self.prior.ranks) - 1
+        return min(max(rank, 1), RANKS) - 1
 
     def _quantile(self, rank: int, probability: float) -> float:
         place = self._place(rank)
@@ -107,7 +108,7 @@ def _fitted(data: Examination) -> _Fit:
     precision, centre = _prior_of(data.prior)
     rate = (data.clicked.sum() + 0.5) / (data.shown.sum() + 1.0)
     beta = centre.copy()
-    beta[_scores(data.prior)] = math.log(rate)
+    beta[_SCORES] = math.log(rate)
     for _ in range(_STEPS):
         expected = data.shown * np.exp(design @ beta)
         gradient = design.T @ (data.clicked - expected) - precision @ (beta - centre)
@@ -118,19 +119,12 @@ def _fitted(data: Examination) -> _Fit:
     rates = np.minimum(np.exp(design @ beta), 1.0)
     bread = np.linalg.inv((design.T * (data.shown * rates)) @ design + precision)
     covariance = bread @ ((design.T * (data.shown * rates * (1.0 - rates))) @ design + precision) @ bread
-    deeper = data.prior.ranks - 1
-    return _Fit(*(np.concatenate([[0.0], part[:deeper]]) for part in (beta, np.diag(covariance))))
-
-
-def _scores(prior: ExaminationPrior) -> slice:
-    """Where the knots of f lie among all coefficients: behind the ranks below the first, before those of h."""
-    return slice(prior.ranks - 1, prior.ranks - 1 + KNOTS)
+    return _Fit(*(np.concatenate([[0.0], part[: RANKS - 1]]) for part in (beta, np.diag(covariance))))
 
 
 def _design(data: Examination) -> Floats:
     """What each cell's ln p is made of, float64 (cells, ranks − 1 + knots + lead knots): its rank, and knots around."""
-    prior = data.prior
-    below = (data.rank[:, None] == np.arange(1, prior.ranks)).astype(np.float64)
+    below = (data.rank[:, None] == np.arange(1, RANKS)).astype(np.float64)
     scores = _interpolated(data.score, np.linspace(0.0, 1.0, KNOTS))
     return np.hstack([below, scores, _interpolated(data.lead, _lead_knots(LEAD_KNOTS))])
 
@@ -153,8 +147,8 @@ def _interpolated(values: Floats, knots: Floats) -> Floats:
 
 def _prior_of(prior: ExaminationPrior) -> tuple[Floats, Floats]:
     """Precision matrix and centre of all coefficients."""
-    stated = np.array([prior.mean(rank) for rank in range(2, prior.ranks + 1)])
-    depth = np.log(np.arange(2, prior.ranks + 1))
+    stated = np.array([prior.mean(rank) for rank in range(2, RANKS + 1)])
+    depth = np.log(np.arange(2, RANKS + 1))
     spread = prior.exponent_spread**2 * np.outer(depth, depth) + prior.deviation**2 * np.eye(len(depth))
     # A level of ln r is known to within a few orders of magnitude, so that the matrix can be solved without clicks.
     smooth = [_differences(knots) + prior.level_precision * np.eye(knots) for knots in (KNOTS, LEAD_KNOTS)]
@@ -187,7 +181,7 @@ def _examination(prior: ExaminationPrior, sources: Iterable[Mapping[str, int]]) 
                 rank, *bins = where.split("/")
                 if len(bins) != _COORDINATES:
                     continue  # counted when leads were not: nothing tells how these compare with the others
-                cell = cells.setdefault((min(int(rank), prior.ranks) - 1, "/".join(bins)), {})
+                cell = cells.setdefault((min(int(rank), RANKS) - 1, "/".join(bins)), {})
                 cell[kind] = cell.get(kind, 0) + micro
     seen = sorted((place, cell) for (place, cell) in _rows(cells) if cell[0] > 0)
     table = np.array([row for _, row in seen], dtype=np.float64).reshape(-1, len(KINDS)) / MICRO

@@ -1,11 +1,11 @@
 """Counting what was shown and clicked at which rank, one batch at a time (FBK-10).
 
-| parameter     | bin                      | one unit is                                                        |
-| ------------- | ------------------------ | ------------------------------------------------------------------ |
-| `examination` | `03/07/20/02/10.shown`   | a result shown at rank 3, score in bin 7 of 20, lead in bin 2 of 10 |
-| `examination` | `03/07/20/02/10.score`   | the scores of those: where in the bin they lie                     |
-| `examination` | `03/07/20/02/10.lead`    | their leads, as (1 + lead) / 2                                     |
-| `examination` | `03/07/20/02/10.clicked` | one of those that was clicked                                      |
+| parameter     | bin                    | one unit is                                                       |
+| ------------- | ---------------------- | ----------------------------------------------------------------- |
+| `examination` | `03/07/8/02/8.shown`   | a result shown at rank 3, score in bin 7 of 8, lead in bin 2 of 8 |
+| `examination` | `03/07/8/02/8.score`   | the scores of those: where in the bin they lie                    |
+| `examination` | `03/07/8/02/8.lead`    | their leads, as (1 + lead) / 2                                    |
+| `examination` | `03/07/8/02/8.clicked` | one of those that was clicked                                     |
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, EvidenceKey
+from pipelines.learning.priors import RANKS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,11 +35,10 @@ _DOMAINS = tuple(Domain)
 _PLACES = {domain: place for place, domain in enumerate(_DOMAINS)}
 
 
-class Grid(NamedTuple):
-    """How finely results are told apart: bins of equal width over the score, and bins over the lead, finest at 0."""
-
-    scores: int
-    leads: int
+SCORE_BINS = 8
+"""Of equal width; few, since every scope has ranks · bins · bins · 4 counts a day, and each knows its means."""
+LEAD_BINS = 8
+"""From −1 to 1, finest at 0; all but the first rank fill half of them."""
 
 
 class Cell(NamedTuple):
@@ -51,38 +51,30 @@ class Cell(NamedTuple):
     rank: int
     score_bin: int
     lead_bin: int
-    grid: Grid
 
 
 def cell_key(cell: Cell, kind: str) -> EvidenceKey:
     """Where a cell's mass of one kind is kept.
 
     Examples:
-        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2, Grid(20, 10)), "shown").bin
-        '03/07/20/02/10.shown'
+        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2), "shown").bin
+        '03/07/8/02/8.shown'
     """
-    place = _place(cell.rank, cell.score_bin, cell.lead_bin, cell.grid, kind)
+    place = _place(cell.rank, cell.score_bin, cell.lead_bin, kind)
     return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
 
 
 @lru_cache(maxsize=4096)
-def _place(rank: int, score_bin: int, lead_bin: int, grid: Grid, kind: str) -> str:
-    return f"{rank:02d}/{score_bin:02d}/{grid.scores}/{lead_bin:02d}/{grid.leads}.{kind}"
+def _place(rank: int, score_bin: int, lead_bin: int, kind: str) -> str:
+    return f"{rank:02d}/{score_bin:02d}/{SCORE_BINS}/{lead_bin:02d}/{LEAD_BINS}.{kind}"
 
 
 class ImpressionBuckets(NamedTuple):
-    """What impressions are counted under, and how finely.
-
-    Attributes:
-        ranks: Deeper results are not counted.
-        grid: How finely scores and leads are told apart.
-    """
+    """What impressions are counted under."""
 
     day: int
     model: str
     agent: str
-    ranks: int
-    grid: Grid
 
 
 class ImpressionCounts:
@@ -134,16 +126,15 @@ def _cells(
     numbers = [pages.setdefault((of, page), len(pages)) for of, page, _ in answers]
     sizes = np.array([len(shown) for _, _, shown in answers])
     page = np.repeat(numbers, sizes)
-    limits = np.array([(each.ranks, *each.grid) for _, each in pages], dtype=np.int64)[page]
     ranks = np.array([result.rank for result in results], dtype=np.int64)
     scores = np.array([math.nan if result.score is None else result.score for result in results])
     domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
     leads = _leads(scores, sizes)
     counted = np.arange(len(results)) if only is None else np.cumsum(sizes) - sizes + np.array(only)
-    valid = counted[(ranks[counted] <= limits[counted, 0]) & ~np.isnan(leads[counted])]
+    valid = counted[(ranks[counted] <= RANKS) & ~np.isnan(leads[counted])]
     # One number per cell: sorting those is many times faster than sorting rows.
-    shape = (len(pages), len(_DOMAINS), *(int(most) + 1 for most in limits.max(axis=0)))
-    bins = _score_bins(scores[valid], limits[valid, 1]), _lead_bins(leads[valid], limits[valid, 2])
+    shape = (len(pages), len(_DOMAINS), RANKS + 1, SCORE_BINS, LEAD_BINS)
+    bins = _score_bins(scores[valid]), _lead_bins(leads[valid])
     codes = np.ravel_multi_index((page[valid], domains[valid], ranks[valid], *bins), shape)
     cells, where = np.unique(codes, return_inverse=True)
     masses = np.zeros((len(cells), 3), dtype=np.int64)
@@ -151,10 +142,9 @@ def _cells(
     np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64))
     buckets = list(pages)
     places = zip(*(part.tolist() for part in np.unravel_index(cells, shape)), strict=True)
-    for (number, domain, rank, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):
+    for (number, domain, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):
         of, under = buckets[number]
-        cell = Cell(under.day, _DOMAINS[domain].value, under.model, under.agent, rank, place[0], place[1], under.grid)
-        yield of, cell, seen, score, lead
+        yield of, Cell(under.day, _DOMAINS[domain].value, under.model, under.agent, *place), seen, score, lead
 
 
 def _leads(scores: Floats, sizes: Ints) -> Floats:
@@ -176,10 +166,11 @@ def _leads(scores: Floats, sizes: Ints) -> Floats:
     return np.where(np.isinf(best), np.nan, scores - best)
 
 
-def _score_bins(scores: Floats, bins: Ints) -> Ints:
-    return np.minimum((scores * bins).astype(np.int64), bins - 1)
+def _score_bins(scores: Floats) -> Ints:
+    return np.minimum((scores * SCORE_BINS).astype(np.int64), SCORE_BINS - 1)
 
 
-def _lead_bins(leads: Floats, bins: Ints) -> Ints:
+def _lead_bins(leads: Floats) -> Ints:
     """Which of the bins from −1 to 1 each lead lies in: they are as wide as its square root is, and end at 0."""
-    return np.minimum(((1.0 + np.copysign(np.sqrt(np.abs(leads)), leads)) * 0.5 * bins).astype(np.int64), bins - 1)
+    roots = np.copysign(np.sqrt(np.abs(leads)), leads)
+    return np.minimum(((1.0 + roots) * 0.5 * LEAD_BINS).astype(np.int64), LEAD_BINS - 1)

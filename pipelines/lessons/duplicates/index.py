@@ -55,8 +55,8 @@ class DuplicateIndex:
         for one, other in self._sharing(ids).tolist():
             hits[max(one, other)].append(ids[min(one, other)])
         for place in sorted(hits):
-            lesson, stems = self._lessons[ids[place]]
-            for other_lesson, comparison in self._near(lesson, stems, hits[place]):
+            lesson, _ = self._lessons[ids[place]]
+            for other_lesson, comparison in self._near(lesson, hits[place]):
                 yield lesson, other_lesson, comparison
 
     def _sharing(self, ids: Sequence[LessonId]) -> Ints:
@@ -64,10 +64,10 @@ class DuplicateIndex:
         numbers = {stem: at for at, stem in enumerate(self._ordered(frozenset(self._counts)))}
         rows: dict[int, list[list[int]]] = defaultdict(list)
         for place, lesson_id in enumerate(ids):
-            stems = sorted(numbers[stem] for stem in self._lessons[lesson_id][1])
-            rows[len(stems)].append([place, *stems])
+            stems = self._lessons[lesson_id][1]
+            rows[len(stems)].append([place, *map(numbers.__getitem__, stems)])
         arrays = ((size, np.array(each, dtype=np.int64)) for size, each in sorted(rows.items()))
-        groups = {size: (each[:, 0], each[:, 1:]) for size, each in arrays}
+        groups = {size: (each[:, 0], np.sort(each[:, 1:], axis=1)) for size, each in arrays}
         parts = [np.zeros((0, 2), dtype=np.int64)]
         for one, other in combinations_with_replacement(groups, 2):
             shared = self._shared(one, other)
@@ -83,17 +83,15 @@ class DuplicateIndex:
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
         stems = self._texts.wording(lesson).stems
-        return self._near(lesson, stems, self._candidates(stems) - {lesson.id})
+        return self._near(lesson, self._candidates(stems) - {lesson.id})
 
-    def _near(
-        self, lesson: Lesson, stems: frozenset[str], candidates: Iterable[LessonId]
-    ) -> list[tuple[Lesson, Comparison]]:
-        """Those of some that are about the same as a lesson."""
+    def _near(self, lesson: Lesson, candidates: Iterable[LessonId]) -> list[tuple[Lesson, Comparison]]:
+        """Those of some that share enough stems, and are about the same as a lesson."""
+        wording, least = self._texts.wording(lesson), self._settings.duplicates.proposed
         near = []
         for other_id in candidates:
-            other, theirs = self._lessons[other_id]
-            enough = len(stems & theirs) >= self._shared(len(stems), len(theirs))
-            if enough and self._may_be_one(lesson, other):
+            other, _ = self._lessons[other_id]
+            if wording.may_be_about(self._texts.wording(other), self._words, least):
                 comparison = compare(self._texts.parsed(lesson), self._texts.parsed(other), self._words, self._settings)
                 if comparison.relation is not LessonRelation.APART:
                     near.append((other, comparison))
@@ -107,14 +105,13 @@ class DuplicateIndex:
         return self._bounds[total]
 
     def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
-        """Lessons that may share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
+        """Lessons that share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
         hits: set[LessonId] = set()
         ordered = self._ordered(stems)
         for size in self._sizes:
             for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
                 hits.update(self._by_stem.get((stem, size), ()))
-        return hits
+        return {each for each in hits if self._enough(stems, self._lessons[each][1])}
 
-    def _may_be_one(self, one: Lesson, other: Lesson) -> bool:
-        wording, theirs = self._texts.wording(one), self._texts.wording(other)
-        return wording.may_be_about(theirs, self._words, self._settings.duplicates.proposed)
+    def _enough(self, stems: frozenset[str], theirs: frozenset[str]) -> bool:
+        return len(stems & theirs) >= self._shared(len(stems), len(theirs))

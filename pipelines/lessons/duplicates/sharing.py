@@ -31,10 +31,12 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
     together = min(2, shared)
     most = int(max(left.max(initial=0), right.max(initial=0))) + 1
     ours, our_rows = _keys(left, left.shape[1] - shared + together, together, most)
-    theirs, their_rows = _keys(right, right.shape[1] - shared + together, together, most)
-    order = np.argsort(theirs)  # those of one key in any order: pairs are sorted at the end
-    theirs, their_rows = theirs[order], their_rows[order]
-    begin, end = (np.searchsorted(theirs, ours, side=side) for side in ("left", "right"))
+    theirs, their_rows = (
+        (ours, our_rows) if left is right else _keys(right, right.shape[1] - shared + together, together, most)
+    )
+    # Within one array, each meets those that stand behind it.
+    begin = np.arange(1, len(ours) + 1) if left is right else np.searchsorted(theirs, ours, side="left")
+    end = np.searchsorted(theirs, ours, side="right")
     parts = [np.zeros((0, 2), dtype=np.int64)]
     for some in _portions(end - begin):
         counts = end[some] - begin[some]
@@ -42,8 +44,7 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
         one = np.repeat(our_rows[some], counts)
         other = their_rows[np.arange(int(counts.sum())) - np.repeat(starts - begin[some], counts)]
         if left is right:
-            upper = one < other
-            one, other = one[upper], other[upper]
+            one, other = np.minimum(one, other), np.maximum(one, other)
         both = np.unique(one * len(right) + other)
         one, other = both // len(right), both % len(right)
         enough = _overlaps(left[one], right[other]) >= shared
@@ -52,10 +53,12 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
 
 
 def _keys(rows: Ints, prefix: int, together: int, most: int) -> tuple[Ints, Ints]:
-    """Every choice of `together` numbers among the first of each row, as one number, and the row that it is of."""
+    """Every choice of `together` numbers among the first of each row, as one number, ascending, and its row."""
     columns = [rows[:, list(chosen)] for chosen in combinations(range(min(prefix, rows.shape[1])), together)]
     keys = [each[:, 0] * most + each[:, 1] if together > 1 else each[:, 0] for each in columns]
-    return np.concatenate(keys), np.tile(np.arange(len(rows)), len(keys))
+    every = np.concatenate(keys)
+    order = np.argsort(every)  # those of one key in any order: pairs are sorted at the end
+    return every[order], order % len(rows)
 
 
 def _portions(counts: Ints) -> Iterator[slice]:

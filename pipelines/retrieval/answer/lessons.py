@@ -18,7 +18,10 @@ from pipelines.lessons.wording import LessonWords
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to unit vectors, float32 (n, dimension)."""
 
-_AT_ONCE = 64  # texts that one search embeds: some tens of milliseconds
+Stored = Callable[[Sequence[str]], Sequence[str]]
+"""Those of some texts that take no time to embed."""
+
+_AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
 
 
 class LessonsBeside:
@@ -32,6 +35,7 @@ class LessonsBeside:
         most: Of one answer.
         least: Share of their words that two name, from which on they are about the same.
         embed: Embeds lessons; None where they are found by words alone.
+        stored: Tells which texts it embeds at once, having done so before; they do not count as new.
         everyday: Questions that lessons seldom fit.
     """
 
@@ -43,10 +47,11 @@ class LessonsBeside:
         most: int,
         least: float,
         embed: Embed | None = None,
+        stored: Stored = lambda _: (),
         everyday: Sequence[str] = (),
     ) -> None:
         self._words, self._weights, self._most, self._least, self._embed = words, weights, most, least, embed
-        self._everyday = everyday
+        self._stored, self._everyday = stored, everyday
         self._lock = threading.Lock()
         self._held: _Held | None = None
 
@@ -79,7 +84,9 @@ class LessonsBeside:
         texts += self._everyday if texts else ()
         vectors = {text: former[text] for text in texts if text in former}
         if embedded and self._embed is not None:
-            new = [text for text in dict.fromkeys(texts) if text not in vectors][:_AT_ONCE]
+            absent = [text for text in dict.fromkeys(texts) if text not in vectors]
+            at_hand = dict.fromkeys(self._stored(absent))
+            new = [*at_hand, *[text for text in absent if text not in at_hand][:_AT_ONCE]]
             vectors |= zip(new, self._embed(new), strict=True) if new else {}
         return _Held(beliefs, finder, vectors, self._everyday, self._weights, missing=len(set(texts)) - len(vectors))
 

@@ -5,12 +5,9 @@ It imports no settings: `weft --help` needs none.
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
-import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 
@@ -25,21 +22,6 @@ def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name)(function)
     return typer.main.get_command(app)
-
-
-def leave(code: int) -> NoReturn:
-    """End the process, without Python taking its modules apart: half a second where PyTorch is loaded.
-
-    Threads are waited for, exit handlers run and streams are flushed first, as `multiprocessing` ends its processes.
-    """
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):  # whoever read it is gone, or it was closed
-            code = code or 1
-    os._exit(code)
 
 
 def exit_code(name: str, run: Callable[[], object]) -> int:

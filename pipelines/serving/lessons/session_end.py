@@ -6,6 +6,7 @@ It may run after every turn: injections, outcomes and lessons carry ids of their
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from pipelines.lessons.reflection import EpisodeStep, Reflection, Reflector, Rul
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.chat import ChatEndpoint
 from pipelines.serving.console.options import CommonOptions, require_store
+from pipelines.serving.console.terminal import visible
 from pipelines.serving.lessons.hook import session_file
 from pipelines.serving.lessons.operations import apply_operations, id_made_of, say_operations
 from pipelines.serving.lessons.speaking import speaking
@@ -62,7 +64,7 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     session = str(asked.get("session_id") or "")
     beliefs = live_lessons(Catalog(require_store(settings)), settings)
     injections = _spooled(session_file(root, session))
-    turns = _turns(asked.get("transcript_path"))
+    turns = read_transcript(asked.get("transcript_path"))
     shown = _shown(injections, turns, beliefs)
     words = LessonWords(settings.lessons.words)
     steps = [turn.step for turn in turns]
@@ -150,9 +152,14 @@ def _shown(
     return shown
 
 
-def _turns(transcript: object) -> list[TimedStep]:
-    """What a coding agent's transcript holds: JSON lines of messages, each a text or a list of parts."""
+def read_transcript(transcript: object) -> list[TimedStep]:
+    """What a coding agent's transcript holds: JSON lines of messages, each a text or a list of parts.
+
+    Where there is no such file, that is said on stderr, and what was injected is told all the same.
+    """
     if not isinstance(transcript, str) or not Path(transcript).is_file():
+        if transcript is not None:
+            sys.stderr.write(f"weft lessons hook: expected a transcript, found no file {visible(str(transcript))}\n")
         return []
     turns = []
     for line in Path(transcript).read_text(encoding="utf-8", errors="replace").splitlines():

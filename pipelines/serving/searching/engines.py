@@ -110,6 +110,7 @@ def searching(
     """
     encoder, *further = engines.encoders
     rules = settings.retrieval
+    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))
     keep_freed_memory(FREED_BYTES)
     with (
         linear_algebra_threads(rules.product_threads),
@@ -129,10 +130,11 @@ def searching(
                 settings.priors.lessons.relevance,
                 most=settings.lessons.prompt.lessons,
                 least=settings.lessons.duplicates.proposed,
-                embed=encoder.encode,
+                embed=vectors,
+                stored=vectors.stored,
                 everyday=probes(BUNDLED),
             ),
-            encode_past=QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic)),
+            encode_past=vectors,
         ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.

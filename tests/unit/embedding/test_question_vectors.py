@@ -29,7 +29,9 @@ def test_a_second_process_encodes_only_what_is_new(tmp_path: Path) -> None:
     """LRN-19: a searcher that starts reads the vectors of questions that another one encoded."""
     path, first, second = tmp_path / "cache" / "questions.npz", _Counting(), _Counting()
     made = QuestionVectors(first, path)(MANY)
-    read = QuestionVectors(second, path)([*MANY, "a new one"])
+    later = QuestionVectors(second, path)
+    assert later.stored(["a new one", *MANY[:3]]) == MANY[:3]
+    read = later([*MANY, "a new one"])
     assert first.texts == MANY
     assert second.texts == ["a new one"]
     assert read[:-1].tobytes() == made.tobytes()

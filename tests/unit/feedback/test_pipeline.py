@@ -16,6 +16,7 @@ from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.impressions import EXAMINATION
 from pipelines.learning.observe.triggers import REMOVED
+from pipelines.learning.priors import RANKS
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     HASHES,
@@ -31,6 +32,7 @@ from tests.support.feedback_events import (
     rules,
     selection,
     session,
+    shown,
     success,
 )
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -100,10 +102,8 @@ def test_showing_alone_is_no_evidence(tmp_path: Path) -> None:
 
 def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
     """FBK-10: once each, down to the last rank that is told apart; a second click on a result counts no more."""
-    settings = rules(credit__ranks=3, credit__score_bins=10, credit__lead_bins=4)
-    updater = opened(
-        tmp_path, FakeLog.of(records([impression(), selection(2), selection(2, event_id="again")])), settings
-    )
+    page = impression(results=[shown(rank) for rank in range(1, RANKS + 2)])
+    updater = opened(tmp_path, FakeLog.of(records([page, selection(2), selection(2, event_id="again")])))
     updater.step(0.0)
     counts = {
         key.bin: mass
@@ -111,10 +111,10 @@ def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
         if key.parameter == EXAMINATION
     }
     updater.close()
-    shown = {f"{rank:02d}/05/10/02/4.shown": 1_000_000 for rank in (1, 2, 3)}
-    scores = {f"{rank:02d}/05/10/02/4.score": 500_000 for rank in (1, 2, 3)}
-    leads = {f"{rank:02d}/05/10/02/4.lead": 500_000 for rank in (1, 2, 3)}
-    assert counts == {**shown, **scores, **leads, "02/05/10/02/4.clicked": 1_000_000}
+    seen = {f"{rank:02d}/04/8/04/8.shown": 1_000_000 for rank in range(1, RANKS + 1)}
+    scores = {f"{rank:02d}/04/8/04/8.score": 500_000 for rank in range(1, RANKS + 1)}
+    leads = {f"{rank:02d}/04/8/04/8.lead": 500_000 for rank in range(1, RANKS + 1)}
+    assert counts == {**seen, **scores, **leads, "02/04/8/04/8.clicked": 1_000_000}
 
 
 def test_every_type_of_event_is_applied(tmp_path: Path) -> None:

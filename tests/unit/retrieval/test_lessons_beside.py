@@ -86,6 +86,32 @@ def test_what_everyday_questions_are_as_near_to_is_not_shown() -> None:
         assert LessonsBeside(words, weights, most=5, least=0.6, embed=embed).of(asked, beliefs, vector)
 
 
+def test_a_search_embeds_a_few_new_texts_and_all_that_were_embedded_before() -> None:
+    """LES-8: a process of one search meets every lesson, once earlier ones have embedded them."""
+    lessons = [Lesson(section="a", content=f"Count to {n}", source=LessonSource.USER_CORRECTION) for n in range(60)]
+    beliefs, asked = believed([lesson_added(each) for each in lessons]), a_query("bring the backend up")
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    vector, kept = np.array([1.0, 0.0], dtype=np.float32), set[str]()
+    asked_for: list[int] = []
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        asked_for.append(len(texts))
+        kept.update(texts)
+        return np.tile(vector, (len(texts), 1))
+
+    for _ in range(4):
+        finds = LessonsBeside(
+            words,
+            weights,
+            most=60,
+            least=0.6,
+            embed=embed,
+            stored=lambda texts: [each for each in texts if each in kept],
+        )
+        finds.of(asked, beliefs, vector)
+    assert asked_for == [32, 64, 96, 120]
+
+
 def test_results_are_the_same_with_lessons_and_without() -> None:
     """LES-8: rankings do not change, and an answer without lessons says nothing of them."""
     generation = MemoryGeneration({"a.md": ["start the api with make"], "b.md": ["red apple"]})

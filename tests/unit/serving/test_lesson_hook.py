@@ -16,6 +16,7 @@ from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.serving.lessons import hook
 from pipelines.serving.lessons.board import BoardKeeper, write_board
+from pipelines.serving.lessons.session_end import read_transcript
 from pipelines.serving.lessons.view import live_lessons
 from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_changed, lesson_outcome
 from tests.support.session_store import Partition
@@ -211,3 +212,16 @@ def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, s
     assert told() == [second]
     partition.feed([lesson_changed("apart", worse.id, better.id, ts=NOON + 1)], cuts=False)
     assert sorted(told()) == sorted([first, second])
+
+
+def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-5, LES-10: lines that are no message are passed over; that there is no file is said."""
+    message = {"type": "user", "message": {"role": "user", "content": "Always flush the spool."}}
+    lines = [b"\xff\xfe{", b"[]", b"null", b'{"message": 5}', b'{"type": "user"}', json.dumps(message).encode()]
+    (tmp_path / "transcript.jsonl").write_bytes(b"\n".join(lines))
+    (turn,) = read_transcript(str(tmp_path / "transcript.jsonl"))
+    assert (turn.step.text, turn.step.speaker) == ("Always flush the spool.", "user")
+    assert read_transcript(None) == []
+    assert capsys.readouterr().err == ""
+    assert read_transcript(str(tmp_path)) == read_transcript(7) == []
+    assert capsys.readouterr().err.count("expected a transcript, found no file") == 2
