@@ -263,9 +263,11 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     Raises:
         StoreError: Another version of weft made them.
     """
-    if connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone() is None:
+    columns = {name for _, name, *_ in connection.execute("pragma table_info(progress)")}
+    if not columns:
         return False
-    (version,) = connection.execute("pragma user_version").fetchone()
+    # It stands among the rows that are verified: damage to it is damage, and no other version's state.
+    (version,) = connection.execute("select format from progress").fetchone() if "format" in columns else (0,)
     if version != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(

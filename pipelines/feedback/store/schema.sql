@@ -1,6 +1,7 @@
 -- One partition's whole state. Every row of it changes in the transaction that moves `next_offset`.
 create table if not exists progress (
     one integer primary key check (one = 1),
+    format integer not null,            -- of these tables: see report.py
     topic text not null,
     topic_id text not null,
     partitions integer not null,

@@ -120,12 +120,11 @@ class PartitionState:
                 for statement in _SCHEMA.split(";"):
                     connection.execute(statement)
                 protect(connection)
-                connection.execute(f"pragma user_version = {FORMAT}")
             connection.execute(
                 "insert or ignore into progress"
-                " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
-                " values (1, ?, ?, ?, ?, 0, ?, ?, 0)",
-                (facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
+                " (one, format, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
+                " values (1, ?, ?, ?, ?, ?, 0, ?, ?, 0)",
+                (FORMAT, facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
             )
             if acceptance is not None:
                 accept_loss(connection, read_report(connection), facts, log_start, acceptance)

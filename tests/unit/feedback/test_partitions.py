@@ -16,6 +16,7 @@ from pipelines.feedback.run.partitions import partition_folder, partitions_in, s
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import write_checkpoint
 from pipelines.feedback.store.report import COUNTS
+from pipelines.feedback.store.rows import define_row_hash
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.serving.commands.partitions import states
 from pipelines.settings import load_settings
@@ -111,7 +112,9 @@ def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -
     Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
     file = partition_folder(tmp_path, 0) / STATE_FILE
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.execute("pragma user_version = 0")
+        define_row_hash(connection)
+        connection.execute("update progress set format = 0")
+        connection.commit()
     with pytest.raises(StoreError, match=r"expected a partition's state of format 1, found 0: another version"):
         Updater.open(FakeSource(log), tmp_path, [0], RULES)
     with pytest.raises(StoreError, match=r"jobs\.consolidate --adopt"):
