@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO, Evidence
@@ -65,7 +67,7 @@ def size_masses(made: MadeBy, *, good: bool, weight: float) -> Masses:
 
 @dataclass(frozen=True, slots=True)
 class SizeChoice:
-    """One set of sizes, in tokens, not rounded."""
+    """One set of sizes, in tokens, not rounded: the expected ones, or one draw of them."""
 
     target: float
     minimum: float
@@ -92,9 +94,16 @@ class DomainSizing:
     @property
     def expected(self) -> SizeChoice:
         """The means, and the strategy of the greatest expected share."""
-        means, shares = {name: self.sizes[name].mean for name in SIZES}, self.overflow.alpha
+        return self._choice({name: self.sizes[name].mean for name in SIZES}, self.overflow.alpha)
+
+    def sampled(self, rng: np.random.Generator) -> SizeChoice:
+        """One draw of everything (Thompson): the strategy is the one that a draw of the shares puts first."""
+        drawn = {name: self.sizes[name].sample(rng) for name in SIZES}
+        return self._choice(drawn, self.overflow.sample(rng))
+
+    def _choice(self, sizes: Mapping[str, float], shares: tuple[float, ...]) -> SizeChoice:
         strategy = tuple(Overflow)[shares.index(max(shares))]
-        return SizeChoice(**{**means, TARGET: means[TARGET] * self.shortfall}, overflow=strategy)
+        return SizeChoice(**{**sizes, TARGET: sizes[TARGET] * self.shortfall}, overflow=strategy)
 
 
 SizingBeliefs = Mapping[Domain, DomainSizing]

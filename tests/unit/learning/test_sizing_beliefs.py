@@ -151,3 +151,14 @@ def test_the_statistics_are_those_of_a_gamma() -> None:
     masses = {key.bin: micro for key, micro in seen.counts.items() if key.parameter == "size.target.good"}
     log = round(0.5 * np.log(250) * MICRO)
     assert masses == {"weight": MICRO // 2, "inverse": 2 * MICRO, "log": log, "shortfall": MICRO // 2}
+
+
+def test_draws_repeat_with_their_seed_and_follow_the_belief() -> None:
+    """LRN-11: Thompson sampling explores in proportion to what is not known."""
+    belief = read_sizing(PRIORS, Evidence(), 0)[Domain.CODE]
+    assert belief.sampled(np.random.default_rng(3)) == belief.sampled(np.random.default_rng(3))
+    draws = [belief.sampled(np.random.default_rng(seed)) for seed in range(2000)]
+    assert np.mean([draw.target for draw in draws]) == pytest.approx(300, rel=0.02)
+    assert np.std([draw.target for draw in draws]) == pytest.approx(np.sqrt(30.0) / 0.1, rel=0.05)
+    firsts = np.mean([draw.overflow is Overflow.RECURSIVE for draw in draws])
+    assert 0.6 < firsts < 0.9
