@@ -57,12 +57,12 @@ def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild 
 
 def due(settings: Settings, catalog: Catalog) -> Rebuilt:
     """Which sizes of the live generation are not believed any more, and what its vectors were trained without."""
-    live = catalog.pointer().generation
-    manifests = catalog.generations()
-    manifest = next((one for one in manifests if one.id == live), None)
+    pointer, manifests = catalog.pointer(), catalog.generations()
+    manifest = next((one for one in manifests if one.id == pointer.generation), None)
     if manifest is None:
         return Rebuilt()
-    later = [one for one in manifests if one.id > manifest.id]
+    # What was live before the one that is was taken back; what was finished, and killed before it was live, was not.
+    later = [one for one in manifests if one.id > manifest.id and one.id == pointer.previous]
     changed = _changed(manifest)
     outdated = changed > settings.consolidation.rebuild.most_changed
     again = outdated and any(one.content_hash == manifest.content_hash and _changed(one) < changed for one in later)
