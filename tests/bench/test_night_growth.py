@@ -42,6 +42,7 @@ def lines_of(count: int, found: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_a_night_as_contents_grow(tmp_path: Path, data_root: Path) -> None:
     """CON-2, CON-3, CON-4: what was planted is found at every size; time and memory are printed."""
     for count in COUNTS:
