@@ -166,7 +166,9 @@ class Sitting:
             now = self._asked(before.query.text)
         self._show(now)
         change = moved(before, now)
-        unheard = "; what you said is not heard yet: see whether updaters run (weft feedback status), then = again"
+        unheard = (
+            "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
+        )
         stdout.print(f"[dim]{plain(change + (unheard if judged and change == _UNCHANGED else ''))}[/]")
 
     def _about(self, what: str, rank: int) -> None:

@@ -190,7 +190,10 @@ def test_what_is_not_heard_yet_is_told(
     with broker_for(root) as (_, settings), sitting(settings, "dora") as sat:
         sat.listen([QUESTION, "+3", "="])
         printed = " ".join(capsys.readouterr().out.split())
-        assert "nothing has changed; what you said is not heard yet: see whether updaters run" in printed
+        assert (
+            "nothing has changed; what you said is not heard yet, or moves nothing here: weft feedback status"
+            in printed
+        )
 
 
 def test_a_text_is_opened_whole_and_line_by_line(root: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,8 +83,10 @@ def run(
         by_deal = {_named(count): [bench.values(each[count], effects=False) for each in counted] for count in marks}
         by_deal[_named(marks[-1]) + WITH_EFFECTS] = [bench.values(each[marks[-1]], effects=True) for each in counted]
         for count in marks if fit else ():
-            night = [each[count] for each in taught]
-            by_deal[_named(count) + FITTED] = [bench.values(each, effects=False, fitted=fit) for each, fit, *_ in night]
+            nights = [each[count] for each in taught]
+            by_deal[_named(count) + FITTED] = [
+                bench.values(night.evidence, effects=False, fitted=night.fitted) for night in nights
+            ]
         worth = [
             measure_probabilities(bench, lessons, each[marks[-1]], strangers)
             for each in (counted if probabilities and not bare else [])
