@@ -7,7 +7,7 @@ from typing import Annotated, Self, get_args
 
 from pydantic import Field, model_validator
 
-from pipelines.domain.events import LessonOrigin
+from pipelines.domain.event_fields import LessonOrigin
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.learning.sections import Positive, Section, Share, require
 

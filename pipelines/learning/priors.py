@@ -11,10 +11,10 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 from scipy.special import expit
 
+from pipelines.domain.chunks import Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.links import Measure, Quadrant
 from pipelines.domain.ranking import Signal
-from pipelines.domain.sizing import Overflow
 from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.sections import NonNegative, Positive, Section, Share, require
 

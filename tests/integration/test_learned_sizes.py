@@ -12,11 +12,11 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
+from pipelines.domain.chunks import pairs_of
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import Explicit
 from pipelines.domain.ids import LearnedVersion, QueryId
 from pipelines.domain.ranking import Query
-from pipelines.domain.sizing import pairs_of
 from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest

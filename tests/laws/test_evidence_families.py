@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.domain.chunks import MadeBy, Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
-from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import Evidence, merge
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses

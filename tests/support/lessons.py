@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.lesson import BelievedLesson, Conditions, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.lessons.wording import LessonWords
 from pipelines.settings import Settings, load_settings
 

@@ -11,7 +11,7 @@ from random import Random
 
 import torch
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.entities import EntityExtractor
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.training.card import CardFacts, card

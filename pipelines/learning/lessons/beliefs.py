@@ -25,15 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, expit, logit
 
 from pipelines.domain.errors import InvalidLessonError
-from pipelines.domain.lesson import (
-    INJECTABLE,
-    BelievedLesson,
-    Lesson,
-    LessonPriority,
-    LessonResult,
-    LessonSource,
-    LessonStatus,
-)
+from pipelines.domain.lesson import INJECTABLE, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.beta import Beta
 from pipelines.learning.lesson_priors import LessonPrior

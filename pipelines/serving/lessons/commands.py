@@ -14,7 +14,8 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import InjectedLesson
-from pipelines.domain.lesson import ChosenLesson, Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
 from pipelines.learning.lessons.rows import LessonNote

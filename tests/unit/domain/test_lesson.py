@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import (
     LONGEST_CONTENT,
-    BelievedLesson,
     Conditions,
     Lesson,
     LessonKind,
@@ -23,6 +22,7 @@ from pipelines.domain.lesson import (
     lesson_id,
     one_line,
 )
+from pipelines.domain.lesson_match import BelievedLesson
 
 texts = st.text(min_size=1, max_size=60).filter(lambda text: bool(one_line(text)) and text < "\ud800")
 names = st.lists(texts, max_size=3).map(tuple)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import (
     Judged,
