@@ -14,7 +14,6 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.pooling.weights import discriminant
-from pipelines.learning.priors import WeightMethod
 from pipelines.learning.recency import recency
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
@@ -80,7 +79,7 @@ def test_more_agreement_never_lowers_a_signals_weight(
     key = EvidenceKey(10, scope.domain.value, scope.model, scope.agent, "*", f"signal.{signal}.{outcome}", "for")
     # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.
     held = PRIORS.pooling.model_copy(update={"minimum": 20.0, "initial": 20.0, "maximum": 20.0})
-    signals = PRIORS.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
+    signals = PRIORS.signals.model_copy(update={"weighing": "log_odds"})
     priors = PRIORS.model_copy(update={"pooling": held, "signals": signals})
     before = _total(history)
     after = before + Evidence({key: round(mass * MICRO)})
