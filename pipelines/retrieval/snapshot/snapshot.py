@@ -31,8 +31,7 @@ from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.thinned import NOTHING_THINNED, Thinned
-from pipelines.retrieval.snapshot.communities import communities_of
-from pipelines.retrieval.snapshot.documents import RowFilter
+from pipelines.retrieval.snapshot.filters import RowFilter, communities_of
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.runtime.clock import Clock
 
