@@ -22,7 +22,7 @@ from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sizing import SIZING, live_sizes
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
