@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
@@ -18,16 +18,11 @@ from pipelines.domain.events import (
     Feedback,
     Impression,
     Inclusion,
-    LessonChange,
     LessonEvent,
-    LessonInjection,
-    LessonOutcome,
-    Reference,
     Report,
     Retrieval,
     Selection,
     SessionPhase,
-    Success,
     TriggerRemoval,
 )
 from pipelines.domain.ids import principal_fingerprint
@@ -82,8 +77,7 @@ from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
 
 # Asking a tuple is faster than a union.
-_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success, Correction)
-_OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
+_FEEDBACK, _OF_LESSONS = get_args(Feedback), get_args(LessonEvent)
 
 
 def fold(
@@ -380,11 +374,7 @@ class _Batch:
     def _note_verdicts(self) -> None:
         for each in self._noted:
             self._sources[each.source] += each.repeats
-            each.word.note(self._sessions.shared, times=each.beyond + each.within)
-            for surplus, times in ((True, each.beyond), (False, each.within)):
-                if times:
-                    day, tally = each.from_ms // DAY_MS, self._sessions.shared
-                    note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
+            each.note(self._sessions.shared)
 
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
