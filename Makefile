@@ -35,7 +35,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, pipelines.runtime.mlflow.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
+	  "import os, pathlib, pipelines.runtime.mlflow.runs as runs; print(runs.uri_of(pathlib.Path(os.environ['STORE'])))")"
 
 #: Work on it
 .PHONY: test

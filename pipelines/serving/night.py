@@ -65,7 +65,6 @@ from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
 from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.runtime.clock import Clock, day_of, system_clock
-from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.lessons.tending import tend_lessons
@@ -111,6 +110,8 @@ def asking_night(settings: Settings) -> Iterator[Night]:
 
 def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
     """The night that the settings describe; nothing is replayed and nothing measured, unless fields are added."""
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415  seconds to import
+
     root = Path(settings.storage.root)
     return Night(
         catalog=Catalog(root),

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.encoders.bert_files import WEIGHTS, Bert, read_bert
-from pipelines.embedding.encoders.compute import computing_with, shortened, vector_dimension
-from pipelines.embedding.encoders.packed import PackedBert, packs
+from pipelines.embedding.encoders.compute import computing_with, packs, shortened, vector_dimension
+from pipelines.embedding.encoders.packed import PackedBert
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 from pipelines.embedding.tokens import PairIds, PairReader, TokenCounter, TokenReader

@@ -28,7 +28,7 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.triggers import LEARNED, read_triggers
 from pipelines.learning.uses import UsageKey
 from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.tracking import RecordedRun
+from pipelines.runtime.mlflow.runs import RecordedRun
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, lesson_added, lesson_outcome
 from tests.support.lesson_words import evidence_of

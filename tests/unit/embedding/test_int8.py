@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pipelines.embedding.encoders.bert_files import Bert
-from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale, packs
+from pipelines.embedding.encoders.compute import computing_with
+from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale
 
 pytestmark = pytest.mark.integration
 
@@ -84,14 +85,14 @@ def test_constant_rows_and_empty_weights_are_exact() -> None:
     assert torch.allclose(applied(layer, torch.full((3, 32), 0.5)), torch.full((3, 16), 16.0))
 
 
-@given(st.lists(st.integers(1, 60), max_size=60), st.integers(1, 200))
-def test_packs_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    """ING-21: packs are filled by tokens, sorted by length; a text above the budget goes alone."""
-    made = list(packs(lengths, budget))
-    rows = [row for pack in made for row in pack]
-    assert sorted(rows) == list(range(len(lengths)))
-    assert [lengths[row] for row in rows] == sorted(lengths, reverse=True)
-    assert all(sum(lengths[row] for row in pack) <= budget or len(pack) == 1 for pack in made)
+def test_a_number_of_threads_holds_for_a_block() -> None:
+    """ING-21: and what others asked for holds again behind it."""
+    before = torch.get_num_threads()
+    with computing_with(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    with computing_with(0):
+        assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])

@@ -18,7 +18,7 @@ from pipelines.extraction.training.evaluation import (
     precision_points,
     tally,
 )
-from pipelines.extraction.training.loop import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
+from pipelines.extraction.training.schedule import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
 from pipelines.extraction.training.sentences import Sentence
 from pipelines.settings import load_settings
 
