@@ -330,9 +330,17 @@ def texts_of(settings: Settings) -> TextsOf | None:
 
 
 def word_lists(settings: Settings) -> WordLists:
-    """Words in which near-duplicates must agree."""
-    rules, near = settings.consolidation.duplicates, settings.priors.near
-    return WordLists.of(near.negations, rules.absolutes, rules.numerals, rules.order, near.opposites, near.idle_words)
+    """Words in which near-duplicates must agree: those of questions, and of lessons."""
+    rules, near, words = settings.consolidation.duplicates, settings.priors.near, settings.lessons.words
+    return WordLists.of(
+        near.negations,
+        rules.absolutes,
+        rules.numerals,
+        rules.order,
+        (*near.opposites, *words.opposites),
+        near.idle_words,
+        words.units,
+    )
 
 
 def _newest(settings: Settings) -> list[Query]:
