@@ -379,3 +379,7 @@ LessonEvent = LessonOutcome | LessonInjection | LessonChange
 """What is evidence about lessons."""
 
 AnyEvent = Impression | Feedback | Report | LessonEvent | SessionPhase | TriggerRemoval
+
+FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success, Correction)
+LESSON_EVENTS = (LessonOutcome, LessonInjection, LessonChange)
+"""The types of both unions: asking a tuple is faster than asking a union."""

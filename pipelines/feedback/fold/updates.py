@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
+    FEEDBACK,
+    LESSON_EVENTS,
     AnyEvent,
     Correction,
     Explicit,
@@ -75,9 +77,6 @@ from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
-
-# Asking a tuple is faster than a union.
-_FEEDBACK, _OF_LESSONS = get_args(Feedback), get_args(LessonEvent)
 
 
 def fold(
@@ -197,11 +196,11 @@ class _Batch:
         self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, Correction) and event.query_id is None:
             self._correct(event, at_ms)
-        elif isinstance(event, _FEEDBACK):
+        elif isinstance(event, FEEDBACK):
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
-        elif isinstance(event, _OF_LESSONS):
+        elif isinstance(event, LESSON_EVENTS):
             self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))

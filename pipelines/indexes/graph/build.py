@@ -50,10 +50,13 @@ UNMET_FILE = "unmet.parquet"
 
 UNMET = pa.schema(
     [
-        pa.field("uri", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("target", pa.string(), nullable=False),
-        pa.field("documents", pa.int64(), nullable=False),
+        pa.field(name, kind, nullable=False)
+        for name, kind in (
+            ("uri", pa.string()),
+            ("kind", pa.string()),
+            ("target", pa.string()),
+            ("documents", pa.int64()),
+        )
     ]
 )
 """One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
