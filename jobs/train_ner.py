@@ -18,7 +18,7 @@ import typer
 from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
-from pipelines.extraction.training.loop import Schedule
+from pipelines.extraction.training.schedule import Schedule
 from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import Assignments, CommonOptions, Conf
 

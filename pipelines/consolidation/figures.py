@@ -20,7 +20,7 @@ from pipelines.consolidation.recalibrate import Measured
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.reading import Reading
-from pipelines.runtime.mlflow.tracking import RecordedRun
+from pipelines.runtime.mlflow.runs import RecordedRun
 
 NOW = "#0072B2"  # blue and vermilion of Okabe and Ito's palette; the past is grey and hollow
 ALERT = "#D55E00"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Proposal
@@ -35,7 +35,10 @@ from pipelines.learning.pooling.fitted import Learned
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.clock import day_of
-from pipelines.runtime.mlflow.tracking import RecordedRun, TrackedRun, Tracking
+from pipelines.runtime.mlflow.runs import RecordedRun
+
+if TYPE_CHECKING:
+    from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking  # seconds to import
 
 
 class Rehearsal:

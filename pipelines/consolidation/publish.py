@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
@@ -35,7 +36,9 @@ from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.thinned import thinned_table
-from pipelines.runtime.mlflow.tracking import Tracking
+
+if TYPE_CHECKING:
+    from pipelines.runtime.mlflow.tracking import Tracking  # seconds to import
 
 FOLDER = "learned"
 

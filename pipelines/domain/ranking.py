@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from pipelines.domain.chunks import MadeBy
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
-from pipelines.domain.lesson import ChosenLesson
+from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.links import Authority, LinkKind, RelationSource
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
-from pipelines.domain.sessions import SessionMemory
-from pipelines.domain.sizing import MadeBy
+from pipelines.domain.sessions import HandOff, SessionMemory
 from pipelines.domain.understanding import Understanding
 
 MOST_RESULTS = 1000
@@ -345,34 +345,6 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         Of learned weights and signals it is at most 1; what further chunks of the document add comes on top (RET-11).
         """
         return math.fsum(contribution.amount for contribution in self.contributions)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandOff:
-    """When a conversation should go on with another model, by how that model's quality was judged (LRN-8).
-
-    Attributes:
-        turn: The one that it is at.
-        quality, low, high: Expected at that turn, in [0, 1], and its credible interval.
-        threshold: Quality below which starting over is worth the trouble.
-        at: First turn at which quality is expected to be below it; None where it is not within sight.
-        earliest, latest: The same for the lower and the upper bound of the interval.
-    """
-
-    model: str
-    turn: int
-    quality: float
-    low: float
-    high: float
-    threshold: float
-    at: int | None
-    earliest: int | None
-    latest: int | None
-
-    @property
-    def due(self) -> bool:
-        """Whether that turn has come."""
-        return self.at is not None and self.turn >= self.at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a session remembers for itself between two requests (LRN-15)."""
+"""What a session remembers for itself between two requests (LRN-15), and when it should change its model (LRN-8)."""
 
 from __future__ import annotations
 
@@ -98,3 +98,31 @@ class SessionMemory:
         if not all(map(math.isfinite, [*memory.shift, *(value for query in memory.queries for value in query)])):
             raise CorruptionError("expected a session's memory, found numbers that are none; start the session anew")
         return memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOff:
+    """When a conversation should go on with another model, by how that model's quality was judged (LRN-8).
+
+    Attributes:
+        turn: The one that it is at.
+        quality, low, high: Expected at that turn, in [0, 1], and its credible interval.
+        threshold: Quality below which starting over is worth the trouble.
+        at: First turn at which quality is expected to be below it; None where it is not within sight.
+        earliest, latest: The same for the lower and the upper bound of the interval.
+    """
+
+    model: str
+    turn: int
+    quality: float
+    low: float
+    high: float
+    threshold: float
+    at: int | None
+    earliest: int | None
+    latest: int | None
+
+    @property
+    def due(self) -> bool:
+        """Whether that turn has come."""
+        return self.at is not None and self.turn >= self.at

@@ -12,7 +12,7 @@ import onnxruntime
 import torch
 from gliner import GLiNER
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of, source_of
 from pipelines.extraction.settings import WINDOW_OVERLAP_WORDS, WINDOW_WORDS, ExtractionSettings

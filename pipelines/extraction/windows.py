@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 
 WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")  # GLiNER's own splitter, so that a window holds the words it counts
 

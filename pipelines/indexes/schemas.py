@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.domain.chunks import Chunk, ChunkLabel
+from pipelines.domain.chunks import Chunk, ChunkLabel, Mention
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import Link, LinkKind
 from pipelines.domain.matching import TermWeights

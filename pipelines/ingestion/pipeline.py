@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.graph.graph import unmet_relations
+from pipelines.indexes.graph.build import unmet_relations
 from pipelines.indexes.manifest import seal_with
 from pipelines.ingestion.plan import (
     IndexPlan,

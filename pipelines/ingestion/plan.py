@@ -23,7 +23,7 @@ from pipelines.indexes import schemas
 from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT, IndexProgress
-from pipelines.ingestion.settings import IngestSettings, PoolSettings, SourceSettings
+from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources.declared import list_declared, uri_prefixes
 from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
@@ -39,7 +39,6 @@ from pipelines.runtime.ray.stages import Executor, Stage
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 _THREADS = 1  # of each extractor and encoder: more actors scale better than more threads
-_CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
 
 
 Describe = Callable[[Path], Mapping[str, object]]
@@ -271,7 +270,7 @@ def stages_of(
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     weighed, shared = "" if sparse is None else weighed_with(plan, models, sparse), _shares_pass(plan)
     encoders = len(models) + (sparse is not None and not shared)
-    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
+    pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
     if plan.extraction.enabled:
@@ -287,40 +286,6 @@ def stages_of(
         steps.append(((WeighTerms, weighing), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
-
-
-@dataclass(frozen=True, slots=True)
-class Pools:
-    """Actors per stage and the logical CPUs that each of them holds.
-
-    Attributes:
-        readers: 0 where the actors of the next stage read, too.
-    """
-
-    readers: int
-    extractors: int
-    encoders: int
-    cpus_each: float
-
-
-def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
-    """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
-
-    There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are as
-    many extractors, and half as many encoders beside them. Readers are few, and where their share of the CPUs is none
-    that is whole, those that find entities or embed read for themselves: a process of its own would cost more. The
-    CPUs that all actors hold together stay below the cluster's, whatever the numbers: so every actor starts, and the
-    stream cannot get stuck.
-
-    Examples:
-        >>> sized(PoolSettings(readers=0, encoders=0, few=0), cpus=2, extraction=False)
-        Pools(readers=0, extractors=0, encoders=2, cpus_each=0.6666666666666666)
-    """
-    readers = settings.readers or int(cpus * _CHUNKING_SHARE)
-    extractors = cpus if extraction else 0
-    encoders = settings.encoders or max(1, (cpus // 2 if extraction else cpus) // models)
-    actors = readers + extractors + encoders * models
-    return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
 
 
 def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:

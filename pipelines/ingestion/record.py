@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome
 from pipelines.ingestion.sources.items import escaped
-from pipelines.runtime.mlflow.tracking import Tracking
+
+if TYPE_CHECKING:
+    from pipelines.runtime.mlflow.tracking import Tracking  # seconds to import
 
 EXPERIMENT = "indexing"
 _RATES = ("documents", "chunks", "entities", "embedded")

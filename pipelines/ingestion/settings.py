@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pipelines.domain.documents import Domain
 
 Level = Annotated[int, Field(ge=0, le=100)]
+
+_CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
 
 
 class SourceSettings(BaseModel):
@@ -99,6 +102,20 @@ class ParserSettings(BaseModel):
     memory_bytes: int = Field(gt=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Actors per stage and the logical CPUs that each of them holds.
+
+    Attributes:
+        readers: 0 where the actors of the next stage read, too.
+    """
+
+    readers: int
+    extractors: int
+    encoders: int
+    cpus_each: float
+
+
 class PoolSettings(BaseModel):
     """Actors per stage; 0 derives a number from the cluster's CPUs.
 
@@ -111,6 +128,25 @@ class PoolSettings(BaseModel):
     readers: int = Field(ge=0)
     encoders: int = Field(ge=0)
     few: int = Field(ge=0)
+
+    def sized(self, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+        """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
+
+        There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are
+        as many extractors, and half as many encoders beside them. Readers are few, and where their share of the CPUs is
+        none that is whole, those that find entities or embed read for themselves: a process of its own would cost more.
+        The CPUs that all actors hold together stay below the cluster's, whatever the numbers: so every actor starts,
+        and the stream cannot get stuck.
+
+        Examples:
+            >>> PoolSettings(readers=0, encoders=0, few=0).sized(cpus=2, extraction=False)
+            Pools(readers=0, extractors=0, encoders=2, cpus_each=0.6666666666666666)
+        """
+        readers = self.readers or int(cpus * _CHUNKING_SHARE)
+        extractors = cpus if extraction else 0
+        encoders = self.encoders or max(1, (cpus // 2 if extraction else cpus) // models)
+        actors = readers + extractors + encoders * models
+        return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
 
 
 class IngestSettings(BaseModel):

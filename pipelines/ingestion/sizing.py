@@ -11,8 +11,8 @@ import numpy as np
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce, TopicRules
+from pipelines.domain.chunks import pairs_of
 from pipelines.domain.documents import Domain
-from pipelines.domain.sizing import pairs_of
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.sizes import SizeChoice, last_day, read_sizing
 from pipelines.learning.priors import DomainSizes, Priors

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import ANY, HandOff, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
+from pipelines.domain.sessions import HandOff
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons

@@ -7,9 +7,9 @@ from typing import Annotated, Self, get_args
 
 from pydantic import Field, model_validator
 
-from pipelines.domain.events import LessonOrigin
+from pipelines.domain.event_fields import LessonOrigin
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
-from pipelines.learning.sections import Positive, Section, Share, require
+from pipelines.learning.sections import Positive, Section, Share, one_for_each
 
 _ORIGINS = frozenset(get_args(LessonOrigin))
 
@@ -38,25 +38,15 @@ class LessonRelevancePrior(Section):
     everyday: Share
     enough_words: Annotated[int, Field(ge=1)]
     least: Share
-    priorities: dict[LessonPriority, Positive]
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(LessonPriority, self.priorities, "lessons.relevance.priorities")
-        return self
+    priorities: Annotated[dict[LessonPriority, Positive], one_for_each(LessonPriority)]
 
 
 class LegacyLessonRule(Section):
     """Factors on a lesson's confidence by outcome, for comparison (LES-4)."""
 
-    factors: Mapping[LessonResult, Positive]
+    factors: Annotated[Mapping[LessonResult, Positive], one_for_each(LessonResult)]
     lowest: Share
     highest: Share
-
-    @model_validator(mode="after")
-    def _covers_every_result(self) -> Self:
-        require(LessonResult, self.factors, "lessons.legacy.factors")
-        return self
 
 
 class LessonPrior(Section):
@@ -67,7 +57,7 @@ class LessonPrior(Section):
         daily: Observations of one principal on one lesson and day that count at most.
     """
 
-    sources: Mapping[LessonSource, Annotated[float, Field(gt=0.0, lt=1.0)]]
+    sources: Annotated[Mapping[LessonSource, Annotated[float, Field(gt=0.0, lt=1.0)]], one_for_each(LessonSource)]
     repetition: Share
     most_repetitions: Annotated[int, Field(ge=0)]
     critical: Positive
@@ -92,8 +82,7 @@ class LessonPrior(Section):
     relevance: LessonRelevancePrior
 
     @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(LessonSource, self.sources, "lessons.sources")
+    def _consistent(self) -> Self:
         if self.weights.keys() != _ORIGINS:
             raise ValueError(
                 f"lessons.weights: expected one for each of {sorted(_ORIGINS)}, found {sorted(self.weights)}"

@@ -5,28 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from scipy.special import expit
 
+from pipelines.domain.chunks import Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.links import Measure, Quadrant
 from pipelines.domain.ranking import Signal
-from pipelines.domain.sizing import Overflow
 from pipelines.learning.lesson_priors import LessonPrior
-from pipelines.learning.sections import NonNegative, Positive, Section, Share, require
+from pipelines.learning.sections import NonNegative, Positive, Section, Share, one_for_each
 
 RANKS = 10
 """Ranks told apart, to learn how often each is looked at: a page. What stands deeper is not counted (FBK-10)."""
-
-
-class WeightMethod(StrEnum):
-    """How beliefs about agreement become weights."""
-
-    DISCRIMINANT = "discriminant"
-    LOG_ODDS = "log_odds"
 
 
 class SpreadPrior(Section):
@@ -52,25 +44,19 @@ class FitPrior(Section):
 class AgreementPrior(Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
-    weighing: WeightMethod
+    weighing: Literal["discriminant", "log_odds"]
     spread: SpreadPrior
     fit: FitPrior
     log_odds_per_weight: Positive
     global_strength: Positive
-    variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]
-    weights: dict[Domain, dict[Signal, Annotated[float, Field(ge=0.0, le=1.0)]]]
+    variance_factor: Annotated[dict[Domain, Annotated[float, Field(ge=1.0)]], one_for_each(Domain)]
+    weights: Annotated[dict[Domain, dict[Signal, Share]], one_for_each(Domain)]
 
     @field_validator("weights")
     @classmethod
     def _unnamed_weigh_nothing(cls, stated: dict[Domain, dict[Signal, float]]) -> dict[Domain, dict[Signal, float]]:
         nothing = dict.fromkeys(Signal, 0.0)
         return {domain: nothing | weights for domain, weights in stated.items()}
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(Domain, self.variance_factor, "signals.variance_factor")
-        require(Domain, self.weights, "signals.weights")
-        return self
 
     def mean(self, domain: Domain, signal: Signal) -> float:
         """Prior mean of the signal's agreement in that domain, in [0.5, 1)."""
@@ -92,14 +78,9 @@ class DecayPrior(Section):
         check_strength: What age says of a content, in words of people who looked at it.
     """
 
-    domains: dict[Domain, GammaPrior]
+    domains: Annotated[dict[Domain, GammaPrior], one_for_each(Domain)]
     unknown_age: Share
     check_strength: Positive
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(Domain, self.domains, "decay.domains")
-        return self
 
 
 class UsagePrior(Section):
@@ -159,15 +140,9 @@ class AuthorityPrior(Section):
     """
 
     bound: Share
-    external: Mapping[Measure, CountScale]
+    external: Annotated[Mapping[Measure, CountScale], one_for_each(Measure)]
     internal: InternalScale
-    quadrants: Mapping[Quadrant, QuadrantRule]
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(Measure, self.external, "authority.external")
-        require(Quadrant, self.quadrants, "authority.quadrants")
-        return self
+    quadrants: Annotated[Mapping[Quadrant, QuadrantRule], one_for_each(Quadrant)]
 
 
 class OutcomeCurve(Section):
@@ -279,11 +254,10 @@ class DomainSizes(Section):
     minimum: Positive
     before: Positive
     after: Positive
-    overflow: dict[Overflow, Positive]
+    overflow: Annotated[dict[Overflow, Positive], one_for_each(Overflow)]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        require(Overflow, self.overflow, "sizing.domains.overflow")
         if not self.minimum <= self.target <= self.max:
             raise ValueError(f"sizing: expected minimum <= target <= max, found {self.minimum}, {self.target}")
         return self
@@ -296,12 +270,7 @@ class SizingPrior(Section):
     unused_weight: Share
     raise_minimum: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     global_strength: Positive
-    domains: dict[Domain, DomainSizes]
-
-    @model_validator(mode="after")
-    def _covers_everything(self) -> Self:
-        require(Domain, self.domains, "sizing.domains")
-        return self
+    domains: Annotated[dict[Domain, DomainSizes], one_for_each(Domain)]
 
     def mean(self, domain: Domain, size: str) -> float:
         """Prior mean of "target", "minimum", "before" or "after" in that domain, in tokens."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pipelines.domain.chunks import Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
-from pipelines.domain.sizing import Overflow
 from pipelines.learning.beliefs import HORIZON, Beliefs
 from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.priors import RANKS, Priors

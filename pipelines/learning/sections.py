@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -19,11 +19,12 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def require(wanted: type[StrEnum], stated: Iterable[str], at: str) -> None:
-    """Check that each of a kind has a value.
+def one_for_each(kind: type[StrEnum]) -> AfterValidator:
+    """Of a table: it has a value for each of a kind; an error names those that have none."""
 
-    Raises:
-        ValueError: Some have none; they are named.
-    """
-    if missing := sorted(set(wanted) - set(stated)):
-        raise ValueError(f"{at}: expected a value for each of {sorted(wanted)}, missing {missing}")
+    def checked(table: Mapping[StrEnum, object]) -> Mapping[StrEnum, object]:
+        if missing := sorted(set(kind) - set(table)):
+            raise ValueError(f"expected a value for each of {sorted(kind)}, missing {missing}")
+        return table
+
+    return AfterValidator(checked)

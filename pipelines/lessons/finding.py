@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
-from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonId
+from pipelines.domain.lesson import Lesson, LessonId
+from pipelines.domain.lesson_match import BelievedLesson, ChosenLesson
 from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords

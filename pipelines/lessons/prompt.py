@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from pipelines.domain.lesson import BelievedLesson, LessonId
+from pipelines.domain.lesson import LessonId
+from pipelines.domain.lesson_match import BelievedLesson
 
 TokenCounter = Callable[[str], int]
 

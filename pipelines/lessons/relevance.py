@@ -20,7 +20,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
-from pipelines.domain.lesson import BelievedLesson, LessonMatch, LessonPriority, MetCondition
+from pipelines.domain.lesson import LessonPriority
+from pipelines.domain.lesson_match import BelievedLesson, LessonMatch, MetCondition
 from pipelines.lessons.wording import LessonWords, words_of
 
 _WILD = re.compile(r"[*?\[]")

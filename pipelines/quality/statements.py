@@ -2,7 +2,7 @@
 
 "Always lock the file" and "never lock the file" have nearly one vector, and two orders of the same sentence have one
 exactly. So sentences are paired, the same ones first, and then those that share most words. Of a pair what it denies,
-its absolutes, numbers, flags and order words must be the same, and names must not stand in each other's place. What one
+its absolutes, numbers, units, flags and order words must be the same, and no two words have changed places. What one
 text alone has, such as a notice around it, speaks for neither: then the words that both have decide.
 """
 
@@ -33,9 +33,14 @@ class Kind(Enum):
 
     ORDER = "order"
     NUMBER = "number"
+    UNIT = "unit"
     FLAG = "flag"
     SIGN = "sign"
     NAME = "name"
+
+
+_ORDERED = (Kind.NAME, Kind.NUMBER)
+"""Of these the order says something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class WordLists:
         order: Words that say what comes first.
         opposites: Stems by the stem that excludes them.
         idle: Words that are no names where a sentence begins with them.
+        units: Stems of what is counted or measured: a week, hourly.
     """
 
     negations: frozenset[str]
@@ -57,6 +63,7 @@ class WordLists:
     order: frozenset[str]
     opposites: Mapping[str, frozenset[str]]
     idle: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
 
     @classmethod
     def of(  # noqa: PLR0917  lists of words, in the order of the fields
@@ -67,6 +74,7 @@ class WordLists:
         order: Sequence[str],
         opposites: Sequence[tuple[str, str]],
         idle: Sequence[str] = (),
+        units: Sequence[str] = (),
     ) -> WordLists:
         """The lists, pairs in both directions."""
         both: dict[str, set[str]] = {}
@@ -81,6 +89,7 @@ class WordLists:
             frozenset(order),
             excluding,
             frozenset(idle),
+            frozenset(map(stem_of, units)),
         )
 
     def opposite(self, one: str, other: str) -> bool:
@@ -102,6 +111,8 @@ class WordLists:
             return Kind.NUMBER
         if word[0] == "-" and len(word) > 1:
             return Kind.FLAG
+        if stem_of(word) in self.units:
+            return Kind.UNIT
         return None if word[0].isalnum() else Kind.SIGN
 
 
@@ -166,8 +177,8 @@ class Statement:
     def _exchanges_nothing(self, other: Statement, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Whether words in each other's place leave the statement what it is.
 
-        What denies must be the same, and flags. Numbers, names, signs and words of order may be missing on one
-        side, and not be others.
+        What denies must be the same, and flags. Numbers, units, names, signs and words of order may be missing on
+        one side, and not be others.
         """
         lists = self._lists
         if sum(map(lists.denies, ours)) != sum(map(lists.denies, theirs)):
@@ -179,16 +190,30 @@ class Statement:
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
     def keeps_order(self, other: Statement) -> bool:
-        """Whether names that both have stand in one order; where a word of order stands, all words that both have."""
+        """Whether no two words have changed places, names and numbers that both have stand in one order, and all words
+        do where one says what comes first.
+        """
         if self.words == other.words:
             return True
-        ordered = not self._lists.order.isdisjoint(self.counted)
         both = {
             word
             for word in self.counted.keys() & other.counted.keys()
-            if self.counted[word] == other.counted[word] == 1 and (ordered or word in self.names)
+            if self.counted[word] == other.counted[word] == 1
         }
-        return [word for word in self.words if word in both] == [word for word in other.words if word in both]
+        ours, theirs = ([word for word in each.words if word in both] for each in (self, other))
+        if ours == theirs:
+            return True
+        if not self._lists.order.isdisjoint(self.counted):
+            return False
+        named = {word for word in both if self.kinds.get(word) in _ORDERED}
+        if [word for word in ours if word in named] != [word for word in theirs if word in named]:
+            return False
+        return not self._changes_places(other)
+
+    def _changes_places(self, other: Statement) -> bool:
+        """Whether two words stand in each other's place: the client calls the server, the server calls the client."""
+        others = {(ours[0], theirs[0]) for ours, theirs in self.differences(other) if len(ours) == len(theirs) == 1}
+        return any((theirs, ours) in others for ours, theirs in others)
 
     def differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Words of both that stand in each other's place."""

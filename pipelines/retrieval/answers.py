@@ -25,7 +25,7 @@ from pipelines.retrieval.answer.explain import Verdict, explain_candidates, resu
 from pipelines.retrieval.channels.second_pass import query_vector
 from pipelines.retrieval.context import MOST, neighbours_in, with_contexts
 from pipelines.retrieval.query.understanding import remembered
-from pipelines.retrieval.ranking.authority import authorities_of
+from pipelines.retrieval.ranking.signals import authorities_of
 from pipelines.retrieval.ranking.table import Candidates, head
 from pipelines.retrieval.rerank.diversity import Choice
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,6 @@ from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
 from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.runtime.clock import Clock, day_of, system_clock
-from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.lessons.tending import tend_lessons
@@ -74,7 +74,7 @@ from pipelines.serving.rebuilding import rebuild_of
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.masked import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
-from pipelines.serving.succession import successions_of
+from pipelines.serving.succession import successions_of, superseded_contents
 from pipelines.serving.thinning import thinning_finder
 from pipelines.settings import Settings
 
@@ -88,6 +88,7 @@ def asking_night(settings: Settings) -> Iterator[Night]:
         closing(StoreReplay(settings, times=0, load=masking_engines(questions))) as masked,
     ):
         asked = [(judged_questions(settings, now=now), settings, replay), (own(questions), by_chunk(settings), masked)]
+        superseded = partial(superseded_contents, Catalog(Path(settings.storage.root)))
         yield replace(
             night_of(settings, clock=lambda: now),
             shadow=shadow_of(settings, replay),
@@ -100,17 +101,22 @@ def asking_night(settings: Settings) -> Iterator[Night]:
             thinning=thinning_finder(settings),
             rebuild=rebuild_of(settings),
             recall=improve_of(
-                [(deeper(one), under, of) for one, under, of in asked if one.queries], settings, measures=[MEASURE]
+                [(deeper(one), under, of) for one, under, of in asked if one.queries],
+                settings,
+                superseded,
+                measures=[MEASURE],
             ),
             citations=citations_of(settings, now),
             texts=texts_of(settings),
             tend_lessons=lambda beliefs, dry_run: tend_lessons(beliefs, settings, dry_run=dry_run),
-            improve=improve_of([each for each in asked if each[0].queries], settings),
+            improve=improve_of([each for each in asked if each[0].queries], settings, superseded),
         )
 
 
 def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
     """The night that the settings describe; nothing is replayed and nothing measured, unless fields are added."""
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415  seconds to import
+
     root = Path(settings.storage.root)
     return Night(
         catalog=Catalog(root),
@@ -325,9 +331,17 @@ def texts_of(settings: Settings) -> TextsOf | None:
 
 
 def word_lists(settings: Settings) -> WordLists:
-    """Words in which near-duplicates must agree."""
-    rules, near = settings.consolidation.duplicates, settings.priors.near
-    return WordLists.of(near.negations, rules.absolutes, rules.numerals, rules.order, near.opposites, near.idle_words)
+    """Words in which near-duplicates must agree: those of questions, and of lessons."""
+    rules, near, words = settings.consolidation.duplicates, settings.priors.near, settings.lessons.words
+    return WordLists.of(
+        near.negations,
+        rules.absolutes,
+        rules.numerals,
+        rules.order,
+        (*near.opposites, *words.opposites),
+        near.idle_words,
+        words.units,
+    )
 
 
 def _newest(settings: Settings) -> list[Query]:

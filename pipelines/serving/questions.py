@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.improvement import Improve, Improvement, MeanInterval, QuestionSource
-from pipelines.domain.ids import QueryId
+from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Placings, Query
 from pipelines.evaluation.ground_truth.collect import BEST, JudgementSource, grades_of, stored_judgements
 from pipelines.evaluation.measures.beir import Qrels
@@ -16,6 +16,8 @@ from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.ingestion.questions import StoredQuestion, stored_questions
+from pipelines.learning.aliases import NO_ALIASES, ContentAliases
+from pipelines.learning.edges import LearnedEdges
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.settings import ResultUnit
 from pipelines.serving.collections import measuring
@@ -41,6 +43,21 @@ class QuestionSet:
     qrels: Qrels
 
 
+def current(questions: QuestionSet, superseded: Collection[ContentHash]) -> QuestionSet:
+    """Those with an answer that nothing supersedes: what only an outdated page answers, a night should not keep first.
+
+    Args:
+        superseded: Contents that stand in nothing but what something supersedes.
+    """
+    qrels = {
+        query: grades
+        for query, grades in questions.qrels.items()
+        if any(grade > 0 and content not in superseded for content, grade in grades.items())
+    }
+    queries = [query for query in questions.queries if query.query_id in qrels]
+    return replace(questions, queries=queries, qrels=qrels)
+
+
 def deeper(questions: QuestionSet) -> QuestionSet:
     """The same questions, of which more results are looked at."""
     return replace(questions, queries=[replace(query, k=DEEP) for query in questions.queries])
@@ -50,16 +67,31 @@ Asked = tuple[QuestionSet, Settings, StoreReplay]
 """Questions, and what they are asked under and of."""
 
 
-def improve_of(asked: Sequence[Asked], settings: Settings, *, measures: Sequence[str] = MEASURED) -> Improve | None:
-    """Asks questions under both states of evidence and measures the answers; None where there are none."""
+FindSuperseded = Callable[[LearnedEdges], Collection[ContentHash]]
+"""Contents of what is live that stand in nothing but what something supersedes, by declared and these edges."""
+
+
+def improve_of(
+    asked: Sequence[Asked], settings: Settings, superseded: FindSuperseded, *, measures: Sequence[str] = MEASURED
+) -> Improve | None:
+    """Asks questions under both states of evidence and measures the answers; None where there are none.
+
+    What only superseded contents answer is not asked, and contents that the candidate takes for one count as one.
+    """
     if not asked:
         return None
 
     def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
         measured: list[Improvement] = []
-        for questions, under, replay in asked:
+        outdated = superseded(candidate.edges)
+        for every, under, replay in asked:
+            questions = current(every, outdated)
+            if not questions.queries:
+                continue
             rankings = replay.rankings(questions.queries, [(under, former), (under, candidate)])
-            measured += improvements_of(questions, rankings, settings.evaluation, measures=measures)
+            measured += improvements_of(
+                questions, rankings, settings.evaluation, measures=measures, aliases=candidate.aliases
+            )
         return measured
 
     return improvements
@@ -71,16 +103,22 @@ def improvements_of(
     rules: EvaluationSettings,
     *,
     measures: Sequence[str] = MEASURED,
+    aliases: ContentAliases = NO_ALIASES,
 ) -> list[Improvement]:
-    """What the rankings of the same questions are worth, those before and those after."""
+    """What the rankings of the same questions are worth, those before and those after.
+
+    Args:
+        aliases: Contents that count as one, on both sides: an answer is right by whichever of them it is given.
+    """
+    qrels = {query: _by_representative(grades, aliases) for query, grades in questions.qrels.items()}
     runs = [
         {
-            str(query.query_id): {str(placed.content_hash): -float(rank) for rank, placed in enumerate(placings)}
+            str(query.query_id): {name: -float(rank) for rank, name in enumerate(_names(placings, aliases))}
             for query, placings in zip(questions.queries, side, strict=True)
         }
         for side in rankings
     ]
-    control, treatment = (measure(run, questions.qrels) for run in runs)
+    control, treatment = (measure(run, qrels) for run in runs)
     return [improvement_of(name, questions.source, control[name], treatment[name], rules) for name in measures]
 
 
@@ -140,6 +178,20 @@ def questions_of(settings: Settings) -> list[StoredQuestion]:
     catalog = Catalog(Path(settings.storage.root))
     generation = catalog.pointer().generation
     return [] if generation is None else stored_questions(catalog.folder_of(generation))
+
+
+def _names(placings: Placings, aliases: ContentAliases) -> Iterable[str]:
+    """What is shown, best first, each content once, by its representative."""
+    return dict.fromkeys(str(aliases.of(placed.content_hash)) for placed in placings)
+
+
+def _by_representative(grades: Mapping[str, int], aliases: ContentAliases) -> dict[str, int]:
+    """The best grade of each class of contents."""
+    best: dict[str, int] = {}
+    for content, grade in grades.items():
+        name = str(aliases.of(content))
+        best[name] = max(grade, best.get(name, 0))
+    return best
 
 
 def _interval(estimate: Estimate) -> MeanInterval:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.succession import FindSuccessions, Page, Passage, Successions, find_successions
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.links import LinkKind
 from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.learning.edges import LearnedEdges
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.retrieval.snapshot.relations import place_relations
 from pipelines.settings import Settings
 
@@ -31,11 +35,26 @@ def successions_of(settings: Settings) -> FindSuccessions | None:
             chunks = generation.chunks
             pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
             successions = find_successions(pages, PassagesOf(chunks), rules)
-            newer = place_relations(generation, catalog.relations(), successions.edges).newer.documents
-            stays = chunks.mask(lambda document: document.uri not in newer)
-            return replace(successions, superseded={chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()})
+            return replace(successions, superseded=_superseded(generation, catalog, successions.edges))
 
     return find
+
+
+def superseded_contents(catalog: Catalog, edges: LearnedEdges) -> Collection[ContentHash]:
+    """Contents of the live generation that stand in nothing but what something supersedes.
+
+    Args:
+        edges: Those of a learned version, beside what documents and people declare.
+    """
+    with closing(catalog.open_live()) as generation:
+        return _superseded(generation, catalog, edges)
+
+
+def _superseded(generation: OpenGeneration, catalog: Catalog, edges: LearnedEdges) -> Collection[ContentHash]:
+    chunks, newer = generation.chunks, edges.of_kinds((LinkKind.SUPERSEDES,))
+    documents = place_relations(generation, catalog.relations(), newer).newer.documents
+    stays = chunks.mask(lambda document: document.uri not in documents)
+    return {chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()}
 
 
 class PassagesOf:

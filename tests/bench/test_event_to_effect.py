@@ -17,7 +17,7 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.settings import Settings, load_settings

@@ -18,7 +18,7 @@ from pipelines.feedback.fold.reports import report_evidence
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.settings import load_settings
 from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store

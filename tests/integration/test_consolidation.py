@@ -38,7 +38,7 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FIT, Learned
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from pipelines.settings import load_settings

@@ -21,7 +21,7 @@ from pipelines.indexes.manifest import CHUNKS_FOLDER
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.observe.accuracy import accuracy_use
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, a_document, write_part
 from tests.support.small_store import DirectionEncoder, published_store

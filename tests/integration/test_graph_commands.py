@@ -29,7 +29,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.reasons import reason, reasons, sentence_of
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan

@@ -13,7 +13,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel
 from pipelines.ingestion.pipeline import ingest
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan

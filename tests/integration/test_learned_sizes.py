@@ -12,17 +12,17 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
+from pipelines.domain.chunks import pairs_of
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import Explicit
 from pipelines.domain.ids import LearnedVersion, QueryId
 from pipelines.domain.ranking import Query
-from pipelines.domain.sizing import pairs_of
 from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sizing import SIZING, live_sizes
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings

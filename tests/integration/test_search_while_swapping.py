@@ -19,7 +19,7 @@ from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import read_generation_manifest, seal
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence

@@ -37,16 +37,10 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
-from tests.support.sparse_model import splade_tiny
+from tests.support.sparse_model import QUESTION, TEXTS, splade_tiny
 
 pytestmark = pytest.mark.integration
 
-TEXTS = {
-    "offsets.md": "# Offsets\n\nKafka offsets are committed with the evidence, in one transaction.\n",
-    "bananas.md": "# Fruit\n\nBananas are yellow when they are ripe.\n",
-    "locks.md": "# Locks\n\nA stopped holder loses its lock to whoever waits for it.\n",
-}
-QUESTION = "where are kafka offsets committed"
 
 weighted = st.dictionaries(st.integers(0, 30), st.integers(1, 400), max_size=12)
 

@@ -34,15 +34,10 @@ from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
 from tests.support.sparse_head_model import MAX_TOKENS, save_tiny_m3
+from tests.support.sparse_model import QUESTION, TEXTS
 
 pytestmark = pytest.mark.integration
 
-TEXTS = {
-    "offsets.md": "# Offsets\n\nKafka offsets are committed with the evidence, in one transaction.\n",
-    "bananas.md": "# Fruit\n\nBananas are yellow when they are ripe.\n",
-    "locks.md": "# Locks\n\nA stopped holder loses its lock to whoever waits for it.\n",
-}
-QUESTION = "where are kafka offsets committed"
 SCALE = 100
 
 

@@ -14,7 +14,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import RankedResult
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import CatalogSource
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic

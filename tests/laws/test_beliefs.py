@@ -14,9 +14,9 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.pooling.weights import discriminant
-from pipelines.learning.priors import WeightMethod
 from pipelines.learning.recency import recency
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
@@ -44,7 +44,7 @@ def _total(history: list[dict]) -> Evidence:
     return Evidence.sum(outcome_evidence(**outcome) for outcome in history)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(35), deadline=None)
 @given(histories, scopes, active_signals, st.integers(0, 2**32))
 def test_weights_are_shares_of_the_active_signals(history: list[dict], scope: Scope, active: set, seed: int) -> None:
     """RET-14: believed and sampled weights sum to 1 and never round above it; intervals hold their mean."""
@@ -60,7 +60,7 @@ def test_weights_are_shares_of_the_active_signals(history: list[dict], scope: Sc
     assert all(belief.n_effective >= 0.0 for belief in believed.values())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(histories, scopes, st.randoms(use_true_random=False))
 def test_equal_evidence_reads_as_the_same_bits(history: list[dict], scope: Scope, chance: random.Random) -> None:
     """ARC-1, ARC-9: the order in which evidence was gathered leaves no trace, not even in the last bit."""
@@ -71,7 +71,7 @@ def test_equal_evidence_reads_as_the_same_bits(history: list[dict], scope: Scope
     assert np.array_equal(*(each.content_signals(hashes).usage for each in (first, second)))
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=examples(35), deadline=None)
 @given(histories, scopes, st.sampled_from(list(Signal)), st.sampled_from(["good", "bad"]), st.floats(0.1, 100.0))
 def test_more_agreement_never_lowers_a_signals_weight(
     history: list[dict], scope: Scope, signal: Signal, outcome: str, mass: float
@@ -80,7 +80,7 @@ def test_more_agreement_never_lowers_a_signals_weight(
     key = EvidenceKey(10, scope.domain.value, scope.model, scope.agent, "*", f"signal.{signal}.{outcome}", "for")
     # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.
     held = PRIORS.pooling.model_copy(update={"minimum": 20.0, "initial": 20.0, "maximum": 20.0})
-    signals = PRIORS.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
+    signals = PRIORS.signals.model_copy(update={"weighing": "log_odds"})
     priors = PRIORS.model_copy(update={"pooling": held, "signals": signals})
     before = _total(history)
     after = before + Evidence({key: round(mass * MICRO)})
@@ -97,7 +97,7 @@ def spreads(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(1, size)), factors @ factors.T / 10.0 + 0.02 * np.eye(size)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(spreads(), st.floats(0.0, 3.0), st.integers(0, 5))
 def test_weights_are_the_best_that_none_is_negative_of(
     case: tuple[np.ndarray, np.ndarray], more: float, place: int

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pipelines.domain.chunks import MadeBy
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.domain.sizing import MadeBy
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
 from pipelines.learning.observe.outcomes import Under

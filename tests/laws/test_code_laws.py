@@ -23,6 +23,7 @@ from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import content_hash
 from tests.support.code_samples import SAMPLES
 from tests.support.code_units import kept_whole, python_files, python_functions
+from tests.support.examples import examples
 
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6)
 LARGE = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)
@@ -82,14 +83,14 @@ def check(document: Document, chunks: list[Chunk], sizes: ChunkSizes, count: Cal
 
 
 @given(FILES, st.sampled_from([SMALL, LARGE]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_byte_is_covered_and_every_place_is_sound(document: Document, sizes: ChunkSizes) -> None:
     """ING-13, ING-12: whatever is broken; and no chunk is above the limit, context included."""
     check(document, chunk_document(document, sizes, words), sizes, words)
 
 
 @given(FILES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_chunking_twice_gives_the_same(document: Document) -> None:
     """ING-13, ARC-9: links and bundles too."""
     assert chunk_document(document, SMALL, words) == chunk_document(document, SMALL, words)

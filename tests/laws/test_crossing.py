@@ -14,6 +14,7 @@ from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.pooling.agreement import Agreement, read_agreement
 from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 
 PRIORS = load_settings(environment={}).priors
 # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.
@@ -46,7 +47,7 @@ def mean(agreement: Agreement, *scope: str) -> np.ndarray:
     return posterior.a / (posterior.a + posterior.b)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(histories, st.randoms(use_true_random=False))
 def test_the_order_of_models_and_agents_leaves_no_trace(history: list[tuple], chance: object) -> None:
     """LRN-21, ARC-9: the same bits however evidence was gathered; other names make the same beliefs."""
@@ -61,7 +62,7 @@ def test_the_order_of_models_and_agents_leaves_no_trace(history: list[tuple], ch
         assert np.allclose(mean(first, *scope), mean(third, *turned), atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(histories)
 def test_an_unseen_leaf_believes_what_its_parents_do(history: list[tuple]) -> None:
     """LRN-5, LRN-21: of a new agent what its model does, of a new model what the agent does, of both new the domain."""
@@ -72,7 +73,7 @@ def test_an_unseen_leaf_believes_what_its_parents_do(history: list[tuple]) -> No
         assert np.array_equal(mean(agreement, domain, "new", "new"), mean(agreement, domain, ANY, ANY))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(histories, rows)
 def test_more_evidence_is_never_less_heard(history: list[tuple], more: tuple) -> None:
     """LRN-21: what speaks for a rate raises it where it was observed, and what speaks against it lowers it."""
@@ -84,7 +85,7 @@ def test_more_evidence_is_never_less_heard(history: list[tuple], more: tuple) ->
     assert moved >= -1e-6 if more[4] == "for" else moved <= 1e-6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(histories)
 def test_beliefs_stay_rates_whatever_was_observed(history: list[tuple]) -> None:
     """LRN-21: in (0, 1), with evidence behind them that is no less than nothing."""

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipelines.domain.chunks import MadeBy, Overflow
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Attribution
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.feedback.events.codec import decode, encode
 from tests.support.feedback_events import HASHES, explicit, impression, one_of_each, selection, shown
 

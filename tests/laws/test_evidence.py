@@ -15,6 +15,7 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.evidence import Evidence, EvidenceKey, merge
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.uses import UsageKey
+from tests.support.examples import examples
 from tests.support.outcomes import observe_outcome, outcome_evidence
 
 names = st.sampled_from(["*", "a", "ß"])
@@ -84,7 +85,7 @@ def test_subtraction_undoes_addition(a: Evidence, b: Evidence) -> None:
     assert (a - a).is_empty
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories, st.randoms(use_true_random=False))
 def test_a_log_replayed_in_any_order_gives_the_same_evidence(history: list[dict], chance: random.Random) -> None:
     """ARC-1: the same bits in any order, whether tallied in place or summed as values."""
@@ -96,7 +97,7 @@ def test_a_log_replayed_in_any_order_gives_the_same_evidence(history: list[dict]
     assert tally.freeze().digest() == _total(history).digest()
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(histories, histories, histories)
 def test_three_way_merge_equals_one_long_history(shared: list[dict], ours: list[dict], theirs: list[dict]) -> None:
     """LRN-1: what two branches added to a common base is counted once each."""
@@ -121,7 +122,7 @@ def test_digests_differ_exactly_where_evidence_does(a: Evidence, b: Evidence) ->
     assert (a.digest() == b.digest()) == (a == b)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(usage_keys, st.integers(1, 2**63 - 1))
 def test_a_sum_beyond_int64_is_refused(key: UsageKey, more: int) -> None:
     """LRN-1: overflow raises instead of wrapping."""

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.domain.chunks import MadeBy, Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
-from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import Evidence, merge
 from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses
@@ -23,6 +23,7 @@ from pipelines.learning.observe.sizes import read_sizing
 from pipelines.learning.parameters import reported_evidence
 from pipelines.learning.reported import Reported
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
@@ -63,7 +64,7 @@ histories = st.lists(st.one_of(*TABLES), max_size=8)
 
 
 @given(histories, st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_evidence_of_all_families_adds_up_in_any_order(history: list[Evidence], chance: random.Random) -> None:
     """LRN-1: commutative, associative, with an identity."""
     shuffled = chance.sample(history, len(history))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
+from tests.support.examples import examples
 from tests.support.graphs import a_file, a_graph, edges
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
@@ -65,7 +66,7 @@ def test_merging_aliases_is_an_equivalence_that_merging_again_keeps(counts: dict
 LETTERS = st.text(alphabet=st.sampled_from("aBs'’._-+#1\u0301ßİﬁ´¨…ΣςЙ각\u1100가"), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(words=st.lists((LETTERS | st.text(max_size=4)).filter(lambda word: word.split() == [word]), max_size=7))
 def test_the_keys_of_runs_are_those_of_the_words_together(words: list[str]) -> None:
     """ING-17, RET-7: a name in a query is the name that was indexed, whatever it is written with."""

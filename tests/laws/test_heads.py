@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.hierarchy import REMAINDER
 from pipelines.chunking.units.splitting import ChunkSizes
+from pipelines.domain.chunks import Overflow
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.sizing import Overflow
 from tests.support.shown import shown
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.events.codec import decode
 from pipelines.learning.evidence import Evidence
+from tests.support.examples import examples
 from tests.support.feedback_events import NOON, unlearned
 from tests.support.lesson_fold import lesson_event
 from tests.support.lesson_words import believed
@@ -88,7 +89,7 @@ def test_partitions_add_up(seed: int) -> None:
     assert Evidence.sum(apart) == shared([event for name in sorted(WHO) for event in sayings(seed, name)])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=seeds)
 def test_every_belief_is_within_its_interval_and_every_injected_one_has_a_chance(seed: int) -> None:
     """LES-3: whatever was said."""

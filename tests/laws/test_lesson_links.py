@@ -12,6 +12,7 @@ from pipelines.domain.events import LessonChange, LessonEvent
 from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.lessons.rows import NIGHT
+from tests.support.examples import examples
 from tests.support.feedback_events import NOON, lesson_added, lesson_changed, lesson_outcome
 from tests.support.lesson_words import believed
 
@@ -61,7 +62,7 @@ def masses(beliefs: LessonBeliefs) -> list[tuple[object, ...]]:
     return [(each.id, each.p_good, each.lower, each.upper, each.status, each.counts) for each in beliefs.all()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(drawn=words, seed=st.integers(0, 2**32 - 1))
 def test_no_order_of_words_makes_a_difference(drawn: list[tuple[str, list[str], str]], seed: int) -> None:
     """LES-13, LES-7: each is told by its own time."""
@@ -71,7 +72,7 @@ def test_no_order_of_words_makes_a_difference(drawn: list[tuple[str, list[str], 
     assert believed(shuffled).all() == believed([*TOLD, *links]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(drawn=words)
 def test_what_is_kept_apart_is_two_and_a_pair_alone_is_one(drawn: list[tuple[str, list[str], str]]) -> None:
     """LES-13: by net mass, whichever lesson a word names first."""
@@ -86,7 +87,7 @@ def test_what_is_kept_apart_is_two_and_a_pair_alone_is_one(drawn: list[tuple[str
     assert all(stands[each] == each for each in set(stands.values()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(drawn=words)
 def test_one_word_of_a_person_in_any_direction_splits_what_it_merged(drawn: list[tuple[str, list[str], str]]) -> None:
     """LES-13: to the bit, whatever nights say before or after."""

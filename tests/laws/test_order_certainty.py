@@ -12,6 +12,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.confidence import Scored, rank_confidence
 from pipelines.retrieval.ranking.fusion import believed_draws
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 from tests.support.nights import a_day
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
@@ -39,7 +40,7 @@ def draws_of(n: int):
     return believed_draws(Query(text="", query_id="q", k=1), BELIEFS, ACTIVE, n)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(values, values, st.floats(0.0, 0.3))
 def test_either_of_two_belongs_above_the_other(left, right, bonus) -> None:
     """RET-18: P(a above b) + P(b above a) = 1, whatever else adds to the scores."""
@@ -49,7 +50,7 @@ def test_either_of_two_belongs_above_the_other(left, right, bonus) -> None:
     assert last is None
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(values)
 def test_what_is_better_in_everything_is_certain_and_twins_are_even(value) -> None:
     """RET-18: dominance needs no knowledge of the weights; equals are told apart by nothing."""

@@ -14,9 +14,8 @@ from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.hierarchy import REMAINDER, fitted, leading, trailing
 from pipelines.chunking.units.parsed import ParsedUnit
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, Meter, SizedText, digest
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, Overflow, made_by, pairs_of
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.sizing import Overflow, made_by, pairs_of
 
 PIECES = st.sampled_from(
     [

@@ -21,6 +21,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from tests.laws.test_batches import GENERATION, queries, told
+from tests.support.examples import examples
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, MemorySource, a_query, settings
 
 BASE = settings()
@@ -104,7 +105,7 @@ def fresh(asked: Sequence[Query], rules: RetrievalSettings, snapshot: Snapshot) 
         return [told(searcher.search(query)) for query in asked]
 
 
-@budget(deadline=None, max_examples=40)
+@budget(deadline=None, max_examples=examples(40))
 @given(
     asked=queries(),
     passes=st.lists(st.tuples(st.sampled_from(sorted(WAYS)), st.booleans()), min_size=1, max_size=5),

@@ -16,6 +16,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.overlays import PENDING, SETTLED, sessions_in
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import SURPLUS
+from tests.support.examples import examples
 from tests.support.session_logs import (
     SESSIONS,
     Deed,
@@ -69,7 +70,7 @@ def test_the_order_of_independent_merges_is_irrelevant(
         )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     log=logs,
     limits=tight,
@@ -123,7 +124,7 @@ def test_where_batches_begin_changes_nothing_beyond_allowances(
         assert fast.report.dropped == slow.report.dropped
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(log=logs, daily=st.sampled_from([0.5, 1.0, 2.0, 3.5]), part=st.sampled_from([0.1, 1.0]))
 def test_as_much_counts_of_a_principals_day_as_may(log: Log, daily: float, part: float) -> None:
     """FBK-11, LRN-20: all of it up to an allowance; at most that, one part and one event, however many sessions.

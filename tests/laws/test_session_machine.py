@@ -6,8 +6,11 @@ others beside them; read whole once more at the end. The long run of the same ma
 
 from hypothesis import HealthCheck, settings
 
+from tests.support.examples import examples
 from tests.support.session_machine import SessionMachine
 
 
 class TestSessions(SessionMachine.TestCase):
-    settings = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+    settings = settings(
+        max_examples=examples(25), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    )

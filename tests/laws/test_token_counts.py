@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pipelines.embedding.models import locate
 from pipelines.embedding.tokens import WordCounts, load_token_counter, read_tokenizer, splits_at_words
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 
 SETTINGS = load_settings(environment={}).embedding
 COUNT = load_token_counter(SETTINGS)
@@ -33,7 +34,7 @@ def own(text: str) -> int:
 
 
 @given(st.lists(PIECES, max_size=6))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @example(["[MA", "SK]"])
 @example(["a\x0bb\x1cc"])
 def test_any_text_has_as_many_tokens_as_the_tokenizer_makes_of_it(pieces: list[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.domain.sizing import MadeBy
+from pipelines.domain.chunks import MadeBy
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.families.gamma import Dirichlet, Gamma
 from pipelines.learning.observe.sizes import size_masses

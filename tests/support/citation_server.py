@@ -65,7 +65,7 @@ def a_service(replies: Mapping[str, list[Reply]]) -> Iterator[Asked]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     asked = Asked(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield asked

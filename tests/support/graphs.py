@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, Mention
 from pipelines.domain.documents import ContentType, Document, Rejection
-from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ChunkId, ContentHash, content_hash
 from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes import schemas

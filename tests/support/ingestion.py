@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.encoders.compute import shortened
 from pipelines.embedding.models import locate

@@ -13,7 +13,8 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot
+from pipelines.retrieval.snapshot.live import CatalogSource
+from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import Settings
 from tests.support.feedback_events import RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource

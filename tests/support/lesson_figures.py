@@ -15,7 +15,8 @@ from statistics import fmean
 from typing import Any
 
 from pipelines.consolidation.probes import BUNDLED, probes
-from pipelines.domain.lesson import BelievedLesson, Lesson, LessonSource
+from pipelines.domain.lesson import Lesson, LessonSource
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipelines.domain.lesson import BelievedLesson, Conditions, Lesson, LessonPriority, LessonResult, LessonStatus
+from hypothesis import strategies as st
+
+from pipelines.domain.lesson import (
+    Conditions,
+    Lesson,
+    LessonKind,
+    LessonPriority,
+    LessonResult,
+    LessonSource,
+    LessonStatus,
+)
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.lessons.wording import LessonWords
 from pipelines.settings import Settings, load_settings
 
@@ -66,3 +78,20 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 def labelled(name: str, *, held_out: bool) -> list[dict[str, Any]]:
     """Every second record of a labelled set: phrases and thresholds were chosen by the others alone."""
     return lines_of(name)[int(held_out) :: 2]
+
+
+def any_lessons(texts: st.SearchStrategy[str], sections: Sequence[str]) -> st.SearchStrategy[Lesson]:
+    """Lessons of some sections, whose texts and conditions are drawn from `texts`."""
+    names = st.lists(texts, max_size=3).map(tuple)
+    return st.builds(
+        Lesson,
+        section=st.sampled_from(sections),
+        content=texts,
+        kind=st.sampled_from(LessonKind),
+        priority=st.sampled_from(LessonPriority),
+        source=st.sampled_from(LessonSource),
+        conditions=st.builds(Conditions, tools=names, files=names, actions=names, words=names),
+        missed=st.none() | texts,
+        reasoning=st.none() | texts,
+        span=st.none() | texts,
+    )

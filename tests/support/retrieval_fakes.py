@@ -26,7 +26,7 @@ from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.documents import RowFilter
+from pipelines.retrieval.snapshot.filters import RowFilter
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import load_settings
 from tests.support.memory_graph import MemoryGraph

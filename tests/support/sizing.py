@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, MadeBy
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
-from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.observe.sizes import size_masses
 from tests.support.outcomes import outcome_evidence

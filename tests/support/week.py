@@ -5,7 +5,8 @@
 Every day users ask half of the questions, read, open and judge what is shown, by the rules of `evaluation.simulation`:
 what a reader who knows the newer release is content with is right, an outdated page and what contradicts it are wrong.
 Their events go through the real fold of an updater, answers into the query log, and in the evening `jobs.consolidate`'s
-own night runs, with its gate. Before the week and after each night all questions are asked, those that nobody asks too.
+own night runs, with its gate. A reviewer takes a night that waits, unless questions with known answers are answered
+worse by more than chance. Before the week and after each night all questions are asked, those that nobody asks too.
 `--silent` leaves out users: what nights do alone. `--declared` has sidecars that say of every second page what it
 supersedes. Documentation is kept below `~/.cache/weft/documentation`, stores below `<storage.root>/evaluation/week`.
 """
@@ -23,13 +24,17 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from rich.console import Console
 from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import QueryId, SessionId
+from pipelines.consolidation.champion import promote
+from pipelines.consolidation.gate import Decision
+from pipelines.consolidation.night import Night
+from pipelines.domain.ids import LearnedVersion, QueryId, SessionId
 from pipelines.domain.links import LinkKind
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.metrics import measure
@@ -193,9 +198,9 @@ def week(corpus: WeekCorpus, stored: Settings, *, days: int, sessions: int, sile
             now.at = start + NIGHT * HOUR_S
             with asking_night(settings) as night:
                 summary = run_visibly(night)
-            after = _asked(settings, corpus, halves)
             steps = {name: dict(summary["steps"].get(name, {})) for name in (*STEPS, "expiry", "rebuild")}
-            told = str(summary["learned"]), str(summary["decision"]), steps, str(summary.get("reason", ""))
+            told = str(summary["learned"]), _reviewed(night, summary), steps, str(summary.get("reason", ""))
+            after = _asked(settings, corpus, halves)
             evenings.append(Evening(day, after, *told, acting(root, corpus)))
             sys.stderr.write(f"{json.dumps(asdict(evenings[-1]))}\n")
     return evenings
@@ -232,6 +237,18 @@ def acting(root: Path, corpus: WeekCorpus) -> dict[str, tuple[int, int]]:
                 one, other = ([place.uri for place in both.occurrences] for both in generation.chunks.contents(rows))
                 holds[each.kind.value].append(corpus.holds(each.kind, one, other))
     return {kind: (sum(some), len(some)) for kind, some in holds.items()}
+
+
+def _reviewed(night: Night, summary: Mapping[str, Any]) -> str:
+    """What became of a night, and of one that waits after somebody looked at its figures."""
+    measured = summary["ndcg_at_10"]
+    if summary["decision"] != Decision.REVIEW:
+        return str(summary["decision"])
+    if measured is not None and measured["significant"] and measured["change"] < 0.0:
+        return "review: left"
+    version = LearnedVersion(summary["learned"])
+    promote(night.catalog, night.tracking, version, by="reviewer", why="no worse by its questions", now=night.now)
+    return "review: taken"
 
 
 def _asked(settings: Settings, corpus: WeekCorpus, halves: Mapping[str, Sequence[RealQuestion]]) -> dict[str, Measured]:

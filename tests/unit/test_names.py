@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,22 +36,27 @@ STORED_NAMES = frozenset({"heard", "heard_ms", "found_strength", "alike"})
 """Columns of stores, settings in content hashes and fields of answers: users and files see them."""
 
 
+@lru_cache(maxsize=1)
+def nodes() -> list[tuple[ast.AST, str]]:
+    """Every node of the syntax trees that gives a name, with its file."""
+    giving = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute)
+    return [
+        (node, path.relative_to(ROOT).as_posix())
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, giving)
+    ]
+
+
 def classes() -> Iterator[tuple[str, str]]:
     """Every public class with its file."""
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    yield node.name, path.relative_to(ROOT).as_posix()
+    return ((node.name, path) for node, path in nodes() if isinstance(node, ast.ClassDef) and node.name[0] != "_")
 
 
 def names() -> Iterator[tuple[str, str]]:
     """Every name that the code gives, with its file."""
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if (name := given(node)) is not None:
-                    yield name, path.relative_to(ROOT).as_posix()
+    return ((name, path) for node, path in nodes() if (name := given(node)) is not None)
 
 
 def given(node: ast.AST) -> str | None:

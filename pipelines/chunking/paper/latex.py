@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from unicodedata import normalize
 
 from pipelines.chunking.paper.citations import BibliographyEntry, links_of_citations
+from pipelines.chunking.paper.latex_text import argument_end, argument_text, plain_text
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
 from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import decoded
@@ -56,7 +56,6 @@ _LISTS = re.compile(r"[a-z]*(?:itemize|enumerate|description)|thebibliography|li
 _REFERENCES = "thebibliography"
 _TRANSPARENT = frozenset({"document", "abstract", "center", "sloppypar", "appendices", "frontmatter"})
 _DEEPEST = 24  # environments: what is nested deeper is text
-_LONGEST_ARGUMENT = 4000  # bytes: a title or a list of authors whose brace is never closed ends here
 _HIDDEN = re.compile(
     rb"\\(?:\\|%)|(?P<comment>%[^\n]*)|\\verb\*?(?P<sign>[^A-Za-z\s*])[^\n]{0,300}?(?P=sign)"
     rb"|\\begin\s{0,3}\{(?P<name>verbatim\*?|lstlisting|minted|Verbatim|comment|filecontents\*?)\}"
@@ -71,23 +70,6 @@ _HEADER_ROW = re.compile(
     rb"\\\\(?:\[[^\]\n]{0,20}\])?\s{0,9}\\(?:hline|midrule|cline|cmidrule|endhead|endfirsthead)"
 )
 _LONGEST_TABLE = 200_000  # bytes: a hostile page must not be searched to its end again and again
-_BRACE = re.compile(rb"\\.|[{}]|\n[ \t\r]*\n", re.DOTALL)
-_ASIDE = re.compile(
-    r"\\(?:thanks|footnote|footnotemark|inst|label|orcidlink|vspace|hspace)\*?(?:\[[^\]]{0,80}\])?\{[^{}]{0,600}\}"
-)
-_COMMENTED = re.compile(r"(?<!\\)%[^\n]*")
-_ACCENT = re.compile(r"\\([\"'`^~=.])(?:\{([A-Za-z])\}|([A-Za-z]))")
-_ANY_COMMAND = re.compile(r"\\[A-Za-z@]{1,40}\*?(?:\[[^\]]{0,80}\])?|\\[,;:!> ]")
-_ESCAPED = re.compile(r"\\([&%$#_{}])")
-_COMBINING = {
-    '"': 0x308,
-    "'": 0x301,
-    "`": 0x300,
-    "^": 0x302,
-    "~": 0x303,
-    "=": 0x304,
-    ".": 0x307,
-}  # code points of accents
 
 
 def latex_outline(source: bytes) -> Outline:
@@ -134,7 +116,7 @@ def latex_names(source: bytes) -> tuple[str | None, tuple[str, ...]]:
     """
     text = _masked(source)
     title = _TITLE.search(text)
-    return (_argument(text, title.end()) if title else "") or None, tuple(_names(text))
+    return (argument_text(text, title.end()) if title else "") or None, tuple(_names(text))
 
 
 @dataclass(slots=True)
@@ -211,8 +193,8 @@ class _Reader:
             self._stack.append(_Open(name, at, after))
 
     def _section(self, match: re.Match[bytes]) -> int:
-        end = _argument_end(self._source, match.end())
-        heading = Heading(self._ranks[match["section"]], _argument(self._source, match.end()))
+        end = argument_end(self._source, match.end())
+        heading = Heading(self._ranks[match["section"]], argument_text(self._source, match.end()))
         self._close_all(match.start())
         self._top.inner.append(Block(match.start(), end, HEADING, heading=heading))
         self._top.text = end
@@ -224,7 +206,7 @@ class _Reader:
         if title is None or any(block.heading for block in self._top.inner):
             return
         self._paragraph_ends(head, head)
-        heading = Heading(0, _argument(self._source, title.end()))
+        heading = Heading(0, argument_text(self._source, title.end()))
         self._top.inner.append(Block(head, head, HEADING, heading=heading))
 
     def _begin(self, name: str, at: int, after: int) -> None:
@@ -330,7 +312,7 @@ def _bibliography(text: bytes) -> Iterator[BibliographyEntry]:
     closing = text.find(b"\\end{thebibliography}", items[-1].end()) if items else -1
     ends = [*(match.start() for match in items[1:]), closing if closing >= 0 else len(text)]
     for match, end in zip(items, ends, strict=False):
-        blocks = [_plain(decoded(part)) for part in _NEWBLOCK.split(text[match.end() : end])]
+        blocks = [plain_text(decoded(part)) for part in _NEWBLOCK.split(text[match.end() : end])]
         title = blocks[1].strip(" .,") if len(blocks) > 1 else None
         yield BibliographyEntry(decoded(match[1]).strip(), " ".join(filter(None, blocks)), title or None)
 
@@ -339,8 +321,8 @@ def _names(text: bytes) -> Iterator[str]:
     done = 0
     for match in _AUTHOR.finditer(text):
         if match.start() >= done:  # no list of authors stands in another
-            done = _argument_end(text, match.end())
-            listed = (_plain(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
+            done = argument_end(text, match.end())
+            listed = (plain_text(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
             yield from filter(None, listed)
 
 
@@ -369,39 +351,3 @@ def _masked(source: bytes) -> bytes:
             parts += [source[done:end], re.sub(rb"[^\n]", b"%", source[end:close])]
             done = close
     return b"".join([*parts, source[done:]])
-
-
-def _argument_end(source: bytes, start: int) -> int:
-    r"""The offset after the brace that closes the one at `start`; after its line where none does before a blank line.
-
-    Examples:
-        >>> _argument_end(b"{a {b} \\} c} d", 0)
-        12
-    """
-    depth = 0
-    for match in _BRACE.finditer(source, start, min(len(source), start + _LONGEST_ARGUMENT)):
-        if match[0][:1] == b"\n":
-            break
-        depth += {b"{": 1, b"}": -1}.get(match[0], 0)
-        if depth == 0:
-            return match.end()
-    line = source.find(b"\n", start)
-    return line if line >= 0 else len(source)
-
-
-def _argument(source: bytes, start: int) -> str:
-    return _plain(decoded(source[start : _argument_end(source, start)]))
-
-
-def _plain(text: str) -> str:
-    r"""What a piece of LaTeX says: without commands, comments and asides.
-
-    Examples:
-        >>> _plain(r"{On \emph{Long} Reeds\thanks{Paid.} \& M\"{a}rz~5}")
-        'On Long Reeds & März 5'
-    """
-    text = _ASIDE.sub("", _COMMENTED.sub("", text))
-    text = _ACCENT.sub(lambda match: normalize("NFC", (match[2] or match[3]) + chr(_COMBINING[match[1]])), text)
-    text = _ANY_COMMAND.sub(" ", text.replace("\\\\", " ").replace("~", " "))
-    text = re.sub(r"(?<!\\)[{}$]", "", text)
-    return " ".join(_ESCAPED.sub(r"\1", text).split())

@@ -6,11 +6,11 @@ Blocks are read line by line, each line once per depth: the reference parser giv
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.rst_links import INCLUDED, label_of, references_in, target_of
 from pipelines.chunking.prose.rst_marks import rst_marks
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.parsed import Head, NamePositions
@@ -19,21 +19,6 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
 
-# Lengths are bounded: each sign of a hostile page would read on to its end.
-_LINK = re.compile(
-    rb":(?P<role>[A-Za-z][\w.+:-]{0,60}):`(?P<named>[^`]{1,400})`"
-    rb"|(?<![`\w:])`(?P<phrase>[^`]{1,400})`(?P<refers>__?)?(?!\w)"
-    rb"|\[(?P<note>[#*\w.+:-]{1,80})\]_(?!\w)"
-    rb"|(?<![\w`:.|-])(?P<word>\w[\w.+-]{0,80})_(?![\w`_])"
-)
-_TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.DOTALL)
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_INCLUDED = re.compile(rb"^[ \t]*\.\.[ \t]+(?:include|literalinclude)::[ \t]+(\S{1,500})", re.MULTILINE)
-_PLACES = frozenset({"ref", "numref", "term", "keyword", "option", "envvar", "token"})
-_FILES = frozenset({"doc", "download"})
-_SYMBOL = re.compile(
-    "func|meth|class|mod|attr|exc|data|obj|const|macro|type|struct|enum|member|any|var|cmember|decorator"
-)
 _TAB = 8  # columns, as the language defines
 _SHORTEST_RULE = 4  # signs: a shorter line under a longer title is text
 _NOTE_CHARACTERS = 300  # of a reference are kept beside what cites it
@@ -77,7 +62,7 @@ def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
     blocks = reader.blocks(0, len(reader.texts), 0)
-    references = list(_outside_literals(source, reader.literals))
+    references = list(references_in(source, reader.literals))
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of(reader.anchors),
@@ -96,61 +81,13 @@ def _links(source: bytes, reader: _Reader, references: Sequence[re.Match[bytes]]
     anchors = {name for _, name in reader.anchors}
     for match in references:
         kind = LinkKind.CITES if match["note"] else LinkKind.REFERENCES
-        target = _target(match, anchors)
+        target = target_of(match, anchors)
         if target and not (kind is LinkKind.CITES and target not in reader.notes):
             yield match.start(), Link(kind, target)
     for at, name in reader.objects:
         yield at, Link(LinkKind.REFERENCES, name)
-    for match in _INCLUDED.finditer(source):
+    for match in INCLUDED.finditer(source):
         yield match.start(), Link(LinkKind.REFERENCES, decoded(match[1]))
-
-
-def _outside_literals(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
-    spans = sorted(literals)
-    for match in _LINK.finditer(source):
-        before = bisect_right(spans, match.start(), key=lambda span: span[0])
-        if before == 0 or spans[before - 1][1] <= match.start():
-            yield match
-
-
-def _target(match: re.Match[bytes], anchors: set[str]) -> str | None:
-    if match["role"]:
-        return _role_target(decoded(match["role"]).rpartition(":")[2], decoded(match["named"]))
-    if match["note"]:
-        return decoded(match["note"])
-    if match["word"]:
-        label = _label_of(decoded(match["word"]))
-        return f"#{label}" if label in anchors else None
-    if not match["refers"]:
-        return None
-    phrase = decoded(match["phrase"])
-    titled = _TITLED.match(phrase)
-    if titled:
-        return None if _ELSEWHERE.match(titled.group(2)) or titled.group(2).endswith("_") else titled.group(2)
-    return f"#{_label_of(phrase)}" if _label_of(phrase) in anchors else None
-
-
-def _role_target(role: str, text: str) -> str | None:
-    """What a role points to: a label in any document, a path, or a symbol."""
-    titled = _TITLED.match(text)
-    target = (titled.group(2) if titled else text).strip()
-    if role in _PLACES:
-        return _label_of(target) or None
-    if role in _FILES:
-        return target
-    if _SYMBOL.fullmatch(role):
-        return target.lstrip("~!.").removesuffix("()") or None
-    return None
-
-
-def _label_of(text: str) -> str:
-    r"""The form in which a label or a title names its place: references differ in case, blanks and signs.
-
-    Examples:
-        >>> _label_of("The  `Main` Loop")
-        'the-main-loop'
-    """
-    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-")
 
 
 class _Reader:
@@ -278,7 +215,7 @@ class _Reader:
     def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
         rank = self._ranks.setdefault(style, len(self._ranks) + 1)
         plain = _INLINE.sub("", decoded(title)).strip()
-        self.anchors.append((self._starts[line], _label_of(plain)))
+        self.anchors.append((self._starts[line], label_of(plain)))
         block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
         return block, after
 
@@ -357,7 +294,7 @@ class _Reader:
     def _label(self, line: int, after: int, name: str, target: bytes) -> Block:
         if name == "_" or (target and not target.endswith(b"_")):
             return self._literal(line, after)
-        self.anchors.append((self._starts[line], _label_of(name.replace("\\", ""))))
+        self.anchors.append((self._starts[line], label_of(name.replace("\\", ""))))
         return self._span(line, after, ANCHOR)
 
     def _directive(self, line: int, after: int, depth: int, kind: str, argument: bytes) -> Block:

@@ -10,11 +10,10 @@ from operator import itemgetter
 
 from pipelines.chunking.units.parsed import NO_FACTS, Head, ParsedUnit, SourceFacts
 from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, decoded, digest, lines, strides, windows
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, Overflow
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import ChunkId, chunk_id, content_hash
 from pipelines.domain.links import Link, LinkKind
-from pipelines.domain.sizing import Overflow
 
 REMAINDER = "remainder"
 """The kind of a part whose text is a digest of what it covers, not the text itself."""
@@ -233,7 +232,7 @@ def _reads_from(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> int:
 
 
 def _sizing(text: SizedText, unit: ParsedUnit, trailing_tokens: int) -> tuple[str, ...]:
-    """The sizes in force, and what they made of this unit; see `domain.sizing.made_by`."""
+    """The sizes in force, and what they made of this unit; see `domain.chunks.made_by`."""
     own = (f"leading={text.of_context(unit.context)}", f"trailing={trailing_tokens}")
     split = () if unit.split is None else (f"split={unit.split.value}",)
     return (*text.sizes.snapshot, *own, *split)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
+from pipelines.domain.chunks import Overflow
 from pipelines.domain.links import Link
-from pipelines.domain.sizing import Overflow
 
 Value = TypeVar("Value", bound=Hashable)
 

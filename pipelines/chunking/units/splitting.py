@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
+from pipelines.domain.chunks import AS_STATED, Overflow
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.sizing import AS_STATED, Overflow
 
 TokenCounter = Callable[[str], int]
 """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -113,7 +113,7 @@ class ChunkSizes:
 
     @property
     def snapshot(self) -> tuple[str, ...]:
-        """The sizes as "name=value" pairs, kept on every chunk that they made; see `domain.sizing.made_by`."""
+        """The sizes as "name=value" pairs, kept on every chunk that they made; see `domain.chunks.made_by`."""
         return (
             f"max={self.max_tokens}",
             f"target={self.target_tokens}",

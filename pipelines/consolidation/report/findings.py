@@ -18,7 +18,7 @@ from pipelines.consolidation.tending.steps import Steps, Tended
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
-from pipelines.runtime.mlflow.tracking import RecordedRun
+from pipelines.runtime.mlflow.runs import RecordedRun
 
 TOP_MOVERS = 12
 """Rows in the picture of what moved most."""

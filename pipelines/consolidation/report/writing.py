@@ -17,7 +17,7 @@ from pipelines.consolidation.report.note import note_of
 from pipelines.consolidation.report.page import page_of
 from pipelines.consolidation.report.tables import tables_of
 from pipelines.consolidation.settings import ConsolidationSettings
-from pipelines.runtime.mlflow.tracking import RecordedRun
+from pipelines.runtime.mlflow.runs import RecordedRun
 
 PAGE = "report"
 """The name of the page among a run's artifacts."""

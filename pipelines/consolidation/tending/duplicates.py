@@ -92,7 +92,7 @@ class Duplicates:
     Attributes:
         candidates: Pairs that lie near enough, of different documents.
         refused: Of these, pairs that do not say the same.
-        examples: The nearest first.
+        examples: Of what matters most: contents that served most, then the pairs least alike.
     """
 
     aliases: ContentAliases
@@ -126,13 +126,19 @@ def find_duplicates(
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
     says = Sayings(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
-    leaders = represented(edges, _ranks(memory, evidence, superseded), says.same)
-    contents = memory.contents
+    contents, support = memory.contents, support_of(evidence)
+    leaders = represented(edges, _ranks(memory, support, superseded), says.same)
     named = {contents[row]: contents[leader] for row, leader in leaders.items()}
-    shown = sorted(leaders.items(), key=lambda each: (-_cosine(near, each), contents[each[0]]))[:_EXAMPLES]
+
+    def importance(pair: tuple[int, int]) -> tuple[int, float, str]:
+        served = sum(support.get(contents[row], 0) for row in pair)
+        return -served, near.get((min(pair), max(pair)), -1.0), contents[pair[0]]  # joined through others: least alike
+
+    shown = sorted(leaders.items(), key=importance)[:_EXAMPLES]
     examples = [
-        Example(contents[row], contents[leader], _cosine(near, (row, leader)), texts[row], texts[leader])
+        Example(contents[row], contents[leader], float(np.dot(*vectors(both))), *both)
         for row, leader in shown
+        for both in [(texts[row], texts[leader])]
     ]
     alike = set(edges)
     refused = [
@@ -180,10 +186,6 @@ class GenerationMemory:
         apart = np.ones(len(pairs), dtype=bool)
         apart[met["pair"].to_numpy()] = False
         return apart
-
-
-def _cosine(near: Mapping[tuple[int, int], float], pair: tuple[int, int]) -> float:
-    return near.get((min(pair), max(pair)), 0.0)
 
 
 class Sayings:
@@ -249,10 +251,10 @@ def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _ranks(
-    memory: Memory, evidence: Evidence, superseded: Collection[ContentHash]
+    memory: Memory, support: Mapping[str, int], superseded: Collection[ContentHash]
 ) -> Callable[[int], tuple[bool, int, float, str]]:
     """Rows by support, the best first, of equals what was there first, ties by content hash; superseded ones last."""
-    support, contents, since = support_of(evidence), memory.contents, memory.since()
+    contents, since = memory.contents, memory.since()
     return lambda row: (contents[row] in superseded, -support.get(contents[row], 0), since[row], contents[row])
 
 

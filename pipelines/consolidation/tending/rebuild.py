@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pipelines.domain.chunks import Overflow, pairs_of
 from pipelines.domain.documents import Domain
-from pipelines.domain.sizing import Overflow, pairs_of
 from pipelines.learning.observe.sizes import AFTER, BEFORE, MINIMUM, OVERFLOW, TARGET, DomainSizing, SizingBeliefs
 
 _PAIRS = {TARGET: "target", MINIMUM: "min", BEFORE: "before", AFTER: "after"}

@@ -1,12 +1,12 @@
-"""What encoders compute with: threads of products, vectors cut short, weights as whole numbers."""
+"""What encoders compute with: threads of products, batches, vectors cut short, weights as whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-import torch
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.matching import TermWeights
@@ -21,12 +21,9 @@ def computing_with(threads: int) -> Iterator[None]:
 
     Threads that were started for a product go on looking for work for a while: where a small one is shared by two, as
     that of a query is, it takes a sixth less time and two thirds more of the processor.
-
-    Examples:
-        >>> with computing_with(1):
-        ...     torch.get_num_threads()
-        1
     """
+    import torch  # noqa: PLC0415  who only cuts vectors does without
+
     before = torch.get_num_threads()
     if threads in (0, before):
         yield
@@ -36,6 +33,38 @@ def computing_with(threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
+
+    Examples:
+        >>> list(packs([3, 9, 4, 3], 8))
+        [[1], [2, 0], [3]]
+    """
+    pack: list[int] = []
+    tokens = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if pack and tokens + lengths[row] > budget:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(row)
+        tokens += lengths[row]
+    if pack:
+        yield pack
+
+
+def padded_batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
+    """Rows to encode together and their padded width, longest first so that memory peaks at once."""
+    by_width: defaultdict[int, list[int]] = defaultdict(list)
+    for row, length in enumerate(lengths):
+        steps = max(1, -(-length // settings.length_step))
+        by_width[min(settings.max_tokens, steps * settings.length_step)].append(row)
+    for width in sorted(by_width, reverse=True):
+        size = max(1, settings.batch_tokens // width)
+        rows = by_width[width]
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size], width
 
 
 def vector_dimension(settings: EmbeddingSettings, width: int) -> int:

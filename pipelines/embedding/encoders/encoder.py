@@ -6,16 +6,15 @@ import pkgutil
 from pathlib import Path
 from typing import Protocol
 
-import torch
-
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
-from pipelines.embedding.encoders.int8_models import Int8CrossEncoder, Int8Encoder
-from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow
+from pipelines.embedding.encoders.precision import AUTO, device_of, resolve_precision, warn_if_slow
 from pipelines.embedding.models import find_sparse_model, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings, SparseSettings
 
+_INT8 = "pipelines.embedding.encoders.int8_models:Int8Encoder"
+_INT8_PAIRS = "pipelines.embedding.encoders.int8_models:Int8CrossEncoder"
 _PAIRS = "pipelines.embedding.encoders.cross_encoder:CrossEncoderModel"
 _SPARSE = "pipelines.embedding.encoders.sparse_encoder:SparseEncoderModel"
 _GENERAL = "pipelines.embedding.encoders.sentence_encoder:SentenceEncoder"
@@ -54,7 +53,8 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
                 "or move the store by `python -m jobs.reindex --full --set embedding.precision=bf16`"
             )
         warn_if_slow(precision)
-        return Int8Encoder(folder, settings)
+        int8_encoder: Encoder = pkgutil.resolve_name(_INT8)(folder, settings)
+        return int8_encoder
     if device == "cpu":
         warn_if_slow(precision)
     # Importing sentence-transformers takes longer than loading a small model, and 8 bits do without.
@@ -72,9 +72,11 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairScorer | None:
         return None
     folder = Path(settings.model).expanduser()
     packed = _packed_pairs(folder, settings)
-    if packed is not None:
-        return Int8CrossEncoder(folder, packed, settings)
-    pair_encoder: PairScorer = pkgutil.resolve_name(_PAIRS)(settings)
+    pair_encoder: PairScorer = (
+        pkgutil.resolve_name(_PAIRS)(settings)
+        if packed is None
+        else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings)
+    )
     return pair_encoder
 
 
@@ -93,8 +95,7 @@ def load_sparse_encoder(settings: SparseSettings) -> TermEncoder | None:
 
 def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
     """The model as the packed forward pass reads it; None where something else is to compute it."""
-    here = settings.device != "cuda" and not (settings.device == "auto" and torch.cuda.is_available())
-    if settings.precision == "fp32" or not here:
+    if settings.precision == "fp32" or device_of(settings.device) == "cuda":
         return None
     model = read_pair_scorer(folder)
     if model is None and settings.precision == "int8":
@@ -106,6 +107,6 @@ def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
 
 
 def _device(wanted: str) -> str:
-    if wanted == "cuda" and not torch.cuda.is_available():
+    if wanted == "cuda" and device_of(AUTO) != "cuda":
         raise ModelUnavailableError("embedding.device: cuda is wanted, but PyTorch finds none here: use auto or cpu")
     return device_of(wanted)

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.encoders.bert_files import WEIGHTS, Bert, read_bert
-from pipelines.embedding.encoders.compute import computing_with, shortened, vector_dimension
-from pipelines.embedding.encoders.packed import PackedBert, packs
+from pipelines.embedding.encoders.compute import computing_with, packs, shortened, vector_dimension
+from pipelines.embedding.encoders.packed import PackedBert
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 from pipelines.embedding.tokens import PairIds, PairReader, TokenCounter, TokenReader
@@ -39,7 +39,8 @@ class Int8Encoder:
                 f"weights in model.safetensors, found another model in {folder}: use auto, bf16 or fp32"
             )
         check_window(settings, folder, model.longest)
-        self._bert = PackedBert(read_weights(folder), model)
+        with computing_with(1):  # many small steps: two threads would wait for one another at each on a busy machine
+            self._bert = PackedBert(read_weights(folder), model)
         self._read = TokenReader(folder, settings.max_tokens, model.pad)
         self._count = TokenCounter(folder, settings.max_tokens)
         self._pack_tokens = settings.pack_tokens
@@ -123,7 +124,8 @@ class Int8CrossEncoder:
             self._classifier = [weights[f"classifier.{name}"].float() for name in ("weight", "bias")]
         except KeyError as error:
             raise ModelUnavailableError(f"{folder}: expected the weights of a classifier, found no {error}") from error
-        self._bert = PackedBert(weights, model)
+        with computing_with(1):  # as above
+            self._bert = PackedBert(weights, model)
         self._read = PairReader(folder, min(settings.max_tokens, model.longest), settings.most_tokens)
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "cross-encoder", torch.set_num_threads, (1,))

@@ -247,25 +247,6 @@ class PackedBert:
         return by_text[:, 0] if self._pooling == "cls" else by_text.mean(dim=1)
 
 
-def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
-
-    Examples:
-        >>> list(packs([3, 9, 4, 3], 8))
-        [[1], [2, 0], [3]]
-    """
-    pack: list[int] = []
-    tokens = 0
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if pack and tokens + lengths[row] > budget:
-            yield pack
-            pack, tokens = [], 0
-        pack.append(row)
-        tokens += lengths[row]
-    if pack:
-        yield pack
-
-
 def _runs(lengths: Sequence[int]) -> Iterator[_Run]:
     start = 0
     for length, same in groupby(lengths):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding.encoders.compute import computing_with, shortened, vector_dimension
+from pipelines.embedding.encoders.compute import computing_with, padded_batches, shortened, vector_dimension
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, TokenReader
@@ -60,7 +59,7 @@ class SentenceEncoder:
         read = self._read(texts)
         vectors = np.zeros((len(read), self.dimension), dtype=np.float32)
         per_text: dict[int, Item] = {}
-        for rows, width in _batches([len(item.ids) for item in read], self._settings):
+        for rows, width in padded_batches([len(item.ids) for item in read], self._settings):
             whole, states = self._forward([read[row].ids for row in rows], width)
             vectors[rows] = shortened(whole, self.dimension)
             per_text |= {row: keep(states[at, read[row].own]) for at, row in enumerate(rows)}
@@ -80,19 +79,6 @@ class SentenceEncoder:
         ):
             output = self._model(features)
         return output["sentence_embedding"].float().cpu().numpy(), output["token_embeddings"].float().cpu().numpy()
-
-
-def _batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
-    """Rows to encode together and their padded width, longest first so that memory peaks at once."""
-    by_width: defaultdict[int, list[int]] = defaultdict(list)
-    for row, length in enumerate(lengths):
-        steps = max(1, -(-length // settings.length_step))
-        by_width[min(settings.max_tokens, steps * settings.length_step)].append(row)
-    for width in sorted(by_width, reverse=True):
-        size = max(1, settings.batch_tokens // width)
-        rows = by_width[width]
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size], width
 
 
 def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:

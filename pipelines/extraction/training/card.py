@@ -8,7 +8,9 @@ from pathlib import Path
 from string import Template
 
 from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, ExtractionReport, LabelCounts, micro
-from pipelines.extraction.training.model import LONGEST_NAME, NAME
+
+NAME = "weft-ner-minilm"
+LONGEST_NAME = 8  # words
 
 _TEMPLATE = Path(__file__).with_name("card.md")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.training.labels import SOFTWARE, SOURCES, TECHNOLOGY, collapse
 from pipelines.extraction.training.sampling import inventory
 from pipelines.extraction.training.sentences import Sentence

@@ -3,84 +3,21 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from pipelines.extraction.training.sampling import Packed, Sampler
+from pipelines.extraction.training.schedule import Schedule, TrainingProgress, rate
 
 logger = logging.getLogger(__name__)
 
-WARM_UP = 0.05  # share of the budget during which the rate rises
-FLOOR = 0.01  # share of the rate that is left at the end
 POSITIVE_WEIGHT = 0.75  # of a right span against 0.25 of a wrong one: wrong ones are far more
 CLIP = 10.0  # norm of the gradient of the summed loss
-SMOOTHING = 0.98  # of the printed loss, per step
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """What a run may spend and how fast it learns.
-
-    Attributes:
-        words: Words to train on at most.
-        minutes: Wall time at most; whichever budget ends first sets the pace of the cosine.
-        batch_words: Words a step.
-        encoder_rate: Peak learning rate of the pretrained encoder.
-        head_rate: Peak learning rate of the new layers.
-        bf16: Whether matrix products run in bfloat16, twice as fast where the processor has it.
-        save_minutes: Minutes between saved states.
-        log_every: Steps between progress lines.
-    """
-
-    words: int
-    minutes: float
-    batch_words: int
-    encoder_rate: float
-    head_rate: float
-    bf16: bool
-    save_minutes: float
-    log_every: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingProgress:
-    """How far a run is. `loss` is per word, smoothed."""
-
-    steps: int = 0
-    words: int = 0
-    seconds: float = 0.0
-    loss: float = math.nan
-
-    def done(self, schedule: Schedule) -> float:
-        """Share of the budget that is used, 1 or more at the end.
-
-        The larger of words / budget and seconds / budget, so that a slow machine still anneals fully.
-        """
-        return max(self.words / schedule.words, self.seconds / (60 * schedule.minutes))
-
-    def after(self, words: int, loss: float, seconds: float) -> TrainingProgress:
-        """Progress after one more step on `words` words that ended at `seconds`."""
-        mean = loss if math.isnan(self.loss) else SMOOTHING * self.loss + (1 - SMOOTHING) * loss
-        return replace(self, steps=self.steps + 1, words=self.words + words, seconds=seconds, loss=mean)
-
-
-def rate(done: float) -> float:
-    """Share of the peak learning rate: a linear rise, then a cosine from 1 to the floor.
-
-    Examples:
-        >>> round(rate(WARM_UP / 2), 2), rate(WARM_UP), round(rate(1.0), 2)
-        (0.5, 1.0, 0.01)
-    """
-    if done < WARM_UP:
-        return max(done / WARM_UP, FLOOR)
-    falling = (min(done, 1.0) - WARM_UP) / (1 - WARM_UP)
-    return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * falling))
 
 
 def batches(sampler: Sampler, words: int) -> Iterator[list[Packed]]:

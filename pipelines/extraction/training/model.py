@@ -14,12 +14,11 @@ import torch
 from gliner import GLiNER, GLiNERConfig
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.training.loop import TrainingProgress
+from pipelines.extraction.training.card import LONGEST_NAME, NAME
+from pipelines.extraction.training.schedule import TrainingProgress
 
-NAME = "weft-ner-minilm"
 BACKBONE = "sentence-transformers/all-MiniLM-L6-v2"
 WEIGHTS = "model.onnx"  # the name GLiNER looks for by default
-LONGEST_NAME = 8  # words
 POSITIONS = 512  # of the encoder, shared by labels and text
 
 

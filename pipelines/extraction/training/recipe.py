@@ -11,15 +11,16 @@ from random import Random
 
 import torch
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.entities import EntityExtractor
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import LOWEST, ExtractionReport, measure
 from pipelines.extraction.training.labels import UNSEEN
-from pipelines.extraction.training.loop import Schedule, TrainingProgress, batches, train
+from pipelines.extraction.training.loop import batches, train
 from pipelines.extraction.training.model import WEIGHTS, build, export, reached, restore, unpack_backbone
 from pipelines.extraction.training.sampling import Packing, Sampler
+from pipelines.extraction.training.schedule import Schedule, TrainingProgress
 from pipelines.extraction.training.sentences import Sentence, names_in, read_sentences, templated
 
 logger = logging.getLogger(__name__)

@@ -24,9 +24,9 @@ from typing import Any, Never, get_args
 import msgspec
 
 from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.event_fields import SCHEMA_VERSION
 from pipelines.domain.events import (
     LESSON_OPERANDS,
-    SCHEMA_VERSION,
     Accuracy,
     AnyEvent,
     Attribution,

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.events import (
-    MOST_SHOWN,
-    Impression,
-    ShownResult,
-)
+from pipelines.domain.event_fields import MOST_SHOWN
+from pipelines.domain.events import Impression, ShownResult
 from pipelines.domain.ids import question_hash
 from pipelines.domain.ranking import Answer, RankedResult
 

@@ -12,22 +12,19 @@ from typing import Any
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
+    FEEDBACK,
+    LESSON_EVENTS,
     AnyEvent,
     Correction,
     Explicit,
     Feedback,
     Impression,
     Inclusion,
-    LessonChange,
     LessonEvent,
-    LessonInjection,
-    LessonOutcome,
-    Reference,
     Report,
     Retrieval,
     Selection,
     SessionPhase,
-    Success,
     TriggerRemoval,
 )
 from pipelines.domain.ids import principal_fingerprint
@@ -80,10 +77,6 @@ from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
-
-# Asking a tuple is faster than a union.
-_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success, Correction)
-_OF_LESSONS = (LessonOutcome, LessonInjection, LessonChange)
 
 
 def fold(
@@ -203,11 +196,11 @@ class _Batch:
         self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, Correction) and event.query_id is None:
             self._correct(event, at_ms)
-        elif isinstance(event, _FEEDBACK):
+        elif isinstance(event, FEEDBACK):
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
-        elif isinstance(event, _OF_LESSONS):
+        elif isinstance(event, LESSON_EVENTS):
             self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
@@ -380,11 +373,7 @@ class _Batch:
     def _note_verdicts(self) -> None:
         for each in self._noted:
             self._sources[each.source] += each.repeats
-            each.word.note(self._sessions.shared, times=each.beyond + each.within)
-            for surplus, times in ((True, each.beyond), (False, each.within)):
-                if times:
-                    day, tally = each.from_ms // DAY_MS, self._sessions.shared
-                    note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
+            each.note(self._sessions.shared)
 
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS

@@ -1,4 +1,4 @@
-"""Verdicts that repeat each other: most events are some, and are noted together. Values alone."""
+"""Verdicts that repeat each other: most events are some, and are noted together."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.domain.events import ShownResult
-from pipelines.feedback.fold.credit import Credit
+from pipelines.feedback.fold.credit import Credit, note_credits
 from pipelines.feedback.fold.names import Allowance
 from pipelines.feedback.fold.words import ContentVerdict
+from pipelines.feedback.settings import DAY_MS
 from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.tallies import Tally
 
 
 @dataclass(slots=True)
@@ -39,3 +41,11 @@ class RepeatedVerdict:
     beyond: int = 0
     within: int = 0
     repeats: int = 0
+
+    def note(self, tally: Tally) -> None:
+        """Add all of them to a tally."""
+        self.word.note(tally, times=self.beyond + self.within)
+        for surplus, times in ((True, self.beyond), (False, self.within)):
+            if times:
+                day = self.from_ms // DAY_MS
+                note_credits(tally, self.credited, self.where, self.page, day=day, surplus=surplus, times=times)

@@ -15,7 +15,7 @@ import shutil
 from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.domain.events import SCHEMA_VERSION
+from pipelines.domain.event_fields import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import STATE_FILE, PartitionState

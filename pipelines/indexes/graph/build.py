@@ -26,8 +26,6 @@ from pipelines.indexes.graph.graph import (
     GRAPH_FOLDER,
     NODES,
     SYMBOL_LABEL,
-    UNMET,
-    UNMET_FILE,
     EdgeKind,
     Graph,
 )
@@ -45,6 +43,23 @@ SIMILAR_CONTENTS = 20_000  # contents above which none are linked as similar: th
 _SIMILAR_NEIGHBOURS = 5  # most similar contents that each is linked with
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
+
+
+UNMET_FILE = "unmet.parquet"
+"""File of declared relations that lead nowhere."""
+
+UNMET = pa.schema(
+    [
+        pa.field(name, kind, nullable=False)
+        for name, kind in (
+            ("uri", pa.string()),
+            ("kind", pa.string()),
+            ("target", pa.string()),
+            ("documents", pa.int64()),
+        )
+    ]
+)
+"""One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +262,20 @@ def _write(
     with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in connection.sql(query, params=values or {}).to_arrow_reader(_ROWS):
             writer.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
+
+
+def unmet_relations(generation: Path) -> list[str]:
+    """A line on each declared relation of a generation that leads to no document, or to several.
+
+    Args:
+        generation: Its folder.
+    """
+    path = generation / GRAPH_FOLDER / UNMET_FILE
+    if not path.exists():
+        return []
+    rows = pq.read_table(path).to_pylist()
+    return [
+        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
+        f"{row['documents'] or 'none'}"
+        for row in rows
+    ]

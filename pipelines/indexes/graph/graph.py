@@ -47,9 +47,6 @@ GRAPH_FOLDER = "graph"
 ANALYTICS_FILE = "analytics.parquet"
 """File of what the graph says of each place; absent where that is switched off, and in older generations."""
 
-UNMET_FILE = "unmet.parquet"
-"""File of declared relations that lead nowhere."""
-
 KEPT_DEGREES = 7
 """Generations that a change of degree is told over (GRA-2)."""
 
@@ -117,16 +114,6 @@ ANALYTICS = pa.schema(
 `former_degrees` are those of a content in the generations before, the newest last, and `degree_change` what the degree
 is above the oldest of them; NaN where it was not there, and of entities.
 """
-
-UNMET = pa.schema(
-    [
-        _field("uri", pa.string()),
-        _field("kind", pa.string()),
-        _field("target", pa.string()),
-        _field("documents", pa.int64()),
-    ]
-)
-"""One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
 class Direction(StrEnum):
@@ -372,23 +359,6 @@ class Graph:
             for key in {entity_key(alias) for alias in row["aliases"]}:
                 named.setdefault(key, []).append(node)
         return named
-
-
-def unmet_relations(generation: Path) -> list[str]:
-    """A line on each declared relation of a generation that leads to no document, or to several.
-
-    Args:
-        generation: Its folder.
-    """
-    path = generation / GRAPH_FOLDER / UNMET_FILE
-    if not path.exists():
-        return []
-    rows = pq.read_table(path).to_pylist()
-    return [
-        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
-        f"{row['documents'] or 'none'}"
-        for row in rows
-    ]
 
 
 _CODES = {kind: code for code, kind in enumerate(EdgeKind)}

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from pipelines.domain.chunks import Mention
 from pipelines.domain.documents import ContentType
-from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import TermWeights
 from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key

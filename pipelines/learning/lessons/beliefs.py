@@ -1,16 +1,8 @@
 """How good each lesson is, how sure that is, and what may be done with it (LES-2, LES-3, LES-4).
 
-A lesson is Beta(s·m, s·(1 − m)) with what came of it. m is the prior of its source, which is learned from what came of
-all lessons of that source, and of all lessons:
-
-    shift        δ of all sources together: the mode of a normal with mean 0, after H good observations where the
-                 sources' n_s were expected to be σ(logit m₀ + δ)
-    of a source  (K·σ(logit m₀ + δ) + h) / (K + n), with h of its n observations good
-    of a lesson  that, more where a mistake was repeated, where it is critical, less where people disagree; of a
-                 revision drawn towards its parent's
-
-One lesson tells of its source as n·t/(t + n) observations, and nothing of what was to be expected of itself; a source
-of all sources as n·K/(K + n).
+A lesson is Beta(s·m, s·(1 − m)) with what came of it. m is the first confidence of its source (see `sources`), more
+where a mistake was repeated, where it is critical, less where people disagree; that of a revision is drawn towards its
+parent's.
 """
 
 from __future__ import annotations
@@ -18,27 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, expit, logit
+from scipy.special import betainc, betaincinv
 
 from pipelines.domain.errors import InvalidLessonError
-from pipelines.domain.lesson import (
-    INJECTABLE,
-    BelievedLesson,
-    Lesson,
-    LessonPriority,
-    LessonResult,
-    LessonSource,
-    LessonStatus,
-)
+from pipelines.domain.lesson import INJECTABLE, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.beta import Beta
 from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.lessons.counts import PRIORITIES, RESULTS, SOURCES, LessonCounts
 from pipelines.learning.lessons.rows import LessonNote, injected_of, lesson_in, note_in
+from pipelines.learning.lessons.sources import SourceRates
 from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
@@ -46,7 +31,6 @@ Ints = NDArray[np.int64]
 
 ACTIVE, NEEDS_VALIDATION, DORMANT, RETIRED = range(4)
 STATUSES = (LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT, LessonStatus.RETIRED)
-_STEPS = 30  # of Newton's method: log-odds of ten are beyond all stated ones
 _URGENT = [PRIORITIES.index(each) for each in (LessonPriority.CRITICAL, LessonPriority.HIGH)]
 
 
@@ -176,7 +160,7 @@ class LessonBeliefs:
     def sources(self) -> Mapping[LessonSource, float]:
         """The first confidence of lessons of each source, as it was learned (LES-2)."""
         nothing = np.zeros(len(SOURCES))
-        means = self._pooled(np.arange(len(SOURCES)), nothing, nothing)
+        means = self._rates.means(np.arange(len(SOURCES)), nothing, nothing)
         return {source: float(mean) for source, mean in zip(SOURCES, means, strict=True)}
 
     @cached_property
@@ -248,39 +232,16 @@ class LessonBeliefs:
         return np.asarray(hits * per_lesson), np.asarray((hits + misses) * per_lesson)
 
     @cached_property
-    def _of_sources(self) -> _Sources:
-        stated = logit(np.array([self._prior.sources[each] for each in SOURCES]))
-        goods, totals = (
-            np.bincount(self._source, weights=each, minlength=len(SOURCES)).astype(np.float64)
-            for each in self._of_lessons
-        )
-        # What one source has of its own is not all that it says of others.
-        share = self._prior.source_strength / (self._prior.source_strength + totals)
-        shift = _common_shift(float(goods @ share), totals * share, stated, self._prior.root_spread)
-        return _Sources(stated, goods, totals, share, shift)
-
-    def _pooled(self, source: Ints, good: Floats, total: Floats) -> Floats:
-        """The mean of some sources, (k,), from what lessons tell of them but for some observations of each.
-
-        Args:
-            source: Numbers of `SOURCES`, (k,).
-            good, total: Good observations to leave out, and all, (k,).
-        """
-        stated, goods, totals, share, shift = self._of_sources
-        rates = expit(stated + shift)
-        curve = (totals * share) @ (rates * (1.0 - rates)) + 1.0 / self._prior.root_spread**2
-        rate, of = rates[source], share[source]
-        # From the mode of all, one step of Newton's method leads to that without a few.
-        without = shift + of * (total * rate - good) / (curve - of * total * rate * (1.0 - rate))
-        strength = self._prior.source_strength
-        left_good, left = np.maximum(0.0, goods[source] - good), np.maximum(0.0, totals[source] - total)
-        return np.asarray((strength * expit(stated[source] + without) + left_good) / (strength + left))
+    def _rates(self) -> SourceRates:
+        return SourceRates.of(self._prior, self._source, *self._of_lessons)
 
     @cached_property
     def _first(self) -> Floats:
         """The prior mean of each class by its source, float64 (n,)."""
         prior, sayings = self._prior, self.counts.source_sayings
-        mean = self._pooled(self._source, *self._of_lessons)  # what came of a lesson is no reason to have expected it
+        mean = self._rates.means(
+            self._source, *self._of_lessons
+        )  # what came of a lesson is no reason to have expected it
         repeated = SOURCES.index(LessonSource.REPEATED_MISTAKE)
         again = np.clip(sayings[:, repeated] / MICRO - 1.0, 0.0, prior.most_repetitions)
         mean = mean + np.where(self._source == repeated, prior.repetition * again, 0.0)
@@ -387,23 +348,6 @@ class LessonBeliefs:
         return hits
 
 
-class _Sources(NamedTuple):
-    """What lessons tell of their sources.
-
-    Attributes:
-        stated: Log-odds as stated, float64 (sources,).
-        goods, totals: Good observations and all, (sources,).
-        share: Of those, what is of all sources together, (sources,).
-        shift: Of all sources, in log-odds.
-    """
-
-    stated: Floats
-    goods: Floats
-    totals: Floats
-    share: Floats
-    shift: float
-
-
 def read_lessons(
     prior: LessonPrior, evidence: Evidence, today: int, *, effective_cap: float, level: float
 ) -> LessonBeliefs:
@@ -415,24 +359,6 @@ def read_lessons(
     """
     counts = LessonCounts(Uses.of(evidence.usage).columns(), prior, today)
     return LessonBeliefs(counts, prior, effective_cap=effective_cap, level=level)
-
-
-def _common_shift(hits: float, n: Floats, expected: Floats, spread: float) -> float:
-    """By how much all sources are better than stated, in log-odds: normal around 0, and logistic.
-
-    Args:
-        hits: Good observations of all sources.
-        n: Observations of each source, (sources,).
-        expected: Log-odds stated of each source, (sources,).
-        spread: Standard deviation of the shift, > 0.
-    """
-    shift, precision = 0.0, 1.0 / spread**2
-    for _ in range(_STEPS):
-        rates = expit(expected + shift)
-        slope = hits - float(n @ rates) - precision * shift
-        # A step is bounded: of a concave function this leads to the mode all the same.
-        shift += float(np.clip(slope / (float(n @ (rates * (1.0 - rates))) + precision), -1.0, 1.0))
-    return shift
 
 
 def _in_order(note: LessonNote) -> tuple[int, str, str]:

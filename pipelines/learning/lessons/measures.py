@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,11 @@ _SOON_DAYS = 7
 _JUDGED = 3  # outcomes of a lesson, before it is called bad
 _HARM = 0.5  # of a harmful outcome, against a helpful one
 _BANDS = 10
+
+BANDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Edges of the bands of P(good) that are told apart."""
+_ENOUGH = 5  # outcomes of a band, before anything is said of it
+_SOUND = 0.1  # between the mean and the share
 
 GOALS: dict[str, tuple[float, bool]] = {
     "learned_at_once": (0.70, True),
@@ -68,6 +75,40 @@ def success_measures(beliefs: LessonBeliefs, *, active: float) -> dict[str, floa
         measures["deviation_by_band"] = _deviation(stamped)
     injections = float(counts.injections[0].sum())
     return {"lessons": float(len(own)), "outcomes": float(n.sum()), "injections": injections, **measures}
+
+
+def confidence_bands(outcomes: Sequence[tuple[float, bool]]) -> Iterator[tuple[Any, ...]]:
+    """How often lessons were good by the P(good) that they were injected with, and what to make of it.
+
+    Args:
+        outcomes: P(good) and whether what came of it was good, each.
+
+    Yields:
+        Of each band low, high, outcomes, the mean of P(good), the share that was good, what that is called, and advice;
+        the mean and the share are None where nothing came of such lessons.
+    """
+    for low, high in pairwise(BANDS):
+        some = [(p, good) for p, good in outcomes if low <= p < high or (high == BANDS[-1] and p == high)]
+        if not some:
+            yield low, high, 0, None, None, "unknown", "nothing came of such lessons yet"
+            continue
+        expected, good = (sum(each) / len(some) for each in zip(*some, strict=True))
+        if len(some) < _ENOUGH:
+            yield low, high, len(some), expected, good, "few", f"wait for {_ENOUGH} outcomes"
+        elif abs(good - expected) <= _SOUND:
+            yield low, high, len(some), expected, good, "sound", "nothing to do"
+        elif good < expected:
+            yield low, high, len(some), expected, good, "too sure", "review these lessons: they help less than believed"
+        else:
+            yield (
+                low,
+                high,
+                len(some),
+                expected,
+                good,
+                "too careful",
+                "validate these lessons: they help more than believed",
+            )
 
 
 def _deviation(stamped: Sequence[tuple[float, bool]]) -> float:

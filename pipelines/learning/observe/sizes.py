@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.domain.chunks import MadeBy, Overflow
 from pipelines.domain.documents import Domain
-from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.beta import confidence
 from pipelines.learning.families.gamma import Dirichlet, Gamma

@@ -18,7 +18,7 @@ from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, Gathered, Pat
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, wide
-from pipelines.learning.priors import AgreementPrior, Priors, WeightMethod
+from pipelines.learning.priors import AgreementPrior, Priors
 from pipelines.learning.recency import Discount, capped_share
 
 Floats = NDArray[np.float64]
@@ -252,7 +252,7 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
         own, _ = gathered(session.overlay, priors.robustness)
         tree = tree.of_session(own, session.moments.correlation(), priors.pooling, cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
-    discriminant = priors.signals.weighing is WeightMethod.DISCRIMINANT
+    discriminant = priors.signals.weighing == "discriminant"
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
     spread = read_spread(priors.signals.spread, evidence, project, **caps) if discriminant else {}
     return Agreement(priors.signals, tree, intents=intents, spread=spread)

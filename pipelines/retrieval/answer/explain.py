@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from pipelines.domain.chunks import made_by
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, PastVerdicts, RankedResult, Signal, WeightBelief
-from pipelines.domain.sizing import made_by
 from pipelines.indexes.chunk_store import Content, Occurrence
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import exact_sums

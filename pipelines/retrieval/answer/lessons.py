@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipelines.domain.lesson import ChosenLesson
+from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.ranking import Query
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.lessons.finding import LessonFinder, finder_of, meanings_of

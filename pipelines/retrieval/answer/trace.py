@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.context import Context
-from pipelines.domain.lesson import ChosenLesson
+from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
-from pipelines.domain.ranking import Answer, Contribution, HandOff, RankedResult
+from pipelines.domain.ranking import Answer, Contribution, RankedResult
+from pipelines.domain.sessions import HandOff
 from pipelines.domain.understanding import Understanding
 from pipelines.retrieval.answer.reasons import difference, reason, reasons, related, sentence_of
 

@@ -14,7 +14,8 @@ from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 from pipelines.retrieval.query.signs import Holding, followed, read_signs
 from pipelines.retrieval.query.understanding import understood, with_name_parts
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.documents import GenerationFacts, RowFilter
+from pipelines.retrieval.snapshot.documents import GenerationFacts
+from pipelines.retrieval.snapshot.filters import RowFilter
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")

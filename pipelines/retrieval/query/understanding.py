@@ -23,7 +23,7 @@ from pipelines.retrieval.settings import (
     TypeSettings,
     UnderstandingSettings,
 )
-from pipelines.retrieval.snapshot.documents import FOLDER
+from pipelines.retrieval.snapshot.filters import FOLDER
 
 _STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
 _PATH = re.compile(

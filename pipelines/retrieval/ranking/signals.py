@@ -13,13 +13,14 @@ from types import MappingProxyType
 import numpy as np
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.links import Authority
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
+from pipelines.quality.authority import Fused, external, fused, logarithmic
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
 from pipelines.retrieval.query.understanding import asks_for_changes
-from pipelines.retrieval.ranking.authority import authority_of
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
 from pipelines.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
@@ -344,3 +345,20 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     propagated = np.zeros(len(score))
     np.maximum.at(propagated, occurrences.owner[order], best)
     return candidates.with_signals({Signal.PROPAGATED: signals.propagated(propagated[candidates.number])})
+
+
+def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> Fused:
+    """Authority of candidates, a row each, of the document that each is shown in."""
+    prior, citations = beliefs.authority, facts.citations
+    citing = citations.citing[candidates.document].astype(np.float64)
+    mass = prior.internal.document * citing + beliefs.citations.of(candidates.hashes)
+    elsewhere = external(citations.measures[candidates.document], prior)
+    return fused(elsewhere, logarithmic(mass, prior.internal.full), prior)
+
+
+def authorities_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> list[Authority | None]:
+    """Authority of candidates as an answer tells it; None where the generation knows of no citations."""
+    if Signal.AUTHORITY not in facts.available_signals:
+        return [None] * len(candidates)
+    authority = authority_of(candidates, beliefs, facts)
+    return [authority.of(at, beliefs.authority) for at in range(len(candidates))]

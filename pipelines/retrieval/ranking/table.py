@@ -17,7 +17,8 @@ from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.rows import RowSet
 from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.channels.run import NOTHING, Hits, ScoreRows
-from pipelines.retrieval.snapshot.documents import DOMAINS, Documents, matches
+from pipelines.retrieval.snapshot.documents import DOMAINS, Documents
+from pipelines.retrieval.snapshot.filters import matches
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -1,30 +1,34 @@
-"""What a generation's documents declare: columns for ranking, filters, and which signals there are (RET-4, RET-13)."""
+"""What a generation's documents declare: columns for ranking, and which signals there are (RET-4, RET-13)."""
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
-from pipelines.domain.documents import COMMITTED_AT, Domain
+from pipelines.domain.documents import COMMITTED_AT, ContentType, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
-from pipelines.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
-from pipelines.indexes.rows import RowSet
-from pipelines.learning.thinned import Thinned
+from pipelines.indexes.chunk_store import StoredDocument
 from pipelines.retrieval.snapshot.citations import Citations, citing_documents, declared_measures
-from pipelines.retrieval.snapshot.communities import COMMUNITY, communities_of, declares_community
+from pipelines.retrieval.snapshot.filters import (
+    COMMUNITY,
+    FOLDER,
+    TIMES,
+    communities_of,
+    declares_community,
+    is_time,
+    members,
+    seconds,
+)
 from pipelines.retrieval.snapshot.ports import OpenGeneration
-from pipelines.retrieval.snapshot.release_notes import is_release_notes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,6 +36,8 @@ Value = TypeVar("Value", bound=Hashable)
 
 DOMAINS = tuple(Domain)
 """Domains in the order in which columns number them."""
+
+_PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,145 +150,6 @@ def _committed_after(facts: StoredDocument) -> float:
     if declared is None or facts.modified_at is None or not is_time(declared):
         return -math.inf
     return when if (when := seconds(declared)) > facts.modified_at else -math.inf
-
-
-class RowFilter:
-    """The contents of one generation that filters let through, worked out on first use of a filter.
-
-    `communities` gives the number of each content's community, int64 (contents,), where that is known.
-    """
-
-    def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
-        self._chunks = chunks
-        self.communities = communities
-        self._without_thinned = lru_cache(maxsize=2)(self._not_thinned)
-        self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
-
-    def rows(self, filters: Mapping[str, str]) -> RowSet | None:
-        """What may match; None where nothing is asked of documents.
-
-        Raises:
-            ValueError: A filter asks for what no document can have, such as a date that is none.
-        """
-        return self._of(filters) if filters else None
-
-    def without(self, thinned: Thinned) -> RowSet | None:
-        """What searches of everything find: all but these contents (CON-5); None where none of them is here."""
-        return self._without_thinned(thinned) if thinned else None
-
-    def _not_thinned(self, thinned: Thinned) -> RowSet | None:
-        rows = self._chunks.rows_of(sorted(thinned))
-        mask = np.ones(len(self._chunks), dtype=bool)
-        mask[rows[rows >= 0]] = False
-        return None if mask.all() else RowSet(mask)
-
-    def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
-        """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""
-        named = {f"{name}:{value}": {name: value} for name, value in sorted(filters.items())}
-        alone = tuple(stated for stated, one in named.items() if not len(self._of(one)))
-        return alone or (" and ".join(named),)
-
-    def _of(self, filters: Mapping[str, str]) -> RowSet:
-        return self._rows(tuple(sorted(filters.items())))
-
-    def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
-        wanted = dict(filters)
-        mask = self._chunks.mask(lambda facts: matches(facts, wanted))
-        if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
-            communities = self.communities()
-            mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
-        if not mask.any():
-            # What is no date is refused, also where no document is dated and none was compared with it.
-            for name in sorted(TIMES & wanted.keys()):
-                seconds(wanted[name])
-        return RowSet(mask)
-
-
-def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
-    """Whether a document has everything asked for.
-
-    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
-    is known of every document. One in a folder lies in all that hold that folder, too; one that declares a list has
-    each of its members.
-    """
-    return all(_holds(facts, name, wanted) for name, wanted in filters.items())
-
-
-def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
-    declared = facts.metadata.get(name)
-    if name == FOLDER and declared is not None:
-        return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
-    if declared is None and name == COMMUNITY:
-        return True  # of contents, unless documents declare one
-    if declared is not None or name not in _OF_EVERY_DOCUMENT:
-        return declared == wanted or (declared is not None and wanted in members(declared))
-    return _OF_EVERY_DOCUMENT[name](facts, wanted)
-
-
-@lru_cache(maxsize=4096)
-def members(declared: str) -> tuple[str, ...]:
-    """Members of a list that a document declares, in JSON; none of what is no list.
-
-    Examples:
-        >>> members('["red", 1.5]'), members("red"), members("[draft] red")
-        (('red', '1.5'), (), ())
-    """
-    try:
-        listed = json.loads(declared) if declared.startswith("[") else None
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(each if isinstance(each, str) else json.dumps(each, sort_keys=True) for each in listed or ())
-
-
-@lru_cache(maxsize=64)
-def seconds(date: str) -> float:
-    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
-
-    Raises:
-        ValueError: It is none.
-
-    Examples:
-        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
-        (86400.0, 0.0)
-    """
-    try:
-        parsed = datetime.fromisoformat(date)
-    except ValueError as error:
-        raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
-
-
-_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument | Occurrence, str], bool]] = MappingProxyType(
-    {
-        "domain": lambda facts, wanted: facts.domain.value == wanted,
-        "type": lambda facts, wanted: facts.content_type.value == wanted,
-        "language": lambda facts, wanted: facts.language == wanted,
-        "since": lambda facts, wanted: facts.modified_at is not None and facts.modified_at >= seconds(wanted),
-        "until": lambda facts, wanted: facts.modified_at is not None and facts.modified_at < seconds(wanted),
-    }
-)
-
-
-TIMES = frozenset({"since", "until"})
-"""Filters whose value is a date or time, whatever documents declare."""
-
-
-def is_time(value: str) -> bool:
-    """Whether a filter by time understands a value.
-
-    Examples:
-        >>> is_time("2024-05-31"), is_time("yesterday")
-        (True, False)
-    """
-    try:
-        seconds(value)
-    except ValueError:
-        return False
-    return True
-
-
-FOLDER = "folder"
-"""Name under which a document's folder is a fact."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -414,3 +281,27 @@ def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
     except StoreError:
         isolation = None
     return np.zeros(0, dtype=np.float32) if isolation is None else isolation
+
+
+def is_release_notes(document: StoredDocument, names: Sequence[str]) -> bool:
+    """Whether a page's file, or a folder that it lies in, has one of some names, whatever version stands behind it."""
+    return document.content_type in _PAGES and bool(names) and named_so(document.uri, tuple(names))
+
+
+def named_so(uri: str, names: tuple[str, ...]) -> bool:
+    """Whether a file or one of its folders has one of some names.
+
+    Examples:
+        >>> names = ("changes", "whatsnew")
+        >>> [named_so(uri, names) for uri in ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")]
+        [True, True, True, True]
+        >>> [named_so(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
+        [False, False]
+    """
+    return _pattern(names).search(uri) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    some = "|".join(map(re.escape, names))
+    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)

@@ -13,7 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from sqlalchemy.engine import Connection, create_engine
 
-from pipelines.runtime.mlflow.tracking import mapped, uri_of
+from pipelines.runtime.mlflow.runs import uri_of
+from pipelines.runtime.mlflow.tracking import mapped
 
 _PLACES = (
     ("experiments", "artifact_location"),

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
@@ -30,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.errors import meaning_of, without_password
+from pipelines.runtime.mlflow.runs import RecordedRun, uri_of
 from pipelines.runtime.settings import TrackingSettings
 from pipelines.runtime.storage.errors import refusal_behind
 
@@ -52,32 +53,6 @@ _ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError,
 _HTTP_RETRIES = "1"  # of a failed request: the next night or tick tries again anyway
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
-
-
-def uri_of(store: Path) -> str:
-    """The MLflow tracking URI of the database that a store keeps, whatever its path is made of.
-
-    Of a path that needs quoting MLflow would make a folder under its quoted name, were the driver not named too.
-
-    Examples:
-        >>> uri_of(Path("/builds/a%2Fb?c"))
-        'sqlite+pysqlite:////builds/a%252Fb%3Fc/mlflow/mlflow.db'
-    """
-    path = str(store.resolve() / "mlflow" / "mlflow.db")
-    quoted = path.replace("%", "%25").replace("?", "%3F")
-    return f"{'sqlite' if quoted == path else 'sqlite+pysqlite'}:///{quoted}"
-
-
-class RecordedRun(NamedTuple):
-    """What a finished run left.
-
-    Attributes:
-        started: Seconds since the epoch.
-    """
-
-    started: float
-    metrics: Mapping[str, float]
-    parameters: Mapping[str, str]
 
 
 class Tracking:

@@ -19,7 +19,8 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import CAUSAL
 from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour, unmet_relations
+from pipelines.indexes.graph.build import unmet_relations
+from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour
 from pipelines.indexes.graph.paths import PathStep, shortest_path
 from pipelines.learning.edges import NO_EDGES
 from pipelines.retrieval.answer.reasons import related

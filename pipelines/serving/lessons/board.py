@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import WeftError
-from pipelines.domain.lesson import BelievedLesson
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.learning.evidence import day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.lessons.relevance import context_words

@@ -6,7 +6,6 @@ import random
 import sys
 import uuid
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +13,11 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import InjectedLesson
-from pipelines.domain.lesson import ChosenLesson, Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
+from pipelines.learning.lessons.measures import confidence_bands
 from pipelines.learning.lessons.rows import LessonNote
 from pipelines.lessons.finding import LessonFinder, finder_of
 from pipelines.lessons.markdown import to_markdown
@@ -28,7 +29,7 @@ from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, 
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stdout, visible
 from pipelines.serving.lessons import hook, telling
 from pipelines.serving.lessons.files import read_file, send_all
-from pipelines.serving.lessons.pairs import LessonPair, open_pairs
+from pipelines.serving.lessons.pairs import open_pairs
 from pipelines.serving.lessons.speaking import begun, lesson_of, speaking
 from pipelines.serving.lessons.telling import By, LessonArgument, Session
 from pipelines.serving.lessons.view import live_lessons
@@ -38,10 +39,6 @@ lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure e
 for _name, _command in telling.COMMANDS.items():
     lessons.command(_name)(_command)
 
-BANDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Edges of the bands of P(good) that `calibration` tells apart."""
-_ENOUGH = 5  # outcomes of a band, before anything is said of it
-_DEVIATION = 0.1
 _COLUMNS = ("id", "status", "P(good)", "±", "said", "shown", "+", "−", "section", "content")
 
 Status = Annotated[LessonStatus | None, typer.Option("--status", help="Only those of this status.")]
@@ -82,7 +79,7 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
     rows.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
     if as_json:
         print_lines({**_document(belief, text), "can": _can(belief)} for belief, text in rows[:limit])
-        print_lines(_pair(pair) for pair in pairs[:limit])
+        print_lines(pair.as_fields() for pair in pairs[:limit])
         return
     for belief, text in rows[:limit]:
         stdout.out(visible(f"{belief.id}  {text.content}"))
@@ -186,7 +183,7 @@ def hook_(
 def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
     """How often lessons were good, by the P(good) that they were injected with; and what to make of it."""
     beliefs = _beliefs(options.settings())
-    rows = list(_bands(beliefs.calibration()))
+    rows = list(confidence_bands(beliefs.calibration()))
     print_rows(
         rows,
         as_json=as_json,
@@ -342,11 +339,6 @@ def _can(belief: LessonBelief) -> list[str]:
     return [f"weft lessons {what} {belief.id}" for what in ("validate", "contradict", "retire", "show")]
 
 
-def _pair(pair: LessonPair) -> dict[str, Any]:
-    facts = {"id": pair.lesson.id, "content": pair.lesson.content, "relation": pair.comparison.relation.value}
-    return {**facts, "other": pair.other.id, "other_content": pair.other.content, "can": pair.can}
-
-
 def _conditions(text: Lesson) -> str:
     stated = text.as_fields().get("conditions", {})
     named = (f"{name} {', '.join(values)}" for name, values in stated.items())  # type: ignore[attr-defined]
@@ -368,31 +360,6 @@ def _story(note: LessonNote) -> str:
 def _injected(chosen: ChosenLesson) -> InjectedLesson:
     believed = chosen.match.believed
     return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
-
-
-def _bands(outcomes: Sequence[tuple[float, bool]]) -> Iterable[tuple[Any, ...]]:
-    for low, high in pairwise(BANDS):
-        some = [(p, good) for p, good in outcomes if low <= p < high or (high == BANDS[-1] and p == high)]
-        if not some:
-            yield low, high, 0, None, None, "unknown", "nothing came of such lessons yet"
-            continue
-        expected, good = (sum(each) / len(some) for each in zip(*some, strict=True))
-        if len(some) < _ENOUGH:
-            yield low, high, len(some), expected, good, "few", f"wait for {_ENOUGH} outcomes"
-        elif abs(good - expected) <= _DEVIATION:
-            yield low, high, len(some), expected, good, "sound", "nothing to do"
-        elif good < expected:
-            yield low, high, len(some), expected, good, "too sure", "review these lessons: they help less than believed"
-        else:
-            yield (
-                low,
-                high,
-                len(some),
-                expected,
-                good,
-                "too careful",
-                "validate these lessons: they help more than believed",
-            )
 
 
 def _by_factors(belief: LessonBelief, history: Iterable[LessonNote], settings: Settings) -> float:

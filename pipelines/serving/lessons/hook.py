@@ -26,7 +26,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pipelines.domain.lesson import BelievedLesson, ChosenLesson, Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonStatus
+from pipelines.domain.lesson_match import BelievedLesson, ChosenLesson
 from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.finding import LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.domain.lesson import Lesson
 from pipelines.learning.lessons.beliefs import LessonBeliefs
@@ -38,6 +39,11 @@ class LessonPair:
         if self.comparison.relation is LessonRelation.CONFLICT:
             return [f"weft lessons retire {one}", f"weft lessons retire {other}", f"weft lessons apart {one} {other}"]
         return [f"weft lessons merge {one} {other}", f"weft lessons apart {one} {other}"]
+
+    def as_fields(self) -> dict[str, Any]:
+        """Plain values by name, as JSON holds them."""
+        facts = {"id": self.lesson.id, "content": self.lesson.content, "relation": self.comparison.relation.value}
+        return {**facts, "other": self.other.id, "other_content": self.other.content, "can": self.can}
 
 
 def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:

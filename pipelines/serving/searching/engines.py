@@ -21,8 +21,9 @@ from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.retrieval.snapshot.ports import SessionMemories
-from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
+from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
 from pipelines.runtime.storage.files import files_below

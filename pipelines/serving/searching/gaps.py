@@ -29,8 +29,9 @@ from pipelines.learning.calibration.answered_fit import answered_curve
 from pipelines.learning.calibration.matching import Answering, answering_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.documents import RowFilter
-from pipelines.retrieval.snapshot.snapshot import PRIORS_ALONE, OneSnapshot, Snapshot
+from pipelines.retrieval.snapshot.filters import RowFilter
+from pipelines.retrieval.snapshot.live import PRIORS_ALONE
+from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.searching.engines import Engines, load_engines
 from pipelines.settings import Settings

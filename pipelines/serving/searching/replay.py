@@ -12,7 +12,7 @@ from pipelines.evaluation.replay.remembering import RememberingEncoder, remember
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import Pin
+from pipelines.retrieval.snapshot.live import Pin
 from pipelines.serving.searching.engines import Engines, LoadEngines, load_engines, source_of
 from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from pipelines.domain.ranking import Query
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Pin, Snapshot
+from pipelines.retrieval.snapshot.live import Pin
+from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.process import uncollected
 from pipelines.serving.searching.engines import LoadEngines, searching, source_of
 from pipelines.settings import Settings

@@ -329,6 +329,6 @@ def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
 )
 def test_hostile_repetition_costs_little(language: str, unit: str) -> None:
     """ING-3, ING-9: brackets without end, aliases, open quotes: no recursion, no expansion, linear time."""
-    text = unit * (60_000 // len(unit))
+    text = unit * (20_000 // len(unit))
     chunks = chunks_of(text, language, sizes=ChunkSizes(400, 300, 30, 20, whole_tokens=200, nested_tokens=100))
     assert chunks[-1].end_byte == len(text)

@@ -28,7 +28,7 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.triggers import LEARNED, read_triggers
 from pipelines.learning.uses import UsageKey
 from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.tracking import RecordedRun
+from pipelines.runtime.mlflow.runs import RecordedRun
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, lesson_added, lesson_outcome
 from tests.support.lesson_words import evidence_of
@@ -75,12 +75,14 @@ def shown(
     live: LearnedVersion | None = None,
     version: LearnedVersion | None = SECOND,
     store: str = "/a store",
+    pictured: bool = False,
 ) -> NightPage:
     told = findings(decision)
     context = ReportContext(version=version, live=live, store=store, now=NOW, steps=STEPS, nights=())
     nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told, STEPS), {"learned": HOSTILE}) for day in (0, 1)]
     context = replace(context, nights=nights)
-    return page_of(told, context, examples, pictures_of(told, context), SETTINGS.consolidation)
+    pictures = pictures_of(told, context) if pictured else {}
+    return page_of(told, context, examples, pictures, SETTINGS.consolidation)
 
 
 ROWS = {
@@ -132,7 +134,7 @@ def test_the_decision_comes_first_with_the_commands_that_change_it(
 
 def test_texts_are_shown_as_texts_and_nothing_is_fetched() -> None:
     """CON-10: no text becomes markup, whatever field it comes in, and the page refers to nothing outside itself."""
-    html = shown(ROWS, store=f"/{HOSTILE}").html()
+    html = shown(ROWS, store=f"/{HOSTILE}", pictured=True).html()
     assert "<script" not in html
     assert "7006652" not in html
     assert not re.findall(r"<(?:link|script|iframe|object|embed)\b", html)
@@ -149,7 +151,7 @@ def test_a_browser_shows_it_whole(tmp_path: Path, width: int) -> None:
       [...document.images].every(one => one.naturalWidth > 0), document.images.length,
       document.querySelectorAll('details[open]').length].join('|')</script></body>"""
     page = tmp_path / "report.html"
-    page.write_text(shown(ROWS).html().replace("</body>", asking), encoding="utf-8")
+    page.write_text(shown(ROWS, pictured=True).html().replace("</body>", asking), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     command = [
         str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", "--dump-dom",

@@ -12,32 +12,20 @@ from hypothesis import strategies as st
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import (
     LONGEST_CONTENT,
-    BelievedLesson,
     Conditions,
     Lesson,
     LessonKind,
-    LessonPriority,
     LessonResult,
-    LessonSource,
     LessonStatus,
     lesson_id,
     one_line,
 )
+from pipelines.domain.lesson_match import BelievedLesson
+from tests.support.lessons import any_lessons
 
 texts = st.text(min_size=1, max_size=60).filter(lambda text: bool(one_line(text)) and text < "\ud800")
 names = st.lists(texts, max_size=3).map(tuple)
-lessons = st.builds(
-    Lesson,
-    section=st.sampled_from(["testing", "git", "api-design", "build_2"]),
-    content=texts,
-    kind=st.sampled_from(LessonKind),
-    priority=st.sampled_from(LessonPriority),
-    source=st.sampled_from(LessonSource),
-    conditions=st.builds(Conditions, tools=names, files=names, actions=names, words=names),
-    missed=st.none() | texts,
-    reasoning=st.none() | texts,
-    span=st.none() | texts,
-)
+lessons = any_lessons(texts, ["testing", "git", "api-design", "build_2"])
 
 
 @given(lesson=lessons)

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pipelines.embedding.encoders.bert_files import Bert
-from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale, packs
+from pipelines.embedding.encoders.compute import computing_with
+from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +20,7 @@ def applied(layer: Int8Linear, values: torch.Tensor) -> torch.Tensor:
 
 
 @given(st.integers(1, 40), st.integers(0, 2**31 - 1), st.floats(-20.0, 20.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_row_is_the_same_bits_among_any_others(rows: int, seed: int, offset: float) -> None:
     """ARC-9: what a token becomes does not depend on the tokens multiplied with it."""
     noise = torch.Generator().manual_seed(seed)
@@ -31,7 +33,7 @@ def test_a_row_is_the_same_bits_among_any_others(rows: int, seed: int, offset: f
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(-5.0, 5.0), st.floats(0.01, 100.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_rounding_costs_no_more_than_its_steps(seed: int, offset: float, scale: float) -> None:
     """ING-21: the error of a product is bounded by half a step of each factor, whatever their range."""
     noise = torch.Generator().manual_seed(seed)
@@ -46,7 +48,7 @@ def test_rounding_costs_no_more_than_its_steps(seed: int, offset: float, scale: 
 
 
 @given(st.integers(1, 30), st.integers(0, 2**31 - 1), st.sampled_from([1, 7, 64]), st.sampled_from([34, 64, 384]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_processor_comes_to_the_same_bits(rows: int, seed: int, outputs: int, inputs: int) -> None:
     """ARC-9: integers as x86 multiplies them, and the same sums made of floats as others do."""
     noise = torch.Generator().manual_seed(seed)
@@ -56,7 +58,7 @@ def test_every_processor_comes_to_the_same_bits(rows: int, seed: int, outputs: i
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_neighbouring_weights_never_make_more_than_128(seed: int, inputs: int) -> None:
     """ARC-9: however they are spread, and however many there are."""
     weight = torch.randn(64, inputs, generator=torch.Generator().manual_seed(seed)) ** 3
@@ -84,14 +86,14 @@ def test_constant_rows_and_empty_weights_are_exact() -> None:
     assert torch.allclose(applied(layer, torch.full((3, 32), 0.5)), torch.full((3, 16), 16.0))
 
 
-@given(st.lists(st.integers(1, 60), max_size=60), st.integers(1, 200))
-def test_packs_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    """ING-21: packs are filled by tokens, sorted by length; a text above the budget goes alone."""
-    made = list(packs(lengths, budget))
-    rows = [row for pack in made for row in pack]
-    assert sorted(rows) == list(range(len(lengths)))
-    assert [lengths[row] for row in rows] == sorted(lengths, reverse=True)
-    assert all(sum(lengths[row] for row in pack) <= budget or len(pack) == 1 for pack in made)
+def test_a_number_of_threads_holds_for_a_block() -> None:
+    """ING-21: and what others asked for holds again behind it."""
+    before = torch.get_num_threads()
+    with computing_with(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    with computing_with(0):
+        assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])

@@ -12,6 +12,7 @@ from pipelines.embedding.late_interaction import (
     unit_rows,
     ward_pooled,
 )
+from tests.support.examples import examples
 
 
 def drawn(rows: int, width: int, seed: int) -> np.ndarray:
@@ -19,7 +20,7 @@ def drawn(rows: int, width: int, seed: int) -> np.ndarray:
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 6), st.integers(0, 2**31 - 1))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_max_similarity_is_the_mean_of_each_query_tokens_best_cosine(lengths: list[int], asked: int, seed: int) -> None:
     """RET-10: the definition of Khattab and Zaharia, token by token, averaged over the query."""
     query = drawn(asked, 12, seed)
@@ -31,7 +32,7 @@ def test_max_similarity_is_the_mean_of_each_query_tokens_best_cosine(lengths: li
 
 
 @given(st.integers(1, 40), st.integers(2, 64), st.integers(0, 2**31 - 1))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_eight_bits_keep_directions(rows: int, width: int, seed: int) -> None:
     """ING-19: the cosine between a token and what is stored of it stays above .999."""
     tokens = drawn(rows, width, seed)
@@ -39,7 +40,7 @@ def test_eight_bits_keep_directions(rows: int, width: int, seed: int) -> None:
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 2**31 - 1))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_pooling_leaves_one_vector_for_so_many_tokens(rows: int, pooling: int, seed: int) -> None:
     """ING-19: the number stored is the number of tokens over the factor, rounded up; factor 1 keeps all."""
     tokens = drawn(rows, 8, seed)

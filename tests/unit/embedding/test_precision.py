@@ -82,7 +82,8 @@ def test_vectors_that_there_are_decide(tmp_path: Path) -> None:
     """ARC-9: of every encoder by its name; a new one's is resolved; only who makes all anew moves one."""
     first, second = (a_folder(tmp_path / name) for name in ("first", "second"))
     further = f"embedding.further=[{{model: {second}}}]"
-    settings = load_settings(assignments=[f"embedding.model={first}", further], environment={}).embedding
+    on_cpu = "embedding.device=cpu"
+    settings = load_settings(assignments=[f"embedding.model={first}", further, on_cpu], environment={}).embedding
     both = pinned(settings, {"first": "bf16", "second": "int8"})
     assert precisions_of(both) == {"first": "bf16", "second": "int8"}
     assert precisions_of(pinned(both, {"first": "bf16", "second": "int8"})) == precisions_of(both)

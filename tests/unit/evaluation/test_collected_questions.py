@@ -105,7 +105,7 @@ def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     (folder / "index.html").write_text('<a href="project-1.tar.gz#sha256=0">project-1.tar.gz</a>')
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
         sha256 = hashlib.sha256(content).hexdigest()
         yield {"project": "project", "file": "project-1.tar.gz", "sha256": sha256, "docs": "docs"}

@@ -276,10 +276,10 @@ def test_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
 def test_the_log_merges_its_small_files_by_itself(tmp_path: Path) -> None:
     """EVA-3: a trickle of queries leaves no thousands of files."""
     with a_log(tmp_path, flush_rows=1) as log:
-        for number in range(223):
+        for number in range(123):
             log.emit(asked(number))
-    assert len(files_of(tmp_path / QUERY_LOG)) == 2 + 23  # two merged ones of a hundred each, and 23 that are too few
-    assert len(read_queries(tmp_path, limit=999)) == 223
+    assert len(files_of(tmp_path / QUERY_LOG)) == 1 + 23  # a merged one of a hundred, and 23 that are too few
+    assert len(read_queries(tmp_path, limit=999)) == 123
 
 
 def test_what_comes_after_closing_is_dropped_and_counted(tmp_path: Path) -> None:

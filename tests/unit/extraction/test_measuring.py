@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import (
     Judged,
@@ -18,7 +18,7 @@ from pipelines.extraction.training.evaluation import (
     precision_points,
     tally,
 )
-from pipelines.extraction.training.loop import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
+from pipelines.extraction.training.schedule import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
 from pipelines.extraction.training.sentences import Sentence
 from pipelines.settings import load_settings
 

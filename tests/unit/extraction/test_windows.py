@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.extraction.windows import WORD, Room, Window, windows, without_overlaps, words_of
 
 TEXTS = st.lists(st.text("abc_-./é 漢\n", min_size=1, max_size=8), max_size=40).map(" ".join)

@@ -19,6 +19,7 @@ from pipelines.feedback.fold.names import NEWCOMERS, NameKind, Names
 from pipelines.feedback.pipeline import consume
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
+from tests.support.examples import examples
 from tests.support.feedback_events import NOON, RULES, SETTINGS, explicit, impression, records, rules, shown
 from tests.support.session_store import FACTS, Partition, phase
 
@@ -136,7 +137,7 @@ def test_an_old_topic_replayed_moves_nothing(tmp_path: Path) -> None:
     assert partition.shared == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     said=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 30)), min_size=1, max_size=40),
     cuts=st.sets(st.integers(1, 119), max_size=5),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.events import Event
+from pipelines.domain.event_fields import Event
 from pipelines.domain.ids import question_fingerprint
 from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.learning.evidence import MICRO

@@ -15,12 +15,11 @@ from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.edges import NO_EDGES
-from pipelines.learning.priors import WeightMethod
 from pipelines.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 
-_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
+_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": "log_odds"})
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
 """Weights that say of each signal what is believed of it, whatever the others do."""
 SCOPE = Scope(Domain.CODE, "m", "a")

@@ -18,6 +18,7 @@ from pipelines.feedback.fold.sessions import Phase
 from pipelines.feedback.store.overlays import session_in
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.writer import partition_of
+from tests.support.examples import examples
 from tests.support.feedback_events import NOON, explicit, impression, inclusion, rules, unlearned
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.session_store import Partition, judged, phase
@@ -123,7 +124,7 @@ def told(said: Sequence[tuple[str, str]]) -> list[AnyEvent]:
     return events
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(said=deeds, cuts=st.sets(st.integers(1, 79), max_size=6))
 def test_where_batches_begin_changes_nothing(said: list[tuple[str, str]], cuts: set[int]) -> None:
     """ARC-3, LRN-17a: unlearning lies in the log like everything else, and a replay gives the same bits."""
@@ -138,7 +139,7 @@ def test_where_batches_begin_changes_nothing(said: list[tuple[str, str]], cuts: 
         assert parts.report == whole.report
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(said=deeds)
 def test_nothing_of_a_principal_is_left(said: list[tuple[str, str]]) -> None:
     """LRN-17a: whatever it said, and others around it: its words are gone, theirs are those that they said."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.entities import Mention
+from pipelines.domain.chunks import Mention
 from pipelines.domain.ids import content_hash
 from pipelines.indexes.dense.vectors import DenseIndex
 from pipelines.indexes.graph.aliases import Key, Name, entity_key, merged

@@ -9,7 +9,8 @@ import pytest
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import CAUSAL, Link, LinkKind
-from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph, unmet_relations
+from pipelines.indexes.graph.build import unmet_relations
+from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph
 from tests.support.graphs import Part, a_file, a_graph, edges, graph_settings
 
 

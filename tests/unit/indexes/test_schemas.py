@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, Mention
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ChunkId, ContentHash, content_hash
 from pipelines.indexes import schemas
 

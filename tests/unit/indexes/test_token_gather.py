@@ -17,6 +17,7 @@ from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.indexes import schemas
 from pipelines.indexes.dense.tokens import PROJECTION_FILE, TokenSources, TokenStore, gather_tokens
 from pipelines.indexes.rows import HASH
+from tests.support.examples import examples
 
 WIDTH = 2
 NAMES = sorted(content_hash(str(number)) for number in range(12))
@@ -56,7 +57,7 @@ def a_table_of(names: Sequence[str], path: Path) -> Path:
 
 
 @given(PLACES, st.sets(st.sampled_from(NAMES)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_content_has_the_longest_tokens_found_of_it(
     tmp_path_factory: pytest.TempPathFactory, places: list[Tokens], wanted: set[ContentHash]
 ) -> None:

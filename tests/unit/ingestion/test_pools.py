@@ -3,7 +3,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.plan import sized
 from pipelines.ingestion.settings import PoolSettings
 
 counts = st.integers(0, 64)
@@ -18,7 +17,7 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(asked: tuple[int, int]
     """ING-24: whatever is asked for, every actor starts and something is left, so that the stream cannot get stuck."""
     readers, encoders = asked
     settings = PoolSettings(readers=readers, encoders=encoders, few=0)
-    pools = sized(settings, cpus=cpus, extraction=extraction)
+    pools = settings.sized(cpus=cpus, extraction=extraction)
     actors = pools.readers + pools.extractors + pools.encoders
     assert actors * pools.cpus_each < cpus
     assert pools.encoders >= 1
@@ -29,8 +28,8 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(asked: tuple[int, int]
 def test_extraction_gets_every_processor_and_encoders_follow() -> None:
     """ING-21: finding entities costs several times what embedding costs, so that it decides how fast all goes."""
     settings = PoolSettings(readers=0, encoders=0, few=0)
-    pools = sized(settings, cpus=2, extraction=True)
+    pools = settings.sized(cpus=2, extraction=True)
     assert (pools.extractors, pools.encoders) == (2, 1)
-    assert sized(settings, cpus=16, extraction=True).encoders == 8
-    assert [sized(settings, cpus=cpus, extraction=True).readers for cpus in (2, 9, 10, 16, 64)] == [0, 0, 1, 1, 6]
-    assert sized(settings, cpus=16, extraction=False).encoders == 16
+    assert settings.sized(cpus=16, extraction=True).encoders == 8
+    assert [settings.sized(cpus=cpus, extraction=True).readers for cpus in (2, 9, 10, 16, 64)] == [0, 0, 1, 1, 6]
+    assert settings.sized(cpus=16, extraction=False).encoders == 16

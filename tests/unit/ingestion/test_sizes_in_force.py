@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.domain.chunks import MadeBy, Overflow, made_by, pairs_of
 from pipelines.domain.documents import Domain
-from pipelines.domain.sizing import MadeBy, Overflow, made_by, pairs_of
 from pipelines.ingestion.sizing import PRIORS_ALONE, prior_sizes, sizes_in_force, snapshots
 from pipelines.learning.evidence import Evidence
 from pipelines.settings import load_settings

@@ -12,7 +12,8 @@ import typer
 
 from jobs import search
 from pipelines.domain.errors import SourceError
-from pipelines.domain.events import MOST_SHOWN, Impression
+from pipelines.domain.event_fields import MOST_SHOWN
+from pipelines.domain.events import Impression
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
 from pipelines.feedback.events.producer import FeedbackProducer

@@ -17,13 +17,12 @@ from pipelines.learning.families.gaussian_process import quality_masses
 from pipelines.learning.families.survival import survival_masses
 from pipelines.learning.families.threshold import threshold_masses
 from pipelines.learning.parameters import reported_evidence
-from pipelines.learning.priors import WeightMethod
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
 
 STATED = load_settings(environment={}).priors
 # By log-odds alone, so that a weight says what is believed of its signal's agreement.
-LOG_ODDS = STATED.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
+LOG_ODDS = STATED.signals.model_copy(update={"weighing": "log_odds"})
 PRIORS = STATED.model_copy(update={"signals": LOG_ODDS})
 BOUNDS = PRIORS.robustness
 DAY = 400

@@ -28,6 +28,7 @@ from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.matches import match_key
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 
 SETTINGS = load_settings(environment={})
 DAY = 100
@@ -120,7 +121,7 @@ def test_nothing_is_told_where_good_and_bad_do_not_separate() -> None:
     assert curves.probability(None) is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([0.5, 0.9]))
 def test_the_bound_on_answering_what_has_no_answer_holds(seed: int, bound: float, confidence: float) -> None:
     """RET-15: for as many draws of probes as stated, queries like them pass no more often than stated; and the least

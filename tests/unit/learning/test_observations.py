@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import pytest
 
+from pipelines.domain.chunks import MadeBy
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope
-from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally

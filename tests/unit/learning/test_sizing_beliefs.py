@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pipelines.domain.chunks import MadeBy, Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
-from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.sizes import SIZES, last_day, read_sizing
 from pipelines.settings import load_settings

@@ -5,26 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonKind, LessonPriority, LessonSource, one_line
+from pipelines.domain.lesson import Lesson, LessonPriority, one_line
 from pipelines.lessons.markdown import from_markdown, to_markdown
-from tests.support.lessons import a_lesson
+from tests.support.lessons import a_lesson, any_lessons
 
 any_text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).filter(lambda text: bool(one_line(text)))
 signs = st.text("[]\"'`,:-#*+> \t\nab", min_size=1, max_size=20).filter(lambda text: bool(one_line(text)))
 texts = any_text | signs | st.sampled_from(["- x", "# y", "id: 3", '"quoted"', "a, b", "[1]", "null", "kind: pattern"])
-names = st.lists(texts, max_size=3).map(tuple)
-lessons = st.builds(
-    Lesson,
-    section=st.sampled_from(["general", "git", "api-design", "a.b_c"]),
-    content=texts,
-    kind=st.sampled_from(LessonKind),
-    priority=st.sampled_from(LessonPriority),
-    source=st.sampled_from(LessonSource),
-    conditions=st.builds(Conditions, tools=names, files=names, actions=names, words=names),
-    missed=st.none() | texts,
-    reasoning=st.none() | texts,
-    span=st.none() | texts,
-)
+lessons = any_lessons(texts, ["general", "git", "api-design", "a.b_c"])
 
 
 @given(book=st.lists(lessons, max_size=6))

@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import BelievedLesson, LessonResult
+from pipelines.domain.lesson import LessonResult
+from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.lessons.prompt import estimated_tokens, line_of, prompt_form

@@ -72,3 +72,44 @@ def test_planted_opposites_are_told_apart() -> None:
     """CON-2: wherever a verb is denied or a number is another one."""
     rng = random.Random(0)
     assert not any(same(str(change(TEXT, rng))) for _ in range(10) for change in (denied, renumbered))
+
+
+AROUND = (
+    "The service reads its configuration from the file in the home directory when it starts and reports what it found. "
+    "{} Whoever changes a setting restarts the service, since nothing is read again while it runs."
+)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("The client retries and the server drops requests.", "The server retries and the client drops requests."),
+        ("Version 2 is supported; version 3 is not.", "Version 3 is supported; version 2 is not."),
+        ("Timeouts increase with every retry.", "Timeouts decrease with every retry."),
+        ("Logs are kept for a week.", "Logs are kept for a month."),
+        ("The job runs hourly.", "The job runs daily."),
+        ("The method is synchronous.", "The method is asynchronous."),
+        ("The hook runs on the main thread.", "The hook runs off the main thread."),
+        ("Old files are included in the backup.", "Old files are excluded from the backup."),
+        ("Messages are delivered at least once.", "Messages are delivered at most once."),
+        ("The call returns null when nothing is found.", "The call raises when nothing is found."),
+        ("Access is read-only.", "Access is read-write."),
+        ("Results are inclusive of the end date.", "Results are exclusive of the end date."),
+        ("Half of the budget is spent on tests.", "Double the budget is spent on tests."),
+        ("Use `git rebase` to update the branch.", "Use `git merge` to update the branch."),
+    ],
+)
+def test_one_sentence_of_many_may_say_the_opposite(pair: tuple[str, str]) -> None:
+    """CON-2: opposites, units, and words that have changed places, however much else both texts share."""
+    one, other = (Statements(AROUND.format(sentence), LISTS) for sentence in pair)
+    assert not one.repeats(other, _RULES.least_overlap)
+    assert not other.repeats(one, _RULES.least_overlap)
+
+
+def test_a_clause_may_move_within_its_sentence() -> None:
+    """CON-2: what moves as a whole has changed places with nothing."""
+    one, other = (
+        Statements(AROUND.format(sentence), LISTS)
+        for sentence in ("When a run fails the owner gets a note.", "The owner gets a note when a run fails.")
+    )
+    assert one.repeats(other, _RULES.least_overlap)

@@ -15,6 +15,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.searcher import Searcher
+from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
 from tests.support.words_spoken import a_word, by_many
 
@@ -73,7 +74,7 @@ words = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(words)
 def test_scores_are_the_sum_of_their_contributions(said: list[Evidence]) -> None:
     """RET-18, LRN-18: signals, content, question and own word, each told; the order is that of the scores."""
@@ -109,7 +110,7 @@ def test_what_people_call_wrong_falls_with_each_of_them() -> None:
     assert ranks[2] >= 3
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2), st.integers(0, 4), st.sampled_from([0.05, 0.5, 0.95, None]), st.sampled_from(ORDER))
 def test_a_majority_against_never_lifts(right: int, more: int, share: float | None, content: str) -> None:
     """LRN-18: two against one leave a result no higher than it was, whatever was expected of it."""

@@ -8,7 +8,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import QueryId
 from pipelines.ingestion.metadata.front_matter import front_matter
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
-from pipelines.retrieval.snapshot.documents import matches
+from pipelines.retrieval.snapshot.filters import matches
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 
 
