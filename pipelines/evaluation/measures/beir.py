@@ -89,8 +89,8 @@ def _query(line: str, place: str) -> JudgedQuery:
         return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise SourceError(
-            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, no blanks around the id, "
-            f"found: {error!r}"
+            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, the id "
+            f"without blanks around it, found: {error!r}"
         ) from error
 
 
