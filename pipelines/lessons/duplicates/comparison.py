@@ -369,7 +369,23 @@ def _split_at_verb(text: str, words: LessonWords) -> tuple[str, str]:
     return "", ""
 
 
-_BARE = frozenset("run check verify use call update add remove restart set write invalidate always".split())
+_BARE = frozenset(
+    [
+        "always",
+        "invalidate",
+        "run",
+        "check",
+        "verify",
+        "use",
+        "call",
+        "update",
+        "add",
+        "remove",
+        "restart",
+        "set",
+        "write",
+    ]
+)
 
 
 def _scopes(tokens: Sequence[str], words: LessonWords) -> Iterator[str]:
