@@ -79,7 +79,7 @@ MARKS = ['""', "“”", "””", "„“", "„”", "‟”", "«»", "»«",
 def test_marks_of_quotation_of_other_languages(tmp_path: Path, marks: str) -> None:
     """RET-22: a phrase is quoted as people quote, with blanks within the marks as well."""
     texts = ["A letter queue is dead: a dead dead letter, a queue, queue.", "And then a dead letter queue came."]
-    begin, end = marks
+    begin, end = marks[0], marks[1]
     for phrase in (f"{begin}dead letter queue{end}", f"{begin} dead letter queue {end}"):
         assert shown(search(tmp_path / str(len(phrase)), texts, phrase)) == [1, 0]
 

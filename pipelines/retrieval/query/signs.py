@@ -12,7 +12,7 @@ from pipelines.indexes.rows import RowSet
 
 _PAIRS = ('""', "“”", "””", "„“", "„”", "‟”", "«»", "»«", "「」", "『』", "＂＂")
 _MARKS = "".join(dict.fromkeys("".join(_PAIRS)))
-_QUOTED = "|".join(rf"{begin}(?P<q{at}>[^{_MARKS}]+){end}" for at, (begin, end) in enumerate(_PAIRS))
+_QUOTED = "|".join(rf"{pair[0]}(?P<q{at}>[^{_MARKS}]+){pair[1]}" for at, pair in enumerate(_PAIRS))
 _SIGN = re.compile(
     rf"(?<![^\s(\[{{])(?P<before>[+-]?)(?:{_QUOTED})|(?<![^\s(\[{{])(?P<sign>[+-])(?P<word>[^\W\d_][^\s{_MARKS}]+)"
 )
