@@ -292,8 +292,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         match: How well it matches the query's own words; None where no channel of the kind answered.
         precedent: How good it was by what came of it before, 1 / (1 + e^−u) of its effects; None where nothing had.
         past: What people called it before, where anybody did.
-        doubtful: Whether it matches no better than results of queries that have no answer, or confidence in it is below
-            what reviews of its domain ask for (LRN-7).
+        doubtful: Whether it matches no better than results of queries that have no answer and people did not call it
+            right, or confidence in it is below what reviews of its domain ask for (LRN-7).
         context: It and what surrounds it, where the query asked for that.
     """
 

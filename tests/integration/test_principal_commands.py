@@ -117,6 +117,8 @@ def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.Ca
     assert loop.weft("principals", "show", "bob") == 0
     text = capsys.readouterr().out
     assert content[:12] in text
+    assert " right " in text
+    assert "verdict:" not in text
     assert "moved of weights cannot" in text
     assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 0
     assert "moved of weights cannot" in capsys.readouterr().err

@@ -8,9 +8,11 @@ best score that the result was shown with, "-" where it was not shown. A questio
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipelines.learning.parameters import BAD, GOOD, NEGATIVE, POSITIVE
+from pipelines.learning.uses import UsageKey
 
 VERDICT = "verdict:"
 QUESTION = "question:"
@@ -62,6 +64,25 @@ def question_bin(text: str) -> str:
         'question:how to retry?'
     """
     return QUESTION + text
+
+
+def question_texts(usage: Iterable[UsageKey]) -> dict[str, str]:
+    """Texts of questions, by fingerprint, as far as they are kept."""
+    return {key.question: key.bin.removeprefix(QUESTION) for key in usage if key.bin.startswith(QUESTION)}
+
+
+def called_wrong(usage: Mapping[UsageKey, int]) -> set[tuple[str, str]]:
+    """Contents that somebody called wrong, each with the fingerprint of the question.
+
+    Examples:
+        >>> called_wrong({UsageKey(1, "a", "verdict:bad:00000735:63", "ada", "q"): 10**6})
+        {('a', 'q')}
+    """
+    return {
+        (key.content_hash, key.question)
+        for key, micro in usage.items()
+        if micro > 0 and key.bin.startswith(VERDICT) and not VerdictBin.of(key.bin).good
+    }
 
 
 def is_good(name: str) -> bool | None:

@@ -151,6 +151,18 @@ class Verdict:
     propensity: float = 1.0
 
 
+def called_right(past: PastVerdicts | None) -> bool:
+    """Whether more people called a result right than wrong for a question and near ones: they know more than a match.
+
+    Examples:
+        >>> [called_right(past) for past in (None, PastVerdicts(right=1), PastVerdicts(right=2, wrong=1, own=False))]
+        [False, True, False]
+    """
+    if past is None:
+        return False
+    return past.own if past.own is not None else past.right + past.near_right > past.wrong + past.near_wrong
+
+
 def results(candidates: Sequence[Candidate], beliefs: Beliefs, verdicts: Sequence[Verdict]) -> tuple[RankedResult, ...]:
     """Candidates of one query, in their order, as ranked results.
 
@@ -197,6 +209,6 @@ def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict)
         match=verdict.match,
         precedent=precedent_of(candidate),
         past=candidate.past,
-        doubtful=verdict.doubtful,
+        doubtful=verdict.doubtful and not called_right(candidate.past),
         alike=candidate.duplicates,
     )

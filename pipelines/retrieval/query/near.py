@@ -34,6 +34,16 @@ from pipelines.quality.stems import STEM, stem_of
 _TOKEN = re.compile(r"[^\W_](?:[\w.+#/'-]*\w)?|[^\W_]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _PREFIXES = ("un", "dis", "in", "im", "non", "de")
+_SHORT_DENIALS = {"can't": "can", "won't": "will", "shan't": "shall"}  # whose verb is not what stands before n't
+_SHORT_FORM = re.compile(r"^(i|you|we|they|he|she|it|what|where|who|how|that|there|here)'(?:m|s|ve|d|ll|re)$")
+# British endings and what stands for them: initialise, analysing, colour, cancelled. Short words are left as they are
+# (rise, four), and so are those with one syllable before the ending (spelling).
+_SPELLINGS = (
+    (re.compile(r"^([a-z]{3,}[b-df-hj-np-tv-z])is(?=(?:e[ds]?|ers?|ing|ations?)$)"), r"\1iz"),
+    (re.compile(r"(?<=al)ys(?=(?:e[ds]?|ers?|ing)$)"), "yz"),
+    (re.compile(r"(?<=[a-z]{3})our(?=(?:s|ed|ing|ful|ite|ites)?$)"), "or"),
+    (re.compile(r"(?<=[a-z])([aeiou][b-df-hj-np-tv-z]+e)ll(?=(?:ed|ing|ers?)$)"), r"\1l"),
+)
 _DIRECTIONS = frozenset({"to", "into", "before", "after", "from", "over"})
 
 
@@ -56,9 +66,9 @@ class Lexicon:
         self._opposites = frozenset([*pairs, *((other, one) for one, other in pairs)])
 
     def words(self, text: str) -> list[str]:
-        """The words of a text in lower case, "set up" and the like as one."""
+        """The words of a text in lower case, "don't" as "do not", "set up" and the like as one."""
         words: list[str] = []
-        for word in (each.casefold() for each in _TOKEN.findall(text)):
+        for word in (part for each in _TOKEN.findall(text.replace("’", "'")) for part in _in_full(each.casefold())):
             if words and (phrase := f"{words[-1]} {word}") in self._synonyms:
                 words[-1] = phrase
             else:
@@ -66,7 +76,9 @@ class Lexicon:
         return words
 
     def stem(self, word: str) -> str:
-        """A word without its ending; one word for all synonyms."""
+        """A word without its ending, however spelt; one word for all synonyms."""
+        for ending, american in _SPELLINGS:
+            word = ending.sub(american, word)
         stem = stem_of(word)
         return self._synonyms.get(word) or self._synonyms.get(stem, stem)
 
@@ -75,6 +87,16 @@ class Lexicon:
         short, long = sorted((one, other), key=len)
         denies = len(short) >= STEM and any(long == prefix + short for prefix in _PREFIXES)
         return denies or (one, other) in self._opposites
+
+
+def _in_full(word: str) -> tuple[str, ...]:
+    """The words that a short form stands for; what shortens an idle word ("what's", "I've") goes without it."""
+    if word == "cannot":
+        return "can", "not"
+    if word.endswith("n't"):
+        return _SHORT_DENIALS.get(word, word.removesuffix("n't")), "not"
+    short = _SHORT_FORM.match(word)
+    return (short.group(1),) if short else (word,)
 
 
 class Wording:
@@ -112,7 +134,7 @@ class Wording:
     def denies(self) -> bool:
         """Whether there is a negation."""
         negations = self._lexicon.negations
-        return any(word in negations or word.endswith("n't") for word in self.words)
+        return any(word in negations for word in self.words)
 
     @cached_property
     def asks(self) -> frozenset[str]:

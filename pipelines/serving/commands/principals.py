@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
+from pipelines.domain.event_fields import HEXADECIMAL
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.names import NameKind
@@ -22,18 +24,20 @@ from pipelines.feedback.store.overlays import SETTLED, overlay_in, sessions_in
 from pipelines.feedback.store.tables import source_counts_in
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.verdicts import VERDICT, VerdictBin, question_texts
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, moves, read_all
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.pages import number
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import stderr, table_of, tell
+from pipelines.serving.console.terminal import plain, stderr, table_of, tell
 from pipelines.settings import Settings
 
 Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
 
 _PHASE = "session"
+_HASH = 12  # characters of a hash that are shown
 _CONTENTS = ("content", "question", "what", "observations")
 _BELIEFS = ("family", "scope", "parameter", "without", "with", "change")
 
@@ -50,6 +54,8 @@ class PrincipalWords:
         sessions: That it started and that are remembered, with their partitions.
         settled: What those brought into the evidence that all share.
         usage: What it said of contents, as it counts now, with its own masses alone.
+        texts: Of questions, by fingerprint.
+        places: Of contents that the live generation holds, by hash or by how they were pointed at.
     """
 
     partitions: int = 0
@@ -57,6 +63,8 @@ class PrincipalWords:
     sessions: list[tuple[int, Life]] = field(default_factory=list)
     settled: Evidence = field(default_factory=Evidence)
     usage: Evidence = field(default_factory=Evidence)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lasting(self) -> int:
@@ -115,8 +123,24 @@ def _words_of(settings: Settings, principal: str) -> PrincipalWords:
     if not words.events:
         raise StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
     words.settled = Evidence.sum(overlays)
-    words.usage = _usage_of(Catalog(require_store(settings)).live_evidence(), fingerprint)
+    live = Catalog(require_store(settings)).live_evidence()
+    words.usage, words.texts = _usage_of(live, fingerprint), question_texts(live.usage)
+    words.places = _places(Catalog(require_store(settings)), {key.content_hash for key in words.usage.usage})
     return words
+
+
+def _places(catalog: Catalog, names: set[str]) -> dict[str, str]:
+    """Where contents stand, as far as a live generation holds them; a place that was pointed at is its own."""
+    places = {name: name for name in names if not re.fullmatch(HEXADECIMAL, name)}
+    if catalog.pointer().generation is None:
+        return places
+    with closing(catalog.open_live()) as generation:
+        chunks, hashes = generation.chunks, sorted(names - places.keys())
+        rows = {name: row for name, row in zip(hashes, chunks.rows_of(hashes).tolist(), strict=True) if row >= 0}
+        for name, content in zip(rows, chunks.contents(list(rows.values())), strict=True):
+            chunk = content.occurrences[0].chunk
+            places[name] = f"{content.occurrences[0].uri}:{chunk.start_line}-{chunk.end_line}"
+    return places
 
 
 def _usage_of(evidence: Evidence, fingerprint: str) -> Evidence:
@@ -137,7 +161,14 @@ def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
     for key, micro in words.usage.usage.items():
         masses[key.content_hash, key.question, key.bin] += micro
     return [
-        {"content_hash": content, "question": question, "what": what, "observations": micro / MICRO}
+        {
+            "content_hash": content,
+            "place": words.places.get(content),
+            "question": question,
+            "text": words.texts.get(question),
+            "what": what,
+            "observations": micro / MICRO,
+        }
         for (content, question, what), micro in sorted(masses.items(), key=lambda item: (-abs(item[1]), item[0]))
     ]
 
@@ -162,7 +193,17 @@ def _document(principal: str, words: PrincipalWords, changes: Iterable[BeliefCha
 
 
 def _content_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (row["content_hash"][:12], row["question"], row["what"], f"{row['observations']:.2f}")
+    return (
+        plain(row["place"] or row["content_hash"][:_HASH]),
+        plain(row["text"] or row["question"]),
+        _word(row["what"]),
+        f"{row['observations']:.2f}",
+    )
+
+
+def _word(what: str) -> str:
+    """What was said, in a word."""
+    return {True: "right", False: "wrong"}[VerdictBin.of(what).good] if what.startswith(VERDICT) else what
 
 
 def _belief_texts(change: BeliefChange) -> tuple[str, ...]:

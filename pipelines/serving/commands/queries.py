@@ -6,14 +6,18 @@ import json
 import math
 import sys
 from collections import Counter
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import question_of
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
+from pipelines.learning.observe.verdicts import called_wrong
 from pipelines.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, table_of
@@ -47,11 +51,12 @@ def list_queries(
     """Logged queries: the newest, or those that went wrong."""
     settings = options.settings()
     since = system_clock() - days * SECONDS_PER_DAY
+    wrong = called_wrong(Catalog(require_store(settings)).live_evidence().usage) if blamed else set()
     most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
     logged = [
         query
         for query in read_queries(require_store(settings), limit=most, since=since)
-        if (not gap or query.facts["gap"]) and (not blamed or any(each.value < 0.0 for each in query.outcomes))
+        if (not gap or query.facts["gap"]) and (not blamed or _is_blamed(query, wrong))
     ]
     if sort is QueryOrder.PROBABILITY:
         logged.sort(key=_probability)
@@ -61,6 +66,14 @@ def list_queries(
         document=brief,
         columns=("query id", "asked", "text", "results", "channels", "ms", "outcomes"),
         texts=_texts,
+    )
+
+
+def _is_blamed(query: LoggedQuery, wrong: Collection[tuple[str, str]]) -> bool:
+    """Whether a collected outcome speaks against it, or somebody called one of its results wrong for its question."""
+    asked = question_of(query.text)
+    return any(each.value < 0.0 for each in query.outcomes) or any(
+        (result.content_hash, asked) in wrong for result in query.results
     )
 
 

@@ -12,12 +12,13 @@ from msgspec import structs
 from jobs.search import show
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Answer, Channel
+from pipelines.domain.ranking import Answer, Channel, PastVerdicts
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.impressions import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.answer.confidence import asking
+from pipelines.retrieval.answer.explain import called_right
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -63,6 +64,21 @@ def test_a_curve_of_scores_gives_no_probability() -> None:
     assert [one.probability for one in answer.results] == [None] * len(answer.results)
     assert "no calibration" in answer.uncalibrated
     assert answer.gap is None
+
+
+@pytest.mark.parametrize(
+    ("past", "doubtful"),
+    [
+        (None, True),
+        (PastVerdicts(right=3), False),
+        (PastVerdicts(near_right=1), False),
+        (PastVerdicts(right=1, wrong=1), True),
+        (PastVerdicts(right=2, wrong=1, own=False), True),
+    ],
+)
+def test_what_people_called_right_is_not_doubtful(past: PastVerdicts | None, *, doubtful: bool) -> None:
+    """RET-15, LRN-18: it stood first as right for three people, and was marked doubtful."""
+    assert doubtful is not called_right(past)
 
 
 def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture[str]) -> None:

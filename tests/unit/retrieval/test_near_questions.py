@@ -68,6 +68,37 @@ def test_other_words_for_the_same_count(one: str, other: str) -> None:
     assert factor(one, other) > 0.4
 
 
+SPELLINGS = [
+    ("how to initialise a context object", "how do I initialize the context object"),
+    ("customising the help text", "how do I customize the help text"),
+    ("analyse the colours of a page", "analyze the colors of a page"),
+    ("cancelling a prompt", "canceling prompts"),
+    ("what doesn't exit with an error code", "what does not exit with an error code"),
+    ("why can’t I read from a pipe", "why can I not read from a pipe"),
+    ("what's the name of the app directory", "what is the name of the application directory"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SPELLINGS)
+def test_how_a_word_is_spelt_makes_no_other_question(one: str, other: str) -> None:
+    """LRN-19: British and American, short forms with either apostrophe, and abbreviations are the same words."""
+    assert factor(one, other) == PRIOR.same_words
+
+
+def test_a_curved_apostrophe_denies_like_a_straight_one() -> None:
+    """LRN-19: "isn’t" came apart into two words of which neither denied."""
+    for short in ("isn't", "isn’t"):
+        assert factor("what is allowed in a name", f"what {short} allowed in a name", cosine=0.999) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("fill a form", "file a form"), ("set four values", "set for values"), ("rise", "rize")]
+)
+def test_words_that_only_end_alike_stay_apart(one: str, other: str) -> None:
+    """LRN-19: endings of another spelling are not looked for in short words."""
+    assert Wording(one, LEXICON).content != Wording(other, LEXICON).content
+
+
 @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
 def test_what_looks_alike_and_asks_for_something_else_does_not(one: str, other: str) -> None:
     """LRN-19: however near their vectors lie."""
