@@ -42,8 +42,9 @@ class WordSettings(BaseModel):
 
     Attributes:
         exact: Of words in the form that they are typed in.
-        names: Of names in another spelling, names with digits, flags, and of terms of scripts without blanks.
-        weak: Of words without their accents, and of plurals that the stemmer does not know.
+        names: Of names in another spelling, names with digits, flags, operators, of terms of scripts without blanks,
+            and of the only word of a query.
+        weak: Of words without their accents, plurals that the stemmer does not know, and Arabic and Hindi stems.
         phrases: Of the words of a name, or of a short query, side by side.
         phrase_words: Up to so many words a query is short.
     """

@@ -24,13 +24,14 @@ _QUOTED = re.compile(
     r"```.*?(?:```|\Z)"  # code
     r"|^(?: {4}|\t)\S.*$"
     r"|^\s*>.*?(?:  |$)"  # a mail that is answered
+    r"|<(?P<tag>quote|blockquote|q|cite|code|pre|log|output|example)\b[^>]*>.*?(?:</(?P=tag)>|\Z)"
     r"|«[^»]*»|“[^”]*”|‘[^’]*’|\"[^\"\n]*\""
     r"|(?<![\w])'[^'\n]*\s[^'\n]*\s[^'\n]*'(?!\w)"
     r"|`[^`\n]*\s[^`\n]*\s[^`\n]*`",
     re.DOTALL | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\w)[^.!?\n]*)*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
-_ASKED = re.compile(r"(?:[\w' ]+[,.!:;]+ (?:please )?)(?P<verb>\w+)")
+_ASKED = re.compile(r"(?:[\w' ]+[,.!:;]+ (?:(?:please|now|then|next|also|and) )*)(?P<verb>\w+)")
 _VERB = 0.5  # what a verb tells of a lesson, beside a thing: "use" and "set" stand in every second one
 
 

@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"--?[a-z][\w-]*|[^\W_](?:[\w.+#/:'’-]*[\w+#])?|[^\W_]", r
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly")
 _STEM = 3  # letters that stay of a word at least
 _VOWELS = frozenset("aeiouy")
-_PREFIXES = ("un", "dis", "in", "non", "de", "anti")
+_PREFIXES = ("un", "dis", "in", "non", "non-", "de", "anti")
 
 
 @lru_cache(maxsize=65_536)

@@ -72,6 +72,25 @@ def test_texts_with_the_phrase_stand_before_texts_without(
     assert (answer.understanding.signs, answer.understanding.unheld) == ((f'"{phrase}"',), ())
 
 
+MARKS = ['""', "“”", "””", "„“", "„”", "‟”", "«»", "»«", "「」", "『』", "＂＂"]
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_marks_of_quotation_of_other_languages(tmp_path: Path, marks: str) -> None:
+    """RET-22: a phrase is quoted as people quote, with blanks within the marks as well."""
+    texts = ["A letter queue is dead: a dead dead letter, a queue, queue.", "And then a dead letter queue came."]
+    begin, end = marks[0], marks[1]
+    for phrase in (f"{begin}dead letter queue{end}", f"{begin} dead letter queue {end}"):
+        assert shown(search(tmp_path / str(len(phrase)), texts, phrase)) == [1, 0]
+
+
+@pytest.mark.parametrize(("plus", "minus"), ["＋－", "+−"])
+def test_signs_of_other_keyboards(tmp_path: Path, plus: str, minus: str) -> None:
+    """RET-22: full-width signs, and the minus of mathematics."""
+    texts = ["Queues by Redis, queues.", "Queues of ours.", "Once Kafka kept queues for us and for many others."]
+    assert shown(search(tmp_path, texts, f"queues {plus}kafka {minus}redis")) == [2, 1]
+
+
 @pytest.mark.parametrize(("phrase", "other"), PHRASES)
 def test_a_phrase_that_no_text_has_is_as_unquoted(tmp_path: Path, phrase: str, other: str) -> None:
     """RET-22: and the answer says so."""

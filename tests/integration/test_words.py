@@ -407,7 +407,8 @@ PLURALS = pairs(
     "index indices, matrix matrices, vertex vertices, analysis analyses, hypothesis hypotheses, "
     "crisis crises, axis axes, basis bases, lens lenses, gas gases, canvas canvases, leaf leaves, "
     "half halves, knife knives, child children, criterion criteria, corpus corpuses, atlas atlases, "
-    "quiz quizzes, census censuses, appendix appendices, person people"
+    "quiz quizzes, census censuses, appendix appendices, person people, ox oxen, radius radii, nucleus nuclei, "
+    "bacterium bacteria, formula formulae, spectrum spectra, automaton automata, stimulus stimuli"
 )
 
 
@@ -434,3 +435,98 @@ def test_the_exact_form_stands_before_its_stem(find: Find, one: str, other: str)
     for typed, stemmed in ((one, other), (other, one)):
         texts = [f"They {stemmed} it.", f"After all that was said about it they {typed} it, if at all."]
         assert find(texts, typed)[:2] == texts[::-1]
+
+
+WIDE_FORMS = {
+    "organ": "organization organizes organs",
+    "university": "universe of universal universities",
+    "caching": "cached caches cache caches",
+    "general": "generals generate generators, generally generalised",
+    "policy": "police policies policing policies",
+    "store": "stores stored storing stores",
+    "author": "authority authorities authored authors",
+    "relate": "relations related relative relatives",
+    "import": "imports important imported importance",
+    "test": "tests tested testing tests",
+    "match": "matches matching matched matches",
+    "commit": "commits committing commits committed",
+    "numbers": "number numbered numbering number",
+    "process": "processes processing processed processes",
+    "indexing": "index indexes indexed index",
+    "operate": "operators operation operates operating",
+    "connect": "connections connected connecting connects",
+    "design": "designs designers designed designing",
+    "probable": "probably probability probabilities probably",
+    "install": "installs installed installing installs",
+}
+
+
+@pytest.mark.parametrize("word", WIDE_FORMS)
+def test_many_words_of_a_stem_do_not_outweigh_the_one_that_was_typed(find: Find, word: str) -> None:
+    """Where it is all that was asked for."""
+    exact = f"After all that was said about it there was one {word}, if any."
+    assert find([f"{WIDE_FORMS[word]}.", exact], word)[0] == exact
+
+
+SIGNS = words("== === != !== => -> :: ?? ?. := <= >= <=> ** && || += |> >>= ++ // ..= ~= <<")
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("query", ["{}", "what is `{}`", "the {} operator"])
+def test_operators_of_signs(find: Find, sign: str, query: str) -> None:
+    """By themselves in a query; in a text with names on either side."""
+    texts = [f"Write left{other}right there." for other in SIGNS]
+    assert find(texts, query.format(sign))[0] == texts[SIGNS.index(sign)]
+
+
+def test_signs_that_end_a_sentence_are_none(find: Find) -> None:
+    """Nobody who asks twice as loud asks for an operator."""
+    texts = ["Take left ?? right.", "It failed the tests."]
+    assert find(texts, "why has it failed??")[0] == texts[1]
+
+
+UNSEEN = [
+    "so\u00adft",
+    "ze\u2060ro",
+    "\ufeffhead",
+    "le\u200eft",
+    "ri\u200fght",
+    "ne\u202ast\u202c",
+    "is\u2066olate\u2069",
+]
+
+
+@pytest.mark.parametrize("written", UNSEEN)
+def test_characters_that_nobody_sees_are_none(find: Find, written: str) -> None:
+    """Soft hyphens, joiners, marks of direction."""
+    typed = "".join(letter for letter in written if unicodedata.category(letter) != "Cf")
+    assert find([f"There is {written} text."], typed) == [f"There is {written} text."]
+    assert find([f"There is {typed} text."], written) == [f"There is {typed} text."]
+
+
+SIGMA = pairs(
+    "λόγος λόγοσ, οδός ΟΔΌΣ, χρόνος ΧΡΌΝΟΣ, νόμος νόμοσ, κόσμος ΚΌΣΜΟΣ, τόπος τόποσ, φόρος ΦΌΡΟΣ, "
+    "λόφος λοφοσ, ήλιος ΗΛΙΟΣ, ουρανός ουρανοσ"
+)
+
+
+@pytest.mark.parametrize(("one", "other"), SIGMA)
+def test_greek_has_one_sigma(find: Find, one: str, other: str) -> None:
+    """At the end of a word, too, in capitals and without accents."""
+    for typed, written in ((one, other), (other, one)):
+        assert find([f"Εδώ {pair[written == other]} πάλι" for pair in SIGMA], typed)[0] == f"Εδώ {written} πάλι"
+
+
+INFLECTED = pairs(
+    "بيانات البيانات, مكتبة المكتبة, خادم الخادم, ملف والملف, شبكة بالشبكة, كتاب كتابها, برنامج للبرنامج, "
+    "مستخدم المستخدمين, معلومة معلومات, كتابخانه کتابخانه, فايل فایل, "
+    "किताब किताबों, फ़ाइल फ़ाइलें, लड़का लड़के, नियम नियमों, भाषा भाषाओं, शब्द शब्दों, संदेश संदेशों, सवाल सवालों, खाता खाते"
+)
+
+
+@pytest.mark.parametrize(("one", "other"), INFLECTED)
+def test_arabic_and_hindi_words_with_their_articles_and_endings(find: Find, one: str, other: str) -> None:
+    """A weaker match, by Lucene's analysers for them."""
+    for typed, written in ((one, other), (other, one)):
+        texts = [f"هنا {pair[written == other]} यहाँ" for pair in INFLECTED]
+        assert find(texts, typed)[0] == f"هنا {written} यहाँ"

@@ -94,6 +94,14 @@ def test_a_circle_orders_nothing() -> None:
     assert [one.content_hash for one in told(answered(found, standing(found, [(0, 1)])))] == ["b", "a"]
 
 
+def test_a_circle_of_which_a_part_is_shown_orders_nothing() -> None:
+    """CON-4, EVA-7: whether what closes it is among the first makes no difference, of answers as of draws."""
+    found = scored([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)], a=0.5, b=0.25, c=0.125)
+    circle = standing(found, [(0, 1), (1, 2), (2, 0)])
+    for k in (2, 3):
+        assert [one.content_hash for one in told(answered(found, circle, k))] == ["a", "b", "c"][:k]
+
+
 def test_what_is_not_shown_moves_nothing() -> None:
     """CON-4: of two draws only the one in which both are shown is put in order."""
     scores, shown = np.array([[0.5, 0.5], [0.25, 0.25]]), np.array([[True, True], [True, False]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from typing import Any
 
 from pipelines.domain.errors import SourceError
 from pipelines.runtime.storage.errors import advice_on
+
+_COLUMNS = 3
+_INTEGER = re.compile(r"-?[0-9]+")
 
 _TEXT = "a text in UTF-8 that can be read to its end"
 
@@ -80,12 +84,13 @@ def _query(line: str, place: str) -> JudgedQuery:
     try:
         row = json.loads(line)
         named, text = row["_id"], row["text"]
-        if type(named) not in {str, int} or not isinstance(text, str) or not str(named).strip() or not text.strip():
+        if type(named) not in {str, int} or not isinstance(text, str) or not is_id(str(named)) or not text.strip():
             raise ValueError(f"{named!r:.64} and {text!r:.64}")
         return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise SourceError(
-            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, found: {error!r}"
+            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, the id "
+            f"without blanks around it, found: {error!r}"
         ) from error
 
 
@@ -97,7 +102,7 @@ def _qrels(folder: Path, split: str) -> Qrels:
     once = Once("judgement")
     for number, (place, line) in enumerate(numbered_lines(path, _TEXT)):
         row = line.split("\t")
-        if number or _is_integer(row[-1]):  # BEIR files start with a line of column names
+        if number or not _is_head(row):
             query_id, document_id, grade = _judgement(row, place)
             once.note(place, query_id, document_id)
             qrels.setdefault(query_id, {})[document_id] = grade
@@ -105,13 +110,20 @@ def _qrels(folder: Path, split: str) -> Qrels:
 
 
 def _judgement(row: list[str], place: str) -> tuple[str, str, int]:
-    if len(row) != 3 or not _is_integer(row[2]) or not row[0].strip() or not row[1].strip():
-        raise SourceError(f"{place}: expected query-id, corpus-id and an integer score in tabs, found {row}")
+    if len(row) != _COLUMNS or not _INTEGER.fullmatch(row[2].strip()) or not is_id(row[0]) or not is_id(row[1]):
+        expected = "query-id, corpus-id and an integer score, with tabs between and no blanks around ids"
+        raise SourceError(f"{place}: expected {expected}, found {row}")
     return row[0], row[1], int(row[2])
 
 
-def _is_integer(text: str) -> bool:
-    return text.strip().removeprefix("-").isdecimal()
+def _is_head(row: list[str]) -> bool:
+    """Whether it is the line of column names that files in BEIR layout begin with: three, and the last of letters."""
+    return len(row) == _COLUMNS and row[2].strip().replace("_", "").replace("-", "").isalpha()
+
+
+def is_id(text: str) -> bool:
+    """Whether a text names a document or a query: no blanks around it, and no byte order mark of files joined."""
+    return bool(text) and text == text.strip() and "\ufeff" not in text
 
 
 class Once:

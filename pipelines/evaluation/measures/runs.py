@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
-from pipelines.evaluation.measures.beir import Once, numbered_lines
+from pipelines.evaluation.measures.beir import Once, is_id, numbered_lines
 from pipelines.runtime.storage.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -76,6 +76,8 @@ def _returned(line: str, place: str) -> tuple[str, str, float]:
     fields = line.split()
     try:
         query_id, _, document_id, _, score, _ = fields
+        if "_" in score or not score.isascii() or not is_id(query_id):
+            raise ValueError(line)
         value = float(score)
     except ValueError as error:
         raise SourceError(f"{place}: expected `query Q0 document rank score tag`, found {line[:80]!r}") from error

@@ -18,7 +18,14 @@ EXACT = "exact"
 """The field of `words`; generations of the analysis "english" have none."""
 
 _ANALYSIS = "org.apache.lucene.analysis."
-_BY_SCRIPT = MappingProxyType({"cjk": "cjk.CJKAnalyzer", "japanese": "ja.JapaneseAnalyzer"})
+_BY_SCRIPT = MappingProxyType(
+    {
+        "cjk": "cjk.CJKAnalyzer",
+        "japanese": "ja.JapaneseAnalyzer",
+        "arabic": "ar.ArabicAnalyzer",
+        "hindi": "hi.HindiAnalyzer",
+    }
+)
 _TERMS = msgspec.json.Decoder(list[str])
 
 

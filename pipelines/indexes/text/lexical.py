@@ -17,7 +17,7 @@ from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, t
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.indexes.text.jvm import JAVA, java_cast, java_class
 from pipelines.indexes.text.opened import NO_HITS, Hits, OpenedIndex
-from pipelines.indexes.text.words import Wanted, marked_names, normalised, side_by_side, wanted
+from pipelines.indexes.text.words import Wanted, lone_operators, marked_names, normalised, side_by_side, wanted
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
@@ -157,7 +157,7 @@ class LexicalIndex:
             bool (contents,); None where there are no words, or where the index has none that are as they are typed.
         """
         text = self._cleaned(words)
-        sides, marked = side_by_side(text), marked_names(text)
+        sides, marked = side_by_side(text), [*marked_names(text), *lone_operators(text)]
         if self._settings.analysis == "english" or not sides:
             return None
         with JAVA:

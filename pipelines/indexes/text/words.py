@@ -7,10 +7,12 @@ has tokens of our own, which this module makes, the same way of texts and of que
   end where punctuation does;
 - *names*: a name of several words as it is written and in one spelling (`max_retry_count`, `max-retry-count` and
   `maxRetryCount` are `maxretrycount`), its words, letters with their digits (`oauth2` of `OAuth2Client`), flags
-  (`--cache`) and names with a dot before them (`.net`);
-- *weak forms*, marked by `~`: words without accents and ligatures, and singulars that the stemmer does not know.
+  (`--cache`), names with a dot before them (`.net`) and operators of signs (`=>`);
+- *weak forms*, marked by `~`: words without accents and ligatures, singulars that the stemmer does not know, and stems
+  of Arabic and Hindi.
 
-Both fields read text in one Unicode form, NFKC: composed letters, one width, no ligatures.
+Both fields read text in one Unicode form, NFKC: composed letters, one width, no ligatures. Characters that nobody sees,
+such as soft hyphens, are left out; there is one hyphen and one sigma.
 """
 
 from __future__ import annotations
@@ -33,15 +35,23 @@ _LONGEST = 80  # characters of a name; what is longer is data
 _ENDLESS = re.compile(r"[A-Za-z0-9_]{256,}")  # Lucene takes words of 255 characters at most
 
 
+_UNSEEN = dict.fromkeys([0xAD, 0x2060, 0xFEFF, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+_ONE_FORM = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "ς": "σ"})
+
+
 def normalised(text: str) -> str:
     r"""A text in the form that words are compared in; runs of ASCII letters that nobody types as a word are left out.
 
     Examples:
-        >>> normalised("Sa\u0308nger \uff21\uff22 \ufb01le")
-        'Sänger AB file'
+        >>> normalised("Sa\u0308nger \uff21\uff22 \ufb01le so\u00adft non\u2011empty")
+        'Sänger AB file soft non-empty'
     """
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_UNSEEN | _ONE_FORM)
     return _ENDLESS.sub(" ", text)
+
+
+def _lower(text: str) -> str:
+    return text.lower() if text.isascii() else text.lower().replace("ς", "σ")
 
 
 def _class_of(categories: frozenset[str], stop: int) -> str:
@@ -84,6 +94,9 @@ _NUMBERED = re.compile(r"[^\W\d_]+\d+(?=[^\W\d_]{3})")  # base64 of base64encode
 _FLAG = re.compile(r"(?<![\w-])--?[^\W\d_][\w-]*")
 _DOTTED = re.compile(r"(?<![\w.)\]])\.[^\W\d_]\w*")
 _SIGNED = re.compile(r"(?<!\w)[@$]\{?[^\W\d]\w*")  # @property, $HOME, ${HOME}
+_SIGNS = "=<>!&|?:*+%^~/.-"
+_OPERATOR = re.compile(rf"(?<![{_SIGNS}])[{_SIGNS}]{{2,3}}(?![{_SIGNS}])")  # => of x=>y
+_ALONE = re.compile(rf"(?<![^\s`\"'(])[{_SIGNS}]{{2,3}}(?![^\s`\"')])")  # prose may end with ?!
 _VERSION = re.compile(r"(?<!\w)[vV](?=\d+\.\d)")  # v1.2.3 is also 1.2.3
 _SEPARATORS = re.compile(r"[\W_]+")
 
@@ -104,7 +117,11 @@ _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u06
 _IRREGULAR = {
     "children": "child", "people": "person", "men": "man", "women": "woman", "mice": "mouse", "feet": "foot",
     "teeth": "tooth", "geese": "goose", "criteria": "criterion", "phenomena": "phenomenon", "data": "datum",
-    "corpora": "corpus", "schemata": "schema",
+    "corpora": "corpus", "schemata": "schema", "oxen": "ox", "dice": "die", "media": "medium", "bacteria": "bacterium",
+    "radii": "radius", "nuclei": "nucleus", "stimuli": "stimulus", "foci": "focus", "loci": "locus", "fungi": "fungus",
+    "alumni": "alumnus", "cacti": "cactus", "syllabi": "syllabus", "formulae": "formula", "antennae": "antenna",
+    "larvae": "larva", "automata": "automaton", "errata": "erratum", "quanta": "quantum", "addenda": "addendum",
+    "maxima": "maximum", "minima": "minimum", "optima": "optimum", "spectra": "spectrum", "strata": "stratum",
 }  # fmt: skip
 # An ending of plurals, and those of the singulars that may have it.
 _PLURALS = (
@@ -126,7 +143,7 @@ def stream(text: str) -> list[str]:
         >>> stream("数据、base64")
         ['数', '据', ',', 'base64']
     """
-    lower = _BREAK.sub(f" {BREAK} ", _VERSION.sub("v ", normalised(text).lower()))
+    lower = _BREAK.sub(f" {BREAK} ", _VERSION.sub("v ", _lower(normalised(text))))
     if lower.isascii():
         return _STREAMS[0].findall(lower)
     return _STREAMS[2 if _WITHOUT_BLANKS.search(lower) else 1].findall(lower)
@@ -165,9 +182,9 @@ def split_identifier(identifier: str) -> tuple[str, ...]:
     numbered: dict[str, None] = {}
     for whole in _wholes(identifier):
         apart = [each for word in _ACRONYM.split(whole) for each in _LETTERS_OR_DIGITS.findall(word)]
-        words += map(str.lower, apart)
+        words += map(_lower, apart)
         if len(apart) > 1 and not whole.isalpha():
-            numbered |= dict.fromkeys(each.lower() for each in (whole, *_NUMBERED.findall(whole)))
+            numbered |= dict.fromkeys(_lower(each) for each in (whole, *_NUMBERED.findall(whole)))
     return (*words, *numbered)
 
 
@@ -182,9 +199,9 @@ def _names_in(token: str) -> tuple[str, ...]:
     if len(token) > _LONGEST or (token.isalpha() and (token[1:].islower() or token.isupper() or len(token) == 1)):
         return ()
     wholes = _wholes(token)
-    pieces = [piece.lower() for piece in _SEPARATORS.split(token) if piece]
+    pieces = [_lower(piece) for piece in _SEPARATORS.split(token) if piece]
     words = split_identifier(token)
-    names = [*words, *(whole.lower() for whole in wholes), "".join(pieces), token.lower()]
+    names = [*words, *map(_lower, wholes), "".join(pieces), _lower(token)]
     return tuple(name for name in dict.fromkeys(names) if name not in pieces)
 
 
@@ -218,7 +235,7 @@ def marked_names(text: str) -> list[str]:
     flags = _FLAG.findall(text) if "-" in text else []
     dotted = _DOTTED.findall(text) if "." in text else []
     signed = _SIGNED.findall(text) if "@" in text or "$" in text else []
-    return [name.lower().replace("{", "") for name in (*flags, *dotted, *signed)]
+    return [_lower(name).replace("{", "") for name in (*flags, *dotted, *signed)]
 
 
 def names(text: str) -> list[str]:
@@ -230,7 +247,18 @@ def names(text: str) -> list[str]:
     """
     text = normalised(text)
     tokens = dict.fromkeys(_NAME.findall(text))
-    return list(dict.fromkeys([*(name for token in tokens for name in _names_in(token)), *marked_names(text)]))
+    parts = (name for token in tokens for name in _names_in(token))
+    return list(dict.fromkeys([*parts, *marked_names(text), *_OPERATOR.findall(text)]))
+
+
+def lone_operators(text: str) -> list[str]:
+    """Operators of signs that stand by themselves.
+
+    Examples:
+        >>> lone_operators("what does a ?? b do, or `=>`, and why?!")
+        ['??', '=>']
+    """
+    return _ALONE.findall(text)
 
 
 def weak_forms(words: Iterable[str]) -> list[str]:
@@ -239,7 +267,7 @@ def weak_forms(words: Iterable[str]) -> list[str]:
 
 
 Analyse = Callable[[str, str], list[str]]
-"""Terms of a text by one of Lucene's analysers, which is named first: "cjk" or "japanese"."""
+"""Terms of a text by one of Lucene's analysers, which is named first: "cjk", "japanese", "arabic" or "hindi"."""
 
 
 def without_blanks(text: str, analyse: Analyse) -> list[str]:
@@ -258,12 +286,25 @@ def without_blanks(text: str, analyse: Analyse) -> list[str]:
     return terms
 
 
+_STEMMED = {"arabic": re.compile("[\u0620-\u06ff]+"), "hindi": re.compile("[\u0900-\u097f]+")}
+_ARABIC_LETTERS = str.maketrans("کی", "كي")  # as Persian and Urdu write them
+
+
+def script_stems(text: str, analyse: Analyse) -> list[str]:
+    """The marked stems of Arabic and Hindi words, whose articles and endings are written with them, each once."""
+    if text.isascii():
+        return []
+    runs = {name: " ".join(of.findall(text)).translate(_ARABIC_LETTERS) for name, of in _STEMMED.items()}
+    return list(dict.fromkeys(WEAK + term for name, run in runs.items() if run for term in analyse(name, run)))
+
+
 def exact_tokens(text: str, analyse: Analyse) -> list[str]:
     """Every token of the field `exact` of a text: its stream, and behind it all else."""
     text = normalised(text)
     words = stream(text)
     others = names(text)
-    rest = [*others, *weak_forms(dict.fromkeys([*words, *others])), *without_blanks(text, analyse)]
+    weak = [*weak_forms(dict.fromkeys([*words, *others])), *script_stems(text, analyse)]
+    rest = [*others, *weak, *without_blanks(text, analyse)]
     return [*words, BREAK, *rest] if rest else words
 
 
@@ -273,7 +314,8 @@ class Wanted:
 
     Attributes:
         words: Of its stream, and of its names; no stop words where there are others.
-        names: Names in one spelling, with their digits, as flags; and terms of scripts without blanks.
+        names: Names in one spelling, with their digits, as flags; operators; terms of scripts without blanks; the only
+            word of a query.
         weak: Other forms of its words.
         phrases: Words that stand side by side in it: of names, operators, and of the whole where that is short.
     """
@@ -303,17 +345,18 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Want
     distinct = dict.fromkeys(words)
     telling = [word for word in dict.fromkeys([*words, *parts]) if word not in STOP_WORDS] or list(distinct)
     forms = [form for word in telling for form in _forms_of(word)]
-    weak = [*forms, *(WEAK + word for word in (*telling, *forms))]
-    joined = [name for token in tokens if names_of[token] for name in (token.lower(), "".join(_words_of(token)))]
+    weak = [*forms, *(WEAK + word for word in (*telling, *forms)), *script_stems(text, analyse)]
+    joined = [name for token in tokens if names_of[token] for name in (_lower(token), "".join(_words_of(token)))]
     numbered = [name for some in names_of.values() for name in some if not name.isalpha() and not name.isdigit()]
-    marked = [*joined, *numbered, *marked_names(text)]
+    marked = [*joined, *numbered, *marked_names(text), *lone_operators(text)]
     sought = [name for name in dict.fromkeys(marked) if name not in distinct]
     sides = [side_by_side(match) for match in (*_JOINED.findall(text), *_CAPITALS.findall(text), *tokens)]
     sides += [split_identifier(token) for token in tokens if names_of[token] and _SEPARATORS.sub("", token).isalpha()]
     sides += [side_by_side(text)] if len(words) <= phrase_words else []
+    alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
     return Wanted(
-        tuple(telling)[:most],
-        (*sought, *without_blanks(text, analyse))[:most],
+        () if alone else tuple(telling)[:most],
+        (*alone, *sought, *without_blanks(text, analyse))[:most],
         tuple(dict.fromkeys(weak))[:most],
         tuple(_within(most, (side for side in dict.fromkeys(sides) if len(side) > 1))),
     )

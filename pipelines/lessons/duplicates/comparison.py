@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonId
+from pipelines.lessons.duplicates.arrangement import Arrangement
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b"
 _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
 _DIRECTIONS = frozenset({"to", "into"})
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
+_KEPT_OUT = re.compile(r"\b(?:keep|kept|leave|left)\b[^,;]*\b(?:out|free) of\b", re.IGNORECASE)  # denies what it says
 _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
 
 
@@ -72,8 +74,9 @@ class ParsedLesson:
         denied: Stems that are denied by contrast: "rather than", "without".
         earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
         directions: Stems with "to" between them.
-        deciding: Small words that change what is said: "only", "some", "may".
+        deciding: Small words that change what is said: "only" and what it is said of, "some", "may".
         neighbours: Pairs of stems that stand side by side in a clause.
+        arrangement: In which order its words stand.
     """
 
     stems: frozenset[str]
@@ -88,6 +91,7 @@ class ParsedLesson:
     directions: frozenset[tuple[str, str]]
     deciding: frozenset[str]
     neighbours: frozenset[frozenset[str]]
+    arrangement: Arrangement
     conditions: Conditions
 
 
@@ -108,10 +112,13 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         earlier=earlier,
         later=later,
         directions=frozenset(_directions(tokens, words)),
-        deciding=words.deciding.intersection(tokens) | frozenset(_LETTERS.findall(text)[:1]),
+        deciding=words.deciding.intersection(tokens)
+        | frozenset(_LETTERS.findall(text)[:1])
+        | frozenset(_scopes(tokens, words)),
         neighbours=frozenset(
             frozenset(pair) for clause in _CLAUSES.split(text) for pair in pairwise(words.subject(clause))
         ),
+        arrangement=Arrangement.of(text, words),
         conditions=lesson.conditions,
     )
 
@@ -224,6 +231,8 @@ def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> 
     pairs = len(one.neighbours) + len(other.neighbours)
     if pairs and 2 * len(one.neighbours & other.neighbours) < settings.duplicates.bound * pairs:
         return "the same words stand beside others"
+    if not one.arrangement.agrees(other.arrangement):
+        return "the same words stand in another order"
     if _apart(one.conditions, other.conditions):
         return "the same words, under conditions that exclude each other"
     return None
@@ -302,6 +311,7 @@ def _denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:
                     break
         places = [place for place, word in enumerate(tokens) if words.denying(word)]
         if not places:
+            whole = whole or _KEPT_OUT.search(parts[0]) is not None
             continue
         # "Store UTC, never local time" says what to do, and denies what stands behind the comma alone.
         if (
@@ -360,7 +370,9 @@ def _split_at_verb(text: str, words: LessonWords) -> tuple[str, str]:
 
 
 _BARE = frozenset(
-    {
+    [
+        "always",
+        "invalidate",
         "run",
         "check",
         "verify",
@@ -372,10 +384,15 @@ _BARE = frozenset(
         "restart",
         "set",
         "write",
-        "invalidate",
-        "always",
-    }
+    ]
 )
+
+
+def _scopes(tokens: Sequence[str], words: LessonWords) -> Iterator[str]:
+    """What "only" is said of: "only admins may delete" is not "admins may only delete"."""
+    for at, word in enumerate(tokens):
+        if word == "only" and (named := words.naming(tokens[at + 1 :])):
+            yield f"{word} {named[0]}"
 
 
 def _directions(tokens: Sequence[str], words: LessonWords) -> Iterator[tuple[str, str]]:

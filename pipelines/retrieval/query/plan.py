@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pipelines.domain.ranking import QUERY_BYTES, QUERY_TERMS, Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
-from pipelines.indexes.text.words import STOP_WORDS, stream
+from pipelines.indexes.text.words import STOP_WORDS, lone_operators, stream
 from pipelines.learning.thinned import NOTHING_THINNED, Thinned
 from pipelines.retrieval.query.signs import Holding, followed, read_signs
 from pipelines.retrieval.query.understanding import understood, with_name_parts
@@ -70,9 +70,10 @@ def make_plan(
     sought, signs = read_signs(sought)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
     lexical = Channel.LEXICAL in settings.channels and not signs
-    # Stop words alone mean nothing to an encoder; whoever asks for them asks for these letters.
+    # Stop words and operators alone mean nothing to an encoder; whoever asks for them asks for these letters.
     words = stream(sought)
-    by_words = lexical and ((query.adaptive and simple) or (bool(words) and STOP_WORDS.issuperset(words)))
+    letters = bool(words or lone_operators(sought)) and STOP_WORDS.issuperset(words)
+    by_words = lexical and ((query.adaptive and simple) or letters)
     channels = (Channel.LEXICAL,) if by_words else settings.channels
     parts = settings.understanding.router.parts  # where words alone answer, few texts hold "Store.get_page" whole
     try:

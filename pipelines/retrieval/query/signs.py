@@ -10,8 +10,13 @@ import numpy as np
 
 from pipelines.indexes.rows import RowSet
 
-_QUOTED = r"\"([^\"]+)\"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»"
-_SIGN = re.compile(rf"(?<![^\s(\[{{])([+-]?)(?:{_QUOTED})|(?<![^\s(\[{{])([+-])([^\W\d_][^\s\"“”„«»]+)")
+_PAIRS = ('""', "“”", "””", "„“", "„”", "‟”", "«»", "»«", "「」", "『』", "＂＂")
+_MARKS = "".join(dict.fromkeys("".join(_PAIRS)))
+_QUOTED = "|".join(rf"{pair[0]}(?P<q{at}>[^{_MARKS}]+){pair[1]}" for at, pair in enumerate(_PAIRS))
+_SIGN = re.compile(
+    rf"(?<![^\s(\[{{])(?P<before>[+-]?)(?:{_QUOTED})|(?<![^\s(\[{{])(?P<sign>[+-])(?P<word>[^\W\d_][^\s{_MARKS}]+)"
+)
+_KEYS = str.maketrans("＋－−", "+--")  # plus and minus as other keyboards have them
 _AS_IT_STANDS = re.compile(r"--[^\W\d_][\w-]*|[A-Z]{2,}(?: [A-Z]{2,})+")  # a flag, an operator such as IS NULL
 _TRAILING = ".,;:!?)]}…"
 
@@ -54,13 +59,15 @@ def read_signs(text: str) -> tuple[str, tuple[Sign, ...]]:
         >>> read_signs("-redis"), read_signs('5" or - 3 +1 a-b')
         (('-redis', ()), ('5" or - 3 +1 a-b', ()))
     """
+    text = text.translate(_KEYS)
     if _AS_IT_STANDS.fullmatch(text):
         return text, (Sign(text, text, phrase=True, excludes=False),)
     signs: list[Sign] = []
     pieces: list[str] = []
     end = 0
     for match in _SIGN.finditer(text):
-        before, quoted, word = match[1] or match[6], next(filter(None, match.groups()[1:5]), None), match[7]
+        before, word = match["before"] or match["sign"], match["word"]
+        quoted = next((match[f"q{at}"] for at in range(len(_PAIRS)) if match[f"q{at}"]), None)
         words = quoted if quoted is not None else word.rstrip(_TRAILING)
         if len(words) < 2 or not any(letter.isalnum() for letter in words):
             continue

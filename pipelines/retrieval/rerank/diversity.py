@@ -52,7 +52,7 @@ def diverse(
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     chosen = marginal(candidates, vectors, tuned, relations.opposed) if learned else candidates
     shown = _head(chosen, ks, settings, passes)
-    return after_successors(shown, relations.newer) if learned else shown
+    return after_successors(shown, candidates, relations.newer) if learned else shown
 
 
 def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Sequence[Passes]) -> Candidates:

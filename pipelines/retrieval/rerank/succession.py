@@ -17,7 +17,7 @@ Pairs = Sequence[tuple[int, int]]
 """Lines of what is superseded, and of what supersedes it."""
 
 
-def after_successors(shown: Candidates, newer: Counterparts) -> Candidates:
+def after_successors(shown: Candidates, among: Candidates, newer: Counterparts) -> Candidates:
     """Results of which those that are superseded stand after what supersedes them, where both are shown.
 
     Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
@@ -25,11 +25,17 @@ def after_successors(shown: Candidates, newer: Counterparts) -> Candidates:
 
     Args:
         shown: Best first.
+        among: All that might have been shown: a circle is one though a part of it is not shown.
     """
+    if not newer.rows and not newer.documents:
+        return shown
+    places = {number: at for at, number in enumerate(shown.number.tolist())}
+    every = [among.take(lines) for _, lines in among.queries]
     pairs = [
-        (lines.start + older, lines.start + other)
-        for _, lines in shown.queries
-        for older, other in successions(shown.take(lines), newer)
+        (places[own[older]], places[own[other]])
+        for own, some in ((each.number.tolist(), each) for each in every)
+        for older, other in successions(some, newer)
+        if own[older] in places and own[other] in places
     ]
     if not pairs:
         return shown

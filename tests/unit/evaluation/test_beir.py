@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.evaluation.measures.runs import read_run
 
 
 def written(folder: Path, query: dict[str, Any]) -> Path:
@@ -30,7 +31,7 @@ def test_an_id_may_be_an_integer(tmp_path: Path) -> None:
     "change",
     [
         *({"text": None}, {"text": 7}, {"text": " "}),
-        *({"_id": None}, {"_id": True}, {"_id": ["7"]}, {"_id": ""}),
+        *({"_id": None}, {"_id": True}, {"_id": ["7"]}, {"_id": ""}, {"_id": "7 "}, {"_id": "\ufeff7"}),
     ],
 )
 def test_no_value_becomes_the_text_of_a_query(change: dict[str, Any], tmp_path: Path) -> None:
@@ -56,3 +57,27 @@ def test_a_judgement_that_comes_twice_is_refused(grade: int, tmp_path: Path) -> 
         file.write(f"7\te\t1\n7\td\t{grade}\n")
     with pytest.raises(SourceError, match=r"test\.tsv:4: expected every judgement once, found '7 d' again.* line 2:"):
         read_dataset(folder, "test")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *("7 0 d 1", "7\td\t1.0", "7\td", "7 \td\t1", "7\t d\t1", "7\td\t1_0", "7\td\t１", "\ufeff7\td\t1"),
+        "query-id\tcorpus-id\tscore\n7\td\t1.5",
+    ],
+)
+def test_judgements_that_are_written_otherwise_are_refused(rows: str, tmp_path: Path) -> None:
+    """EVA-1, EVA-5: no first line of another form passes for names of columns, and no blank makes another document."""
+    folder = written(tmp_path, {"_id": 7, "text": "how"})
+    (folder / "qrels" / "test.tsv").write_text(f"{rows}\n", encoding="utf-8-sig")
+    with pytest.raises(SourceError, match=r"test\.tsv:\d: expected query-id, corpus-id and an integer score"):
+        read_dataset(folder, "test")
+
+
+@pytest.mark.parametrize("line", ["7 Q0 d 1 1_0 x", "7 Q0 d 1 １ x", "\ufeff7 Q0 d 1 1.0 x"])
+def test_lines_of_a_run_that_only_look_like_one_are_refused(line: str, tmp_path: Path) -> None:
+    """EVA-5: as trec_eval would not read them; a byte order mark in the middle is of files that were joined."""
+    path = tmp_path / "a.run"
+    path.write_text(f"6 Q0 d 1 1.5 x\n{line}\n", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"a\.run:2: expected `query Q0 document rank score tag`"):
+        read_run(path)

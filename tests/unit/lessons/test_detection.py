@@ -120,3 +120,48 @@ QUOTED = [
 def test_quotations_and_code_do_not_count(text: str) -> None:
     """LES-5."""
     assert said(text) == []
+
+
+NO_OUTCOMES = [
+    "It's not that you forgot to quote the variables in the shell scripts.",
+    "It is not true that pinning dependency versions in requirements.txt is wrong.",
+    "You have not missed to quote the variables in the shell scripts.",
+    "You missed nothing: the variables in the shell scripts are quoted.",
+    "Nothing is wrong with parameterized queries in SQL.",
+    "I doubt that parameterized queries in SQL are wrong.",
+    "You almost forgot to run the migrations before starting the API.",
+    "Oh great, API keys rotated every 90 days, and nobody can log in.",
+    "Wow, well done, you rotated the API keys every 90 days by hand.",
+    "Sure, because parameterized queries in SQL are exactly what we needed.",
+    "In the other repository we no longer rotate API keys every 90 days.",
+    "For the demo project, the variables in shell scripts are not quoted.",
+    "Thanks, now quote the variables in the shell scripts.",
+    "Thanks, then quote the variables in the shell scripts.",
+    "Yes, and quote the variables in the shell scripts as well.",
+    "TODO: variables in the shell scripts are not quoted.",
+    "The variables in the shell scripts are not quoted by design.",
+    "The API keys are not rotated every 90 days because I turned it off.",
+    "Bob: you forgot to run the migrations before starting the API.",
+    "<quote>You forgot to run the migrations before starting the API.</quote>",
+    "<log>\nyou forgot to run the migrations before starting the API\n</log>",
+    "The API started before the migrations, and that is not a bug.",
+]
+OUTCOMES = [
+    ("Problem: you forgot to run the migrations before starting the API.", LessonResult.FAILURE, 0),
+    ("You force-pushed to main again.", LessonResult.FAILURE, 2),
+    ("Great, now the variables in the shell scripts are quoted.", LessonResult.CONFIRMATION, 3),
+    ("We no longer rotate API keys every 90 days.", LessonResult.CONTRADICTION, 9),
+    ("<b>Note</b> that you forgot to run the migrations before starting the API.", LessonResult.FAILURE, 0),
+]
+
+
+@pytest.mark.parametrize("text", NO_OUTCOMES)
+def test_what_only_sounds_like_an_outcome_is_none(text: str) -> None:
+    """LES-5: denied twice, with a sneer, elsewhere, asked for, meant so, said by others."""
+    assert said(text) == []
+
+
+@pytest.mark.parametrize(("text", "result", "lesson"), OUTCOMES)
+def test_what_is_said_near_such_words_is_one(text: str, result: LessonResult, lesson: int) -> None:
+    """LES-5: precision costs no plain word."""
+    assert [(each.result, each.injection) for each in said(text)] == [(result, INJECTIONS["A"][lesson])]

@@ -136,3 +136,41 @@ def test_the_index_finds_what_comparing_everything_finds() -> None:
     assert found == expected
     of_each = {frozenset({one.id, other.id}): each.relation for one in lessons for other, each in index.compared(one)}
     assert of_each == expected
+
+
+REARRANGED = [
+    ("Check the client certificate on the server", "Check the server certificate on the client"),
+    ("Use Redis for sessions and Postgres for jobs", "Use Postgres for sessions and Redis for jobs"),
+    ("Read from the replica and write to the primary", "Write to the replica and read from the primary"),
+    ("Log errors as warnings", "Log warnings as errors"),
+    ("Map old ids onto new ids", "Map new ids onto old ids"),
+    ("Replace mocks with fakes", "Replace fakes with mocks"),
+    ("Use the staging key in tests, the live key in demos", "Use the live key in tests, the staging key in demos"),
+    ("Admins approve what editors write", "Editors approve what admins write"),
+    ("Run the smoke tests every deploy", "Run the smoke tests every other deploy"),
+    ("Only admins may delete records", "Admins may only delete records"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), REARRANGED)
+def test_the_same_words_in_another_order_are_not_merged_without_asking(one: str, other: str) -> None:
+    """LES-13: they may say the opposite."""
+    assert relation(one, other) is not LessonRelation.SAME
+    assert relation(one, one) is relation(other, other) is LessonRelation.SAME
+
+
+OPPOSED = [
+    ("Keep secrets out of Docker images", "Keep secrets in Docker images"),
+    ("Allow anonymous uploads", "Block anonymous uploads"),
+    ("Make the field nullable", "Make the field non-nullable"),
+    ("Run jobs on weekdays", "Run jobs on weekends"),
+    ("Run migrations manually", "Run migrations automatically"),
+    ("Use optimistic locking", "Use pessimistic locking"),
+    ("Keep the feature flag after the launch", "Get rid of the feature flag after the launch"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OPPOSED)
+def test_opposites_of_everyday_are_conflicts(one: str, other: str) -> None:
+    """LES-13."""
+    assert relation(one, other) is LessonRelation.CONFLICT
