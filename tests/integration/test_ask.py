@@ -32,6 +32,7 @@ from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
+from weft.cli import main
 
 TEXTS = {
     "d1": "Apples are green or red and grow on trees.",
@@ -127,6 +128,9 @@ def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, caps
             assert "moved: " in printed
             assert second.content_hash not in {each.content_hash for each in results_of_one_query(stranger)}  # k is 3
             point_at_what_was_not_shown(stranger, "d4", capsys)
+    assert main(["queries", "list", "--blamed", "--store", root, "--json"]) == 0
+    blamed = [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()]
+    assert set(blamed) == {QUESTION}  # at once, though no outcomes were collected
 
 
 def point_at_what_was_not_shown(sat: ask.Sitting, name: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,8 @@ from pipelines.retrieval.answer.explain import called_right
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, settings
+from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
+from tests.support.words_spoken import by_many
 
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 CURVE = MatchCurve(6.0, 3.0, -4.0)
@@ -79,6 +80,16 @@ def test_a_curve_of_scores_gives_no_probability() -> None:
 def test_what_people_called_right_is_not_doubtful(past: PastVerdicts | None, *, doubtful: bool) -> None:
     """RET-15, LRN-18: it stood first as right for three people, and was marked doubtful."""
     assert doubtful is not called_right(past)
+
+
+def test_a_result_of_no_match_loses_its_mark_by_what_people_said() -> None:
+    """RET-15, LRN-18: through a whole search."""
+    content = asked("violin concerto").results[-1].content_hash
+    source = MemorySource(FRUIT, calibration=KNOWN)
+    with Searcher(source, FRUIT.encoder, settings(), clock=lambda: 0.0) as searcher:
+        told = having_said(searcher, by_many(("ada", "bob", "cleo"), content, "violin concerto"))
+        results = told.search(a_query("violin concerto")).results
+    assert {one.content_hash for one in results if not one.doubtful} == {content}
 
 
 def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture[str]) -> None:
