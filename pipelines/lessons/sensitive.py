@@ -69,7 +69,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "e-mail address": re.compile(
-        r"[\w.+%-]+(?:@|\s?(?:\(at\)|\[at\])\s?|\s+at\s+(?=\w+\s+dot\s))[\w-]+"
+        r"[\w.+%-]{1,64}(?:@|\s?(?:\(at\)|\[at\])\s?|\s+at\s+(?=\w+\s+dot\s))[\w-]+"
         r"(?:\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[\w-]+)*"
         r"\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[A-Za-z]{2,}\b",
         re.IGNORECASE,
