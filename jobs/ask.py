@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
 HELP = (
-    "a question, or about the last answer: +2 right · -2 wrong · + PATH#heading right, though not shown · !2 open · "
-    "?2 why this score · = ask again and compare · Ctrl-D ends"
+    "a question, or about the last answer: +2 right · -2 wrong, the last one counts · + PATH#heading right, though not "
+    "shown · !2 open · ?2 why this score · = ask again and compare · Ctrl-D ends"
 )
 REPEAT = "="
 _ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
