@@ -56,10 +56,6 @@ def pairs(hits: tuple[np.ndarray, np.ndarray]) -> list[tuple[int, float]]:
     return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
 
-def rows_of(found: list[tuple[int, float]]) -> list[int]:
-    return [row for row, _ in found]
-
-
 @pytest.fixture(scope="module")
 def contents() -> list[str]:
     return texts(400)
@@ -136,13 +132,14 @@ def test_many_queries_on_threads_are_the_single_ones(index: LexicalIndex) -> Non
 )
 def test_operators_mean_nothing(index: LexicalIndex, text: str) -> None:
     """RET-21: operator soup, control characters and lone surrogates are words or nothing; nothing raises."""
-    assert rows_of(index.search(text, 400)) == (rows_of(index.search("terma", 400)) if "terma" in text else [])
+    alone, beside = (index.search(each, 400) for each in ("terma", "terma nowhere"))  # a word alone weighs more
+    assert index.search(text, 400) in ((alone, beside) if "terma" in text else ([],))
 
 
 def test_a_query_of_a_megabyte_is_cut(index: LexicalIndex) -> None:
     """RET-21: terms beyond the limits are left out instead of failing."""
     flood = "terma " + " ".join(f"w{n}" for n in range(200_000))
-    assert rows_of(index.search(flood, 10)) == rows_of(index.search("terma", 10))
+    assert index.search(flood, 10) == index.search("terma nowhere", 10)
     assert len(index.terms(flood)) == QUERY_TERMS
 
 
