@@ -12,9 +12,10 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_effects, with_own_words
+from pipelines.retrieval.ranking.effects import PastOutcomes, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
+from pipelines.retrieval.ranking.past import past_verdicts
 from pipelines.retrieval.ranking.signals import Moment, with_quality
 from pipelines.retrieval.ranking.table import (
     ABOVE_ALL,

@@ -17,7 +17,7 @@ from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.searcher import Searcher
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
-from tests.support.words_spoken import a_word, by_many
+from tests.support.words_spoken import a_word, an_outcome, by_many
 
 FRUIT = MemoryGeneration(
     {f"d{n}": [f"{' '.join(['red apple pie tart cake jam'][0].split()[: n + 1])}"] for n in range(6)}
@@ -156,6 +156,30 @@ def test_ones_own_last_word_holds() -> None:
     """LRN-18: whoever changes their mind is believed."""
     minds = [a_word(LAST, QUESTION_ASKED, STRANGER, good=good, ms=ms) for ms, good in ((1, True), (2, False))]
     assert rank_of(LAST, ask(*minds)) > 3
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_the_last_word_on_a_page_or_a_part_of_it_holds(last: bool) -> None:
+    """LRN-18, LRN-23: a result praised by a click on it, and its page called wrong by name, or the other way round."""
+    said = (
+        a_word(LAST, QUESTION_ASKED, STRANGER, good=not last, ms=1),
+        a_word(result_of(LAST, PLAIN).uris[0], QUESTION_ASKED, STRANGER, good=last, ms=2),
+    )
+    mine, others = ask(*said), ask(*said, by="ada")
+    past = [
+        next((each.past for each in answer.results if each.content_hash == LAST), None) for answer in (mine, others)
+    ]
+    assert [each and (each.right, each.wrong, each.own) for each in past] == [
+        (int(last), int(not last), last),
+        (int(last), int(not last), None),
+    ]
+    assert (rank_of(LAST, mine) == 1) == last
+
+
+def test_clicks_are_nobodys_word() -> None:
+    """RET-18: who opened a result called it nothing."""
+    past = result_of(LAST, ask(an_outcome(LAST, QUESTION_ASKED, "ada", 0.4))).past
+    assert past == PastVerdicts(rank_before=len(ORDER))
 
 
 def test_near_questions_count_less_and_look_alikes_not_at_all() -> None:
