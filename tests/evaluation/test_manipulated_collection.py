@@ -66,7 +66,7 @@ class World:
     @cached_property
     def votes(self) -> Sequence[AnyEvent]:
         """Everybody was there the day before, three who will be compared with invented names as well."""
-        self.learner.evidence = Evidence()
+        self.untaught_searches()
         shown = pages(self.searcher, self.lessons)
         here = [arrival(f"user-{number}") for number in range(PEOPLE)] + [arrival(who) for who in KNOWN]
         return [*here, *(event for number, page in enumerate(shown) for event in judged(number, *page))]
@@ -74,14 +74,19 @@ class World:
     @cached_property
     def others(self) -> Sequence[tuple[Answer, list[bool]]]:
         """The pages that others ask for."""
-        self.learner.evidence = Evidence()
+        self.untaught_searches()
         return pages(self.searcher, self.asked)
+
+    def untaught_searches(self) -> None:
+        self.learner.evidence = Evidence()
+        self.searcher.refresh()
 
     def measured(self, *events: Iterable[AnyEvent]) -> float:
         """nDCG@10 of those who ask, after some events."""
         said = [event for some in events for event in some]
         folder = self.folders.mktemp("updater")
         self.learner.evidence = learned(folder, said, EVERYWHERE) if said else Evidence()
+        self.searcher.refresh()
         document_id = evaluate.document_id(self.asked)
         found = measure_searcher(self.searcher, self.asked, self.settings.evaluation, document_id=document_id).measured
         return float(np.mean(list(found["ndcg_at_10"].values())))

@@ -48,6 +48,9 @@ class QuestionWords:
     factor: Floats
     own: Flags
 
+    def __len__(self) -> int:
+        return len(self.row)
+
     @classmethod
     def of(
         cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
@@ -226,7 +229,7 @@ def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Fl
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
         past_outcomes = outcomes[query]
-        if past_outcomes is not None and len(past_outcomes.words.row):
+        if past_outcomes is not None and len(past_outcomes.words):
             effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted

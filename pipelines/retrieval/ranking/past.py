@@ -3,46 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.domain.ranking import Channel, NewNames, PastVerdicts
+from pipelines.domain.ranking import NewNames, PastVerdicts
 from pipelines.learning.observe.precedents import Words
-from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION, PastOutcomes
-from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
+from pipelines.retrieval.ranking.effects import PastOutcomes
+from pipelines.retrieval.ranking.table import Candidates, Flags, Ints
 
 _ROUNDED = 1e-9  # sums of shares are not exact
 _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
 
 
-def past_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> dict[int, PastVerdicts]:
-    """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
+class PlacesBefore(NamedTuple):
+    """Where results of one query would stand, from 1, if nobody had called anything right or wrong.
+
+    Attributes:
+        rows: By row of the content.
+        uris: By document, of those that stand for it there.
+    """
+
+    rows: Mapping[int, int]
+    uris: Mapping[str, int]
+
+    def of(self, row: int, uris: Sequence[str]) -> int | None:
+        """Of one result: by itself, or else by what stood for its documents; None where nothing finds it."""
+        places = [self.uris[uri] for uri in uris if uri in self.uris]
+        return self.rows.get(row, min(places, default=None))
+
+
+def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> dict[int, PlacesBefore]:
+    """Places of each query by its place in the batch: what its page shows first, then all others in their order.
+
+    Args:
+        page, every: Without what people called them, best first.
+        by_document: Whether a result stands for its documents; else it does for near-duplicates that it leaves out.
+    """
+    before, first = {}, dict(page.queries)
+    for query, lines in every.queries:
+        shown = page.number[first[query]].tolist() if query in first else []
+        order = list(dict.fromkeys([*shown, *every.number[lines].tolist()]))
+        rows = {row: place for place, row in enumerate(every.merged.row[order].tolist(), start=1)}
+        uris: dict[str, int] = {}
+        for place, number in enumerate(order, start=1):
+            own = every.uris(number) if by_document else ()
+            for uri in (*own, *page.duplicates.get(number, ())):
+                uris.setdefault(uri, place)
+        before[query] = PlacesBefore(rows, uris)
+    return before
+
+
+def past_verdicts(
+    candidates: Candidates, outcomes: Mapping[int, PastOutcomes], before: Mapping[int, PlacesBefore]
+) -> dict[int, PastVerdicts]:
+    """What people called candidates before, by the candidate's number; of those of whom anybody said anything.
+
+    Args:
+        outcomes, before: By place of the query in its batch, of those under which anything was said.
+    """
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
-        if past_outcomes is None:
+        if query not in outcomes:
             continue
-        before = _ranks_before(candidates.take(lines))
-        for place, row in enumerate(candidates.rows[lines].tolist()):
+        past_outcomes, places = outcomes[query], before.get(query, PlacesBefore({}, {}))
+        for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
             some = np.flatnonzero(past_outcomes.words.row == row)
             if len(some):
-                rank = before[place]
-                past[int(candidates.number[lines][place])] = _counted(past_outcomes, some, rank)
+                past[number] = _counted(past_outcomes, some, places.of(row, candidates.uris(number)))
     return past
-
-
-def _ranks_before(candidates: Candidates) -> list[int | None]:
-    """Where each of one query would stand without effects; None of those that nothing else finds."""
-    added = [at for at, part in enumerate(candidates.parts) if part.name in {CONTENT, QUESTION, OWN}]
-    numbers = candidates.number
-    amounts = np.nansum((candidates.values * candidates.weights)[numbers][:, added], axis=1)
-    plain = candidates.total - amounts
-    ranked = np.logical_or.reduce(
-        np.delete(candidates.merged.ranks[numbers], CHANNEL_AT[Channel.ANSWERED], axis=1), axis=1
-    )
-    ranks = 1 + (plain[None, :] > plain[:, None]).sum(axis=1)
-    return [int(rank) if is_ranked else None for rank, is_ranked in zip(ranks.tolist(), ranked.tolist(), strict=True)]
 
 
 def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:

@@ -17,6 +17,7 @@ from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.searcher import Searcher
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
+from tests.support.retrieval_fakes import settings as retrieval_settings
 from tests.support.words_spoken import a_word, an_outcome, by_many
 
 FRUIT = MemoryGeneration(
@@ -61,6 +62,9 @@ def test_where_nothing_is_known_the_ranking_is_the_same_to_the_bit() -> None:
     assert as_told(ask(said)) != as_told(PLAIN)
 
 
+TWINS = {**retrieval_settings().diversity.model_dump(), "duplicate_cosine": 1.1}
+"""Near-duplicates stay."""
+
 words = st.lists(
     st.builds(
         a_word,
@@ -99,6 +103,31 @@ def test_what_people_call_right_stands_first_for_others(people: int, first: bool
     past = result_of(LAST, answer).past
     assert past is not None
     assert (past.right, past.wrong, past.own, past.rank_before) == (people, 0, None, len(ORDER))
+
+
+ORCHARD = MemoryGeneration(
+    {
+        # Each second document says the same in another order, and is a near-duplicate; and all have parts.
+        f"d{n}": [" ".join(words[:: 1 if n % 2 else -1]), " ".join(words[: 1 + n // 4])]
+        for n in range(12)
+        for words in [QUESTION_ASKED.split()[: 1 + n // 2]]
+    }
+)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.sampled_from(["document", "chunk"]), st.integers(0, 9), st.sampled_from([3, 10]), st.booleans())
+def test_the_place_before_is_the_one_that_was_seen(unit: str, place: int, k: int, good: bool) -> None:
+    """RET-18, LRN-18: near-duplicates and further parts of documents, which no page shows, are no places on it."""
+    asked = a_query(QUESTION_ASKED, k=k, principal=STRANGER)
+    seen = a_searcher(ORCHARD, unit=unit).search(asked).results
+    assert len(seen) < len(a_searcher(ORCHARD, unit=unit, diversity=TWINS).search(asked).results) or k == 3
+    result = seen[place % len(seen)]
+    said = by_many(PEOPLE[:3], result.content_hash, QUESTION_ASKED, good=good)
+    again = having_said(a_searcher(ORCHARD, unit=unit), said).search(asked).results
+    past = {each.content_hash: each.past for each in again}.get(result.content_hash)
+    assert good <= (past is not None)
+    assert past is None or past.rank_before == result.rank
 
 
 def test_what_people_call_wrong_falls_with_each_of_them() -> None:
