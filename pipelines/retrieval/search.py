@@ -209,7 +209,8 @@ class RankingContext:
 
     def without_past(self) -> RankingContext:
         """The same query as if nobody had called anything right or wrong."""
-        ranked = {channel: each for channel, each in self.ranked.items() if channel is not Channel.ANSWERED}
+        others = self.ranked.keys() - {Channel.ANSWERED}
+        ranked = {channel: each for channel, each in self.ranked.items() if channel in others}
         return replace(self, ranked=ranked, past=None)
 
     @property

@@ -86,7 +86,8 @@ class QuestionWords:
         """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
         rows, of = np.unique(self.row, return_inverse=True)
         weight = self.counted(np.arange(len(self.row)), self.verdicts.weight * self.factor, of)
-        net = np.bincount(of, weights=weight * (2.0 * self.verdicts.good - 1.0), minlength=len(rows))
+        net = np.zeros(len(rows))
+        np.add.at(net, of, weight * (2.0 * self.verdicts.good - 1.0))
         order = np.lexsort((rows, -net))
         some = order[net[order] > 0.0]
         return Hits(rows[some], net[some])

@@ -83,10 +83,13 @@ def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastV
     good, same = verdicts.good > 0.5, factor == 1.0
     crowd, counts_as = _crowd(verdicts, own, precedents.prior.newcomers)
 
-    def people(among: Flags) -> list[int]:
+    def people(among: Flags) -> tuple[int, int, int, int]:
         """How many called it right and wrong, and right and wrong under near questions."""
-        sides = ((same, good), (same, ~good), (~same, good), (~same, ~good))
-        return [len(set(verdicts.principal[among & asked & side].tolist())) for asked, side in sides]
+        right, wrong, near_right, near_wrong = (
+            len(set(verdicts.principal[among & asked & side].tolist()))
+            for asked, side in ((same, good), (same, ~good), (~same, good), (~same, ~good))
+        )
+        return right, wrong, near_right, near_wrong
 
     right, wrong, near_right, near_wrong = people(~crowd)
     nearest = (
