@@ -136,11 +136,11 @@ def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
     named = {principal_fingerprint(name): name for name in names}
     precedents = read_beliefs(settings.priors, Catalog(root).live_evidence(), now=system_clock()).precedents
     words = precedents.words.take(precedents.words.spoken)
-    said: defaultdict[str, list[int]] = defaultdict(list)
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
     for at, principal in enumerate(words.principal.tolist()):
-        said[precedents.principals[principal]].append(at)
+        spoken[precedents.principals[principal]].append(at)
     for fingerprint, counts in events.items():
-        own = words.take(np.array(said[fingerprint], dtype=np.int64))
+        own = words.take(np.array(spoken[fingerprint], dtype=np.int64))
         right = int((own.good > 0.5).sum())
         new = bool(np.isfinite(own.together).any())
         yield ListedPrincipal(fingerprint, named.get(fingerprint, ""), dict(counts), right, len(own.good) - right, new)
