@@ -119,6 +119,7 @@ class InternalScale(Section):
         agent: Each one by whom answers rest on it.
         co_citation: Another content that served under the same question.
         per_agent: Of each kind, what one agent counts at most.
+        newcomers: As many agents those count at most, on one content and day, who were there on one day alone (FBK-13).
     """
 
     full: Positive
@@ -129,6 +130,7 @@ class InternalScale(Section):
     agent: NonNegative
     co_citation: NonNegative
     per_agent: Positive
+    newcomers: Annotated[int, Field(ge=1)]
 
 
 class AuthorityPrior(Section):

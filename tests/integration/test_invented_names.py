@@ -155,13 +155,16 @@ def test_verdicts_of_invented_names_move_a_result_no_further(
     assert 0.0 <= crowd * signal <= three * signal + 1e-9
 
 
-def test_a_name_for_each_of_a_thousand_questions_is_heard_like_three_who_share_them(people: Searches) -> None:
+@pytest.mark.parametrize("settings", [RULES, SIGNED], ids=["unsigned", "signed"])
+def test_a_name_for_each_of_a_thousand_questions_is_heard_like_three_who_share_them(
+    people: Searches, settings: FeedbackSettings
+) -> None:
     """FBK-13: a crowd has what three known ones may say a day, and the page is lifted under none of the questions."""
     questions = [f"{QUESTION} in chapter {number}" for number in range(len(NAMES))]
     shared = [pointing(KNOWN[number % len(KNOWN)], each, SPAM) for number, each in enumerate(questions)]
-    people.learn(shared)
+    people.learn(shared, settings)
     three = [score(people.spam(each)) for each in questions[:5]]
-    people.learn([pointing(who, each, SPAM) for who, each in zip(NAMES, questions, strict=True)])
+    people.learn([pointing(who, each, SPAM) for who, each in zip(NAMES, questions, strict=True)], settings)
     crowd = [score(people.spam(each)) for each in questions[:5]]
     assert crowd == pytest.approx(three, rel=1e-3)
     assert {people.answer(each).results[0].uris[0] == SPAM for each in questions[:5]} == {False}

@@ -171,7 +171,13 @@ def of_days(priors: Priors, days: float) -> Priors:
 
 def without_newcomers(priors: Priors, most: int) -> Priors:
     """The priors for a simulation: whoever speaks in it is no invented name, though all of it happens on one day."""
-    return priors.model_copy(update={"outcomes": priors.outcomes.model_copy(update={"newcomers": most})})
+    internal = priors.authority.internal.model_copy(update={"newcomers": most})
+    return priors.model_copy(
+        update={
+            "outcomes": priors.outcomes.model_copy(update={"newcomers": most}),
+            "authority": priors.authority.model_copy(update={"internal": internal}),
+        }
+    )
 
 
 def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:

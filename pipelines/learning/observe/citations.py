@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.newcomers import newcomer_shares
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, REFERENCE
 from pipelines.learning.priors import InternalScale
@@ -19,6 +20,7 @@ from pipelines.learning.uses import UseColumns, Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class CitationsByUse:
@@ -42,32 +44,50 @@ class CitationsByUse:
         uses, scale = self._uses.columns(), self._scale
         rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
         good = np.array([bool(is_good(name)) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
-        count, cap = len(rows), round(scale.per_agent * MICRO)
+        shares = newcomer_shares(uses.principal.codes, uses.day, uses.content.codes, most=scale.newcomers)
+        count, cap, principals = len(rows), round(scale.per_agent * MICRO), len(uses.principal.words)
         cited = np.zeros(count + 1)
         for weight, counts in (
             (scale.reference, uses.bin.holds(REFERENCE)),
             (scale.request, uses.bin.holds(INCLUSION)),
             (scale.success, good),
         ):
-            content, _, micro = _by(uses, uses.principal.codes, len(uses.principal.words), counts)
-            cited[1:] += weight * (_added(content, np.minimum(micro, cap), count) / MICRO)
+            at, micro = _by(uses, counts, (uses.principal.codes, principals))
+            of_agents = _micro(np.minimum(micro, cap) * shares[at])
+            cited[1:] += weight * (_added(uses.content.codes[at], of_agents, count) / MICRO)
         named = uses.bin.holds(REFERENCE) & ~uses.principal.holds("")
-        content, _, _ = _by(uses, uses.principal.codes, len(uses.principal.words), named)
-        cited[1:] += scale.agent * np.bincount(content, minlength=count)
-        content, question, _ = _by(uses, uses.question.codes, len(uses.question.words), good & ~uses.question.holds(""))
-        others = np.bincount(question, minlength=len(uses.question.words))[question] - 1
-        cited[1:] += scale.co_citation * _added(content, others, count)
+        at, _ = _by(uses, named, (uses.principal.codes, principals))
+        cited[1:] += scale.agent * (_added(uses.content.codes[at], _micro(MICRO * shares[at]), count) / MICRO)
+        cited[1:] += scale.co_citation * (self._together(uses, good & ~uses.question.holds(""), shares) / MICRO)
         return self._aliases.with_aliases(rows), cited
 
+    def _together(self, uses: UseColumns, counts: Flags, shares: Floats) -> Ints:
+        """Of each content, the others that served under the same questions, in micro-units: each by who says so."""
+        questions, contents = len(uses.question.words), len(uses.content.words)
+        principal = (uses.principal.codes, len(uses.principal.words))
+        at, _ = _by(uses, counts, (uses.question.codes, questions), principal)
+        content, question = uses.content.codes[at], uses.question.codes[at]
+        first, pair = numbered((content, contents), (question, questions))
+        spoken = np.minimum(_added(pair, _micro(MICRO * shares[at]), len(first)), MICRO)
+        content, question = content[first], question[first]
+        others = _added(question, spoken, questions)[question] - spoken
+        return _added(content, _micro(others * (spoken / MICRO)), contents)
 
-def _by(uses: UseColumns, codes: Ints, words: int, counts: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
-    """Every content with a number beside it, once, and their mass where that is above 0."""
-    content, beside = uses.content.codes[counts], codes[counts]
-    first, pair = numbered((content, len(uses.content.words)), (beside, words))
+
+def _by(uses: UseColumns, counts: Flags, *beside: tuple[Ints, int]) -> tuple[Ints, Ints]:
+    """A row of every content with codes beside it, once, and their mass where that is above 0."""
+    rows = np.flatnonzero(counts)
+    codes = [(code[rows], size) for code, size in beside]
+    first, number = numbered((uses.content.codes[rows], len(uses.content.words)), *codes)
     micro = np.zeros(len(first), dtype=np.int64)
-    np.add.at(micro, pair, uses.micro[counts])
+    np.add.at(micro, number, uses.micro[rows])
     some = micro > 0
-    return content[first][some], beside[first][some], micro[some]
+    return rows[first][some], micro[some]
+
+
+def _micro(values: Floats) -> Ints:
+    """Whole micro-units, so that sums do not depend on their order."""
+    return np.rint(values).astype(np.int64)
 
 
 def _added(places: Ints, values: Ints, count: int) -> Ints:

@@ -55,6 +55,27 @@ def test_contents_that_served_under_one_question_are_cited_together() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["reference", "inclusion", "positive"])
+def test_a_thousand_new_names_cite_as_three_agents_do(kind: str) -> None:
+    """FBK-13, CIT-2: who was there on another day counts in full beside them."""
+    crowd = Evidence.sum(used(kind, 50.0, principal=f"made up {number}") for number in range(1_000))
+    three = [used(kind, 50.0, principal=name) for name in ("ann", "bob", "eve")]
+    before = [used("inclusion", 1.0, content=OTHER, principal=name, day=99) for name in ("ann", "bob", "eve")]
+    assert cited(*before, *three) == pytest.approx(cited(*three))
+    assert cited(crowd) == pytest.approx(cited(*three), rel=1e-3)
+    assert cited(crowd, *before, *three) == pytest.approx(2 * cited(*three), rel=1e-3)
+
+
+def test_a_thousand_new_names_make_the_company_of_three_questions() -> None:
+    """FBK-13, CIT-2: each praises two contents under a question of its own."""
+    crowd = [
+        used("positive", 1.0, content=each, principal=f"made up {number}", question=f"q{number}")
+        for number in range(1_000)
+        for each in (ONE, OTHER)
+    ]
+    assert cited(*crowd) <= 3 * (SCALE.success + SCALE.co_citation) + 1e-3
+
+
 def test_what_was_taken_back_is_no_citation() -> None:
     """CIT-2: unlearning takes the agent out, too."""
     said = used("reference", 1.0, principal="ann")
