@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.effects import PastOutcomes, past_verdicts, with_effects, with_own_words
+from pipelines.retrieval.ranking.effects import PastOutcomes, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
 from pipelines.retrieval.ranking.signals import Moment, with_quality
@@ -297,5 +297,4 @@ def score_and_cut(
     scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
-    ordered = with_own_words(lifted, past)
-    return replace(ordered, past=past_verdicts(ordered, past)).head(depths)
+    return with_own_words(lifted, past).head(depths)
