@@ -19,7 +19,9 @@ _LABEL = re.compile(rb"^[ \t]*\.\.[ \t]+_[^\n]{1,300}:[ \t\r]*$", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
 _OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
-_CODE = frozenset({b"code", b"code-block", b"sourcecode", b"parsed-literal", b"doctest", b"testcode", b"prompt"})
+_CODE = frozenset(
+    b"code code-block code-cell code-tab doctest ipython parsed-literal prompt sourcecode testcode testoutput".split()
+)
 # Nothing of these is for readers. Of the others the argument is, and the name of those that warn or date.
 _HIDDEN = re.compile(
     rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"

@@ -25,7 +25,7 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
         _annotated(part, outline)
-        for section, unit in _units(sections, outline.front, len(text.source))
+        for section, unit in _units(sections, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
@@ -126,11 +126,9 @@ def _title_of(sections: Sequence[_Section]) -> _Section | None:
     return first if first.headings and first.rank == 1 and next(others, None) is None else None
 
 
-def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tuple[_Section, ParsedUnit]]:
-    """A unit per section, which together cover the document; front matter belongs to the document's title."""
+def _units(sections: Sequence[_Section], size: int) -> Iterator[tuple[_Section, ParsedUnit]]:
+    """A unit per section, which together cover the document; front matter belongs to the first."""
     title = _title_of(sections)
-    if front and sections[0].headings and title is None:
-        sections = [_Section(), *sections]
     starts = [0, *(section.blocks[0].start for section in sections[1:]), size]
     for section, (start, end) in zip(sections, pairwise(starts), strict=True):
         headings = section.headings

@@ -106,7 +106,7 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head])
     above = {
         head: _joined(context, leading(head.text, sizes.target_tokens // 2, text))
         for head in heads
-        if not text.fits(*cuts.around(head.start), longest)
+        if cuts.around(head.start)[1] < head.end or not text.fits(*cuts.around(head.start), longest)
     }
     reserved = max(map(text.of_context, (unit.context, context, *above.values())))
     # A piece between the room and the maximum stays whole: what it is shown under gives way.

@@ -65,16 +65,16 @@ def test_sections_have_their_levels_and_paths() -> None:
 
 
 def test_front_matter_in_toml_belongs_to_the_title() -> None:
-    """ING-6, ING-40: as that in YAML does."""
+    """ING-6, ING-40: as that in YAML does; neither is shown."""
     title, *others = chunks_of(PAGE.replace("---\nowner: us\n---", '+++\nowner = "us"\n+++'))
-    assert title.text == '+++\nowner = "us"\n+++\n# Manual\n\nWhat it is.'
+    assert title.text == "# Manual\n\nWhat it is."
     assert len(others) == 3
 
 
 def test_the_heading_path_is_part_of_the_text() -> None:
     """ING-6: what stands above, then the section with its own heading."""
     title, linux, mac, use = chunks_of(PAGE)
-    assert title.text == "---\nowner: us\n---\n# Manual\n\nWhat it is."
+    assert title.text == "# Manual\n\nWhat it is."
     assert linux.text == "Manual\n## Install\n\n### Linux\n\nOne way."
     assert mac.text == "Manual > Install\n### Mac\n\nAnother way."
     assert use.text.startswith("Manual\n## Use\n\n```sh\n# not a heading\nrun\n```")

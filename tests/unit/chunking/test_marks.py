@@ -21,6 +21,14 @@ def only(text: str, content_type: ContentType = ContentType.MARKDOWN) -> str:
 
 
 MARKDOWN = {
+    "front matter": ("---\ntitle: A\nteam: b\n---\n# T\n\nText.", "# T\n\nText."),
+    "front matter in json": ('{"title": "A"}\n\n# T\n\nText.', "# T\n\nText."),
+    "rules that hold prose": ("---\n\nJust words.\n\n---\n\nText.", "---\n\nJust words.\n\n---\n\nText."),
+    "characters by name": ("A&nbsp;b &mdash; c &lt;x&gt; `&lt;` &#233;", "A b — c <x> `&lt;` é"),
+    "cells of html": ("<table><tr><td>One</td><td>Two<br>Three</td></tr></table>", "One Two Three"),
+    "line break in a row": ("| a<br>b | c |\n| --- | --- |", "| a b | c |\n| --- | --- |"),
+    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "One\nTwo"),
+    "code of html": ("Press <code>x</code>.", "Press x."),
     "heading with an id": ("# Title { #anchor }\n\nText.", "# Title\n\nText."),
     "heading with an id of kramdown": ("# Title {: #anchor .big }\n\nText.", "# Title\n\nText."),
     "class of a paragraph": ("Text.\n{: .lead }", "Text."),
