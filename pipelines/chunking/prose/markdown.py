@@ -63,6 +63,7 @@ _HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
 _LABEL = re.compile(r"\(([\w.:-]{1,100})\)=\s{0,9}")
 _HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
+_ROLE = re.compile(r"\{[A-Za-z][\w:.+-]{0,40}\}\Z")
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
 _LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
@@ -95,7 +96,7 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     marks = markdown_marks(
         source,
         [(0, front), *(span for literal in literals for span in literal.code)],
-        [(0, front), *shown, *(mark for _, marks in rst for mark in marks)],
+        [(0, front), *shown, *reader.rules, *(mark for _, marks in rst for mark in marks)],
     )
     within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
     return Outline(
@@ -145,6 +146,7 @@ class _Reader:
         self.heads: list[Head] = []
         self.literals: list[tuple[int, int]] = []
         self.rst: list[tuple[int, int]] = []
+        self.rules: list[tuple[int, int]] = []
         self.html = HtmlHeads(source)
         self._source = source
         self._lines = lines
@@ -183,6 +185,8 @@ class _Reader:
                 if tag["name"]:
                     self.html.read(decoded(tag["name"]).lower(), *tag.span(), closes=bool(tag["end"]))
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type == "hr" and token.level == 0:
+            self.rules.append((start, end))
         if token.type in {"fence", "code_block"}:
             self.literals.append((start, end))
         if token.type == "fence":
@@ -216,6 +220,8 @@ class _Reader:
         kind = _KINDS.get(token.type, WHOLE)
         if kind == HEADING:
             heading = self._heading(token, opened.text, start)
+            if token.markup in {"=", "-"} and token.level == 0 and token.map:
+                self.rules.append((self._lines[token.map[1] - 1], end))
             return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
         if kind == PARAGRAPH and (tables := self._tables(start, end)):
             self.heads += tables
@@ -277,7 +283,12 @@ class _Reader:
 def _title(inline: Token, children: Sequence[Token]) -> str:
     if any(child.type in {"softbreak", "hardbreak"} for child in children):
         return " ".join(inline.content.split())
-    return "".join(child.content for child in children if child.type in {"text", "code_inline"}).strip()
+    texts = [child for child in children if child.type in {"text", "code_inline"}]
+    followed = (child.type == "code_inline" for child in texts[1:])
+    return "".join(
+        _ROLE.sub("", child.content) if code else child.content
+        for child, code in zip(texts, [*followed, False], strict=False)
+    ).strip()
 
 
 def _is_anchor(html: str) -> bool:

@@ -22,6 +22,8 @@ _ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,
 _TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
 _QUOTED = rb"(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')"
 _TARGET = rb"\((?:[^()\s<>]|<[^<>\n]{0,500}>|\([^()\s]{0,200}\)){0,1000}(?:\s{1,9}" + _QUOTED + rb")?\s{0,3}\)"
+_COMPONENT = rb"(?-i:[A-Z][a-z])\w{0,60}(?:\.\w{1,60})?"  # of JSX
+_BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,200}\}"
 _TAGS = (
     b"a abbr address article aside audio b blockquote br button caption center cite code col colgroup dd del details "
     b"dfn div dl dt em embed figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img input ins kbd "
@@ -30,15 +32,23 @@ _TAGS = (
 ).split()
 # Lengths are bounded: each sign of a hostile page would read on to its end.
 _MARK = re.compile(
-    rb"(?P<escape>\\[!-/:-@\[-`{-~]|^[ \t]*(?:`{3,}|~{3,})[^\n]*$)"
+    rb"\\(?P<escaped>[<>\#*.+~-]|(?<=\w\\)_(?=\w))"
+    rb"|(?P<escape>\\[!-/:-@\[-`{-~]|^[ \t]*(?:`{3,}|~{3,})[^\n]*$)"
     rb"|(?P<role>\{[A-Za-z][\w:.+-]{0,40}\}(?P<tick>`{1,2}))"
     rb"(?P<named>[^`\n]{1,300}?)(?P<to>[ \t]*<[^<>`\n]{1,200}>)?(?P=tick)"
     rb"|(?P<code>(?P<ticks>`++)(?:[^`\n]|\n(?![ \t\r]*(?:\n|```))|(?!(?P=ticks)(?!`))`++){1,300}?(?P=ticks)(?!`))"
     rb"|(?P<comment><!--)"
     rb"|(?P<hidden><(?P<held>script|style)\b)"
     rb"|(?P<tag></?(?:" + b"|".join(_TAGS) + rb")(?:\s[^<>]{0,1000})?/?>)"
+    rb"|(?P<component>(?<![\w`])(?:</" + _COMPONENT + rb">|<" + _COMPONENT + rb"(?:(?=[^<>]{0,1000}=)(?:\s{1,40}"
+    rb"[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|" + _BRACES + rb"))?){1,20}\s{0,40}/?|\s{0,9}/)>)"
+    rb"|^[ \t]*<" + _COMPONENT + rb">(?=[ \t]*\r?(?:\n|\Z)))"
     rb"|<(?P<address>(?:https?|mailto|ftp):[^<>\s]{1,1000})>"
     rb"|^[ ]{0,3}(?P<definition>\[[^\]^\n][^\]\n]{0,200}\]:[ \t]{0,9}\S[^\n]*\n?)"
+    rb"|!?\[\]\([ \t]*[<\#]?(?P<bare>[^()\s<>]{1,300})>?[ \t]*\)"
+    rb"|^(?P<module>(?:import[ \t]+(?:[\w*{][^\n;'\"]{0,200}[ \t]from[ \t]+)?['\"][^'\"\n]{1,200}['\"]"
+    rb"|export[ \t]+(?:const|default|let|function)\b[^\n]{0,300});?[ \t]*)\r?$"
+    rb"|(?P<remark>\{/\*(?:[^*]|\*(?!/)){0,400}\*/\})"
     rb"|(?P<link>!?\[)(?=(?P<shown>" + _TEXT + rb")(?P<target>\](?:" + _TARGET + rb"|\[[^\[\]\n]{0,200}\])))"
     rb"|(?P<alert>\[!)(?P<alarm>NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?P<alert_end>\])"
     rb"|(?P<attributes>[ \t]{0,4}\{:?[ \t]*" + _ATTRIBUTE + rb"(?:[ \t]+" + _ATTRIBUTE + rb"){0,20}[ \t]*\})"
@@ -343,6 +353,11 @@ def _of_role(match: re.Match[bytes]) -> Iterator[Span]:
 
 _SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
     "escape": _around(),
+    "escaped": lambda match: iter(((match.start(), match.start("escaped")),)),
+    "bare": lambda match: iter(((match.start(), match.start("bare")), (match.end("bare"), match.end()))),
+    "module": _around("module"),
+    "remark": _around("remark"),
+    "component": _around("component"),
     "role": _of_role,
     "code": _around(),
     "tag": _of_tag,

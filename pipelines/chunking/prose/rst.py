@@ -63,6 +63,7 @@ def rst_outline(source: bytes) -> Outline:
     reader = _Reader(source)
     blocks = reader.blocks(0, len(reader.texts), 0)
     references = list(references_in(source, reader.literals))
+    marks, instead = rst_marks(source, reader.literals, references, reader.rules)
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of(reader.anchors),
@@ -73,7 +74,8 @@ def rst_outline(source: bytes) -> Outline:
             if match["note"] and (name := decoded(match["note"])) in reader.notes
         ),
         heads=sorted(reader.heads),
-        marks=rst_marks(source, reader.literals, references),
+        marks=marks,
+        instead=instead,
     )
 
 
@@ -99,6 +101,7 @@ class _Reader:
         objects: Names of the code that is described, by offset.
         notes: Text of footnotes and citations by name.
         heads: Of tables and of code.
+        rules: Spans of the lines of signs below and above headings, and between paragraphs.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -107,6 +110,7 @@ class _Reader:
         self.objects: list[tuple[int, str]] = []
         self.notes: dict[str, str] = {}
         self.heads: list[Head] = []
+        self.rules: list[tuple[int, int]] = []
         self.texts: list[bytes] = []
         self._starts: list[int] = []
         self._indents: list[int] = []
@@ -205,16 +209,25 @@ class _Reader:
                 return self._heading(line, following[0], (text[:1], True), line + 3)
             # A line of signs between paragraphs divides them.
             apart = len(text) >= _SHORTEST_RULE and not (following and following[0])
-            return (self._span(line, line + 1, WHOLE), line + 1) if apart else None
+            if not apart:
+                return None
+            self._rule(line)
+            return self._span(line, line + 1, WHOLE), line + 1
         under = following[0] if following and self._indents[line + 1] == 0 == self._indents[line] else b""
         enough = len(under) >= min(_SHORTEST_RULE, len(decoded(text)))
         if enough and _ADORNMENT.match(under) and under not in {b"::", b".."}:
             return self._heading(line, text, (under[:1], False), line + 2)
         return None
 
+    def _rule(self, line: int) -> None:
+        self.rules.append((self._starts[line], self._starts[line + 1]))
+
     def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
         rank = self._ranks.setdefault(style, len(self._ranks) + 1)
         plain = _INLINE.sub("", decoded(title)).strip()
+        self._rule(after - 1)
+        if style[1]:
+            self._rule(line)
         self.anchors.append((self._starts[line], label_of(plain)))
         block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
         return block, after
@@ -327,7 +340,9 @@ class _Reader:
 
     def _read_listed(self, line: int, after: int) -> None:
         """Note the columns of a table that is a list of rows, or CSV, as an option or its first rows name them."""
-        lines = [Line(self._starts[at], self._starts[at + 1], self.texts[at], self._indents[at]) for at in range(line, after)]
+        lines = [
+            Line(self._starts[at], self._starts[at + 1], self.texts[at], self._indents[at]) for at in range(line, after)
+        ]
         body = self._while(line + 1, after, lambda at: bool(self.texts[at]))
         if region := listed_head(lines, 1, body - line, after - line):
             self._head(region.first + line, after, *(at + line for at in region.head))
