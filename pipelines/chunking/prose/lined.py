@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipelines.chunking.prose.heads.lines import heads_of_lines
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -20,7 +21,6 @@ from pipelines.chunking.prose.outline import (
     Span,
     merged,
 )
-from pipelines.chunking.prose.text import heads_of_lines
 from pipelines.chunking.units.parsed import NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind

@@ -21,6 +21,28 @@ def only(text: str, content_type: ContentType = ContentType.MARKDOWN) -> str:
 
 
 MARKDOWN = {
+    "front matter": ("---\ntitle: A\nteam: b\n---\n# T\n\nText.", "# T\n\nText."),
+    "front matter in json": ('{"title": "A"}\n\n# T\n\nText.', "# T\n\nText."),
+    "rules that hold prose": ("---\n\nJust words.\n\n---\n\nText.", "Just words.\n\n\nText."),
+    "characters by name": ("A&nbsp;b &mdash; c &lt;x&gt; `&lt;` &#233;", "A b — c <x> `&lt;` é"),
+    "heading with a role": ("# {class}`Foo` bar\n\nText.", "# Foo bar\n\nText."),
+    "link without a text": ("See [](#Spawner.options), [](../a.md).", "See Spawner.options, ../a.md."),
+    "escapes": ("x \\<user> \\#12 snake\\_case \\*no\\*", "x <user> #12 snake_case *no*"),
+    "title above a rule": ("Title\n=====\n\nText.", "Title\n\nText."),
+    "modules of mdx": (
+        "import Tabs from '@theme/Tabs';\nimport './a.css'\n\nexport const a = 1;\n\n# T\n\nText.",
+        "# T\n\nText.",
+    ),
+    "components of mdx": (
+        "<Tabs groupId=\"os\" values={[{label: 'A', value: 'b'}]}>\n<TabItem value=\"a\">\n\nText. {/* why */}\n\n"
+        '</TabItem>\n</Tabs>\n\n<Foo.Bar a="b" />',
+        "Text.",
+    ),
+    "component on its line": ("<Steps>\n\n1. One\n\n</Steps>", "1. One"),
+    "cells of html": ("<table><tr><td>One</td><td>Two<br>Three</td></tr></table>", "One Two Three"),
+    "line break in a row": ("| a<br>b | c |\n| --- | --- |", "| a b | c |\n| --- | --- |"),
+    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "One\nTwo"),
+    "code of html": ("Press <code>x</code>.", "Press x."),
     "heading with an id": ("# Title { #anchor }\n\nText.", "# Title\n\nText."),
     "heading with an id of kramdown": ("# Title {: #anchor .big }\n\nText.", "# Title\n\nText."),
     "class of a paragraph": ("Text.\n{: .lead }", "Text."),
@@ -85,6 +107,7 @@ def test_marks_of_markdown_are_left_out(name: str) -> None:
         '```md\n[a](b) {: .c }\n<!-- d -->\n!!! note\n--8<-- "x"\n```',
         "Text:\n\n    [a](b) {: .c }\n    !!! note\n    x",
         "```{code-block} python\n:linenos:\nx = 1\n```",
+        "import a thing from the other side, or <Name> and <Path to file>.",
         "Take Vec<String>, a < b and c > d, {a, b}, {}, {{ x }}, \\[a](b), a ::: b, 3 === 3.",
         "Emoji :tada: and 10:30:00 and a note [1] and [^2].\n\n[^2]: A footnote.",
         "| a | b |\n| - | - |\n| c | d |",
@@ -96,7 +119,19 @@ def test_code_and_what_only_looks_like_a_mark_stay(text: str) -> None:
 
 
 RST = {
-    "label": (".. _a-label:\n.. _another:\n\nTitle\n=====\n\nText.", "Title\n=====\n\nText."),
+    "rules of headings": ("=====\nTitle\n=====\n\nText.\n\n----\n\nMore.", "Title\n\nText.\n\n\nMore."),
+    "literal block": (
+        "So::\n\n    .. note:: :ref:`a <b>`\n\nThat is ::\n\n    b::\n\n::\n\n    c",
+        "So:\n\n    .. note:: :ref:`a <b>`\n\nThat is :\n\n    b::\n\n\n    c",
+    ),
+    "text by name": (
+        "See |it| of |version|, ``|it|``.\n\n.. |it| replace:: the *book*\n   of |that|",
+        "See the *book* of |that| of version, ``|it|``.",
+    ),
+    "picture by name": ("|b| Text, a|b|c.\n\n.. |b| image:: a.png\n   :alt: Built", "Built Text, a|b|c."),
+    "escapes": ("v\\ 2, \\*star and ``a\\b``.", "v2, *star and ``a\\b``."),
+    "what says that no page leads here": (":orphan:\n\nText.", "Text."),
+    "label": (".. _a-label:\n.. _another:\n\nTitle\n=====\n\nText.", "Title\n\nText."),
     "comment": ("Text.\n\n.. a comment\n   of two lines\n\nMore.", "Text.\n\nMore."),
     "target": ("A `page`_, a page_.\n\n.. _page: https://x.org", "A page, a page."),
     "roles": ("See :ref:`the page <page>`, :func:`~a.b.c`, :doc:`/x`.", "See the page, a.b.c, /x."),
@@ -129,7 +164,6 @@ def test_marks_of_restructured_text_are_left_out(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "So::\n\n    .. note:: :ref:`a <b>`\n\nMore.",
         ".. code-block:: rst\n\n   .. note::\n      :class: a\n\n      :ref:`a`",
         "Write ``:ref:`a``` and *this* and snake_case_ and `that`, from_.",
     ],
