@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.sensitive.random_text import has_random
 from pipelines.lessons.sensitive.numbers import has_account, has_card
 from pipelines.lessons.sensitive.passwords import states_password
+from pipelines.lessons.sensitive.random_text import has_random
 
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "private key": re.compile(

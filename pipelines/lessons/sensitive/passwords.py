@@ -212,9 +212,9 @@ def states_password(text: str) -> bool:
     """Whether a text tells a password, or another secret by its name.
 
     Examples:
-        >>> [states_password(f"The password is {value}.") for value in ("pineapple", "hunter2", "required", "$PASSWORD")]
+        >>> [states_password(f"The password is {each}.") for each in ("pineapple", "hunter2", "required", "$PASSWORD")]
         [True, True, False, False]
-        >>> states_password("Das Passwort muss lang sein"), states_password("Log in as admin / admin123")
+        >>> states_password("Das Passwort muss lang sein"), states_password("Log in as ada / lovelace12")
         (False, True)
     """
     return (

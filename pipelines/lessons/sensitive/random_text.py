@@ -46,7 +46,7 @@ def has_random(text: str) -> bool:
     """Whether a text holds a piece that looks drawn, and that nothing around it calls a hash or an id.
 
     Examples:
-        >>> has_random("Use lin_api_QvIMDtNkv9hpsSIKEOPEOotbxnE05Mmp"), has_random("Rename useInfiniteScrollWithCursorV3")
+        >>> has_random("Use lin_api_QvIMDtNkv9hpsSIKEOPEOotbxnE05Mmp"), has_random("Rename useScrollWithCursorV3")
         (True, False)
         >>> has_random("send 9f24dc6eb6d04a57d73e0a0de5f167f2"), has_random("ETag 9f24dc6eb6d04a57d73e0a0de5f167f2")
         (True, False)
