@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.domain.ranking import NewNames, PastVerdicts
+from pipelines.domain.ranking import Channel, NewNames, PastVerdicts
 from pipelines.learning.observe.precedents import Words
 from pipelines.retrieval.ranking.effects import PastOutcomes
-from pipelines.retrieval.ranking.table import Candidates, Flags, Ints
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
 
 _ROUNDED = 1e-9  # sums of shares are not exact
 _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
@@ -32,6 +32,13 @@ class PlacesBefore(NamedTuple):
         """Of one result: by itself, or else by what stood for its documents; None where nothing finds it."""
         places = [self.uris[uri] for uri in uris if uri in self.uris]
         return self.rows.get(row, min(places, default=None))
+
+
+def without_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
+    """Candidates of queries under which anything was said, but for those that are found by that alone."""
+    spoken = np.array([each is not None and len(each.words) > 0 for each in outcomes], dtype=bool)
+    channels = np.delete(candidates.merged.ranks[candidates.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
+    return candidates.take(spoken[candidates.query] & (channels > 0).any(axis=1))
 
 
 def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> dict[int, PlacesBefore]:
@@ -56,18 +63,19 @@ def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> 
 
 
 def past_verdicts(
-    candidates: Candidates, outcomes: Mapping[int, PastOutcomes], before: Mapping[int, PlacesBefore]
+    candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, PlacesBefore]
 ) -> dict[int, PastVerdicts]:
     """What people called candidates before, by the candidate's number; of those of whom anybody said anything.
 
     Args:
-        outcomes, before: By place of the query in its batch, of those under which anything was said.
+        outcomes: Of each query.
+        before: By place of the query in its batch.
     """
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        if query not in outcomes:
-            continue
         past_outcomes, places = outcomes[query], before.get(query, PlacesBefore({}, {}))
+        if past_outcomes is None:
+            continue
         for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
             some = np.flatnonzero(past_outcomes.words.row == row)
             if len(some):
