@@ -32,7 +32,7 @@ _BUILT_IN = frozenset({b"version", b"release", b"today"})
 _SIGN = re.compile(
     rb"(?P<literal>``(?:[^`\n]|\n(?!\s*\n)|`(?!`)){1,500}``|:[\w:+.-]{1,60}:`[^`]{1,400}`)"
     rb"|(?<![\w|`])\|(?P<name>[^\s|](?:[^|\n]{0,80}[^\s|])?)\|(?![\w|])"
-    rb"|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
+    rb"|(?<![\w-])(?P<directive>\.\.[ ]+[\w:+.-]{1,60}::)|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
     rb"|\\(?P<escaped>[\s!-/:-@\[-`{-~])"
 )
 _CODE = frozenset(
@@ -78,7 +78,7 @@ def rst_marks(
     instead: dict[int, bytes] = {}
     for match in _SIGN.finditer(source):
         sign = match.lastgroup
-        if sign in {"literal", None} or _inside(code, match.start()) or _inside(outside, match.start()):
+        if sign in {"literal", "directive", None} or _inside(code, match.start()) or _inside(outside, match.start()):
             continue
         if sign == "ends":
             first = source.rfind(b"\n", 0, match.start()) + 1

@@ -354,8 +354,8 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Want
     sides += [split_identifier(token) for token in tokens if names_of[token] and _SEPARATORS.sub("", token).isalpha()]
     sides += [side_by_side(text)] if len(words) <= phrase_words else []
     alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
-    # The stem of such plurals is that of other words: `indices` would find `indicate` before `index`.
-    apart = [form for word in telling if word.endswith("ices") for form in _forms_of(word)]
+    # The stem of such plurals is that of other words: alone, `indices` would find `indicate` before `index`.
+    apart = [form for word in alone if word.endswith("ices") for form in _forms_of(word)]
     return Wanted(
         () if alone else tuple(telling)[:most],
         (*alone, *sought, *apart, *without_blanks(text, analyse))[:most],
