@@ -6,7 +6,7 @@ Every stage is a plain function over candidates; each adds to their scores and s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.effects import lifts
 from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
 from pipelines.retrieval.ranking.fusion import fuse
+from pipelines.retrieval.ranking.past import past_verdicts, places_before
 from pipelines.retrieval.ranking.signals import (
     with_propagated,
     with_pseudo_relevance,
@@ -28,7 +29,7 @@ from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
-from pipelines.retrieval.settings import FusionMode
+from pipelines.retrieval.settings import FusionMode, ResultUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,13 @@ class Pipeline(Resources):
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth
-            contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, past=past, settings=tuned)
-            shown = diverse(contenders, ks, vectors, tuned, passes=passes, relations=self.relations)
+            contenders, plain = score_and_cut(
+                united, depths, beliefs, weights, moments=moments, past=past, settings=tuned
+            )
+            page = partial(diverse, ks=ks, vectors=vectors, settings=tuned, passes=passes, relations=self.relations)
+            before = places_before(page(plain.head(depths)), plain, by_document=tuned.unit is ResultUnit.DOCUMENT)
+            shown = page(contenders)
+            shown = replace(shown, past=past_verdicts(shown, past, before))
             choices = {
                 at: Choice(
                     contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at], self.relations

@@ -43,7 +43,7 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     fused = fuse(with_similarity(candidates, [answered], degree_cap=tuned.degree.cap), [weights], tuned)
     units = in_units(fused, tuned, lifts(fused, [None]))
     moments, depths = [Moment(query, NOW)], np.array([k])
-    scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
+    scored, _ = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
     explained = explain_candidates(scored, [weights])
     return results(explained, EvenBeliefs(), [Verdict()] * len(explained))
 
