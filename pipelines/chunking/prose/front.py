@@ -20,6 +20,12 @@ _BEGINNINGS: Mapping[str, re.Pattern[str]] = {
     "---": re.compile(_KEY + r"(?:[\w.\"'$@/-][\w ./()$@\"'-]*:(?:\s|$)|[{&*!])"),
     "+++": re.compile(_KEY + r"(?:[\w.\"'-][\w .\"'-]*=|\[)"),
 }
+_DESCRIPTION = re.compile(
+    r"^[ \t]*\"?(?:description|summary|abstract)\"?[ \t]*[:=][ \t]*"
+    r"(?:[>|][+-]?[ \t]*\r?\n(?P<block>(?:[ \t]+[^\n]*\n|[ \t\r]*\n)+)"
+    r"|(?P<quote>[\"']?)(?P<line>(?![>|{\[])[^\n]*?)(?P=quote),?[ \t\r]*$)",
+    re.MULTILINE,
+)
 _LOOK = 4096
 _LONGEST_JSON = 65_536
 _LANGUAGES = {"---": "YAML", "+++": "TOML"}
@@ -56,6 +62,21 @@ def front_of(text: str) -> Front | None:
     if closing is None or not _BEGINNINGS[fence].match(text[start : min(closing.start(), start + _LOOK)]):
         return None
     return Front(_LANGUAGES[fence], start, closing.start(), closing.end())
+
+
+def description_in(text: str, front: Front) -> tuple[int, int] | None:
+    r"""Where front matter says in words what the text is about: the only part of it that is read as text.
+
+    Examples:
+        >>> text = "---\ntitle: A\ndescription: 'What it is.'\n---\n# A\n"
+        >>> text[slice(*description_in(text, front_of(text)))]
+        'What it is.'
+    """
+    match = _DESCRIPTION.search(text, front.start, front.end)
+    if match is None:
+        return None
+    name = "block" if match["block"] else "line"
+    return match.span(name) if match[name].strip() else None
 
 
 def _json_of(text: str) -> Front | None:

@@ -39,7 +39,9 @@ TOKEN = re.compile(
 )
 _ATTRIBUTE = re.compile(r"(?<!\S)(id|name|href|class|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_HIDDEN = frozenset({"script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"})
+_HIDDEN = frozenset(
+    {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
+)
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt"})

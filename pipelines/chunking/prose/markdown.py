@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.prose.front import front_of
+from pipelines.chunking.prose.front import Front, description_in, front_of
 from pipelines.chunking.prose.heads.html import HtmlHeads
 from pipelines.chunking.prose.heads.lines import TABLES, heads_of_lines, outermost
 from pipelines.chunking.prose.html import TOKEN, opened_fences
@@ -87,6 +87,7 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     """Blocks of a Markdown text, its anchors, and its links to other places in it or beside it."""
     match = front_of(text)
     front = len(encoded(text[: match.after])) if match else 0
+    hidden = _hidden_front(text, match, front)
     lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
     reader = _Reader(source, lines)
     blocks = reader.blocks(_parser().parse(with_fences(text[match.after :] if match else text)))
@@ -96,7 +97,7 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     marks = markdown_marks(
         source,
         [(0, front), *(span for literal in literals for span in literal.code)],
-        [(0, front), *shown, *reader.rules, *(mark for _, marks in rst for mark in marks)],
+        [*hidden, *shown, *reader.rules, *(mark for _, marks in rst for mark in marks)],
     )
     within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
     return Outline(
@@ -110,8 +111,18 @@ def markdown_outline(text: str, source: bytes) -> Outline:
             **marks.instead,
             **opened_fences(source, marks.spans, reader.html.fences),
             **{start: fence for (start, _), fence in shown.items()},
+            **({hidden[1][0]: b"\n\n"} if len(hidden) > 1 else {}),
         },
     )
+
+
+def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
+    """The spans of front matter that are read as facts: all of it but a description."""
+    described = description_in(text, front) if front else None
+    if described is None:
+        return [(0, end)]
+    first, last = (len(encoded(text[:at])) for at in described)
+    return [(0, first), (last, end)]
 
 
 def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:

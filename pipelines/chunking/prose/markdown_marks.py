@@ -21,7 +21,11 @@ from pipelines.chunking.prose.outline import Span, merged
 _ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
 _TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
 _QUOTED = rb"(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')"
-_TARGET = rb"\((?:[^()\s<>]|<[^<>\n]{0,500}>|\([^()\s]{0,200}\)){0,1000}(?:\s{1,9}" + _QUOTED + rb")?\s{0,3}\)"
+_TARGET = (
+    rb"\((?:[^()\s<>{]|\{%[^%\n]{0,200}%\}|\{\{[^{}\n]{0,200}\}\}|\{(?![%{])|<[^<>\n]{0,500}>|\([^()\s]{0,200}\)){0,1000}(?:\s{1,9}"
+    + _QUOTED
+    + rb")?\s{0,3}\)"
+)
 _COMPONENT = rb"(?-i:[A-Z][a-z])\w{0,60}(?:\.\w{1,60})?"  # of JSX
 _BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,200}\}"
 _TAGS = (
@@ -32,7 +36,7 @@ _TAGS = (
 ).split()
 # Lengths are bounded: each sign of a hostile page would read on to its end.
 _MARK = re.compile(
-    rb"\\(?P<escaped>[<>\#*.+~-]|(?<=\w\\)_(?=\w))"
+    rb"\\(?P<escaped>\r?\n|[<>\#*.+~-]|(?<=\w\\)_(?=\w))"
     rb"|(?P<escape>\\[!-/:-@\[-`{-~]|^[ \t]*(?:`{3,}|~{3,})[^\n]*$)"
     rb"|(?P<role>\{[A-Za-z][\w:.+-]{0,40}\}(?P<tick>`{1,2}))"
     rb"(?P<named>[^`\n]{1,300}?)(?P<to>[ \t]*<[^<>`\n]{1,200}>)?(?P=tick)"
@@ -67,7 +71,7 @@ _LINE = re.compile(
     rb"|(?P<tab>===[!+]?[ \t]+\")(?P<name>[^\"\n]*)(?P<tab_end>\")"
     rb"|(?P<colons>:{3,}[ \t]*)(?P<open>\{?)(?P<container>[\w-]*)(?P<close>\}?)(?P<rest>[^\n]*)"
     rb"|(?P<snippet>;?-{1,9}8<-{1,9}[ \t]*\"?)(?P<snippet_file>[^\"\n]*)(?P<snippet_end>\"?)"
-    rb"|(?P<label>\([\w .:-]{1,100}\)=)"
+    rb"|(?P<label>\([\w .:-]{1,100}\)=|\[TOC\]|\[\[_?TOC_?\]\])"
     rb")[ \t]*\r?$",
     re.MULTILINE,
 )
@@ -77,7 +81,9 @@ _KINDS = re.compile(
     rb"note|tip|hint|info|important|warning|caution|danger|attention|error|bug|success|failure|example|question|seealso"
     rb"|deprecated|version(?:added|changed|removed)"
 )
-_OPTION = re.compile(rb"[ \t]*:[\w-]{1,40}:[^\n]*\n?")
+_OPTION = re.compile(rb"[ \t]*:(?P<name>[\w-]{1,40}):[ \t]*(?P<value>[^\n]*)\n?")
+_DATED = re.compile(rb"deprecated|version(?:added|changed|removed)")
+_PICTURES = frozenset({b"image", b"figure"})
 _ELEMENT = re.compile(rb"</?([A-Za-z][\w-]*)")
 _ALT = re.compile(rb"\balt[ \t]*=[ \t]*([\"'])([^\"'<>]*)\1", re.IGNORECASE)
 _INDENT = 4  # columns: what stands so far in belongs to the admonition or tab above
@@ -312,13 +318,20 @@ def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]
             yield match.span()
         return
     else:
-        shown = "title" if directive["title"] or not _KINDS.fullmatch(directive["name"]) else "name"
+        name = directive["name"]
+        shown = "title" if directive["title"] or not _KINDS.fullmatch(name) else "name"
         first, last = (match.start("info") + place for place in directive.span(shown))
+        if _DATED.fullmatch(name):  # what it says of a version stands before that
+            first, inner = match.start("info") + directive.start("name"), match.start("info") + directive.end("name")
+            yield inner, inner + 1
+        elif name in _PICTURES:
+            first = last
         yield match.start("fence"), first
         yield last, match.end()
         after = match.end() + 1
     while option := _OPTION.match(source, after, end):
-        yield option.span()
+        alt = option["name"] == b"alt"
+        yield option.start(), option.start("value") if alt else option.end()
         after = option.end()
 
 

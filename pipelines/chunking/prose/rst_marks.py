@@ -15,7 +15,7 @@ _DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 _EXPLICIT = re.compile(rb"[ \t]*\.\.(?:\s|\Z)")
-_LABEL = re.compile(rb"^[ \t]*\.\.[ \t]+_[^\n]{1,300}:[ \t\r]*$", re.MULTILINE)
+_LABEL = re.compile(rb"^[ \t]*(?:\.\.[ \t]+_[^\n]{1,300}:|__[ \t]+\S[^\n]{0,300})[ \t\r]*$", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
 _OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
@@ -32,7 +32,7 @@ _BUILT_IN = frozenset({b"version", b"release", b"today"})
 _SIGN = re.compile(
     rb"(?P<literal>``(?:[^`\n]|\n(?!\s*\n)|`(?!`)){1,500}``|:[\w:+.-]{1,60}:`[^`]{1,400}`)"
     rb"|(?<![\w|`])\|(?P<name>[^\s|](?:[^|\n]{0,80}[^\s|])?)\|(?![\w|])"
-    rb"|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
+    rb"|(?<![\w-])(?P<directive>\.\.[ ]+[\w:+.-]{1,60}::)|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
     rb"|\\(?P<escaped>[\s!-/:-@\[-`{-~])"
 )
 _CODE = frozenset(
@@ -41,7 +41,7 @@ _CODE = frozenset(
 # Nothing of these is for readers. Of the others the argument is, and the name of those that warn or date.
 _HIDDEN = re.compile(
     rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"
-    rb"|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
+    rb"|grid|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
 )
 _TELLING = re.compile(
     rb"note|tip|hint|important|warning|caution|danger|attention|error|seealso|deprecated|version(?:added|changed|removed)"
@@ -78,7 +78,7 @@ def rst_marks(
     instead: dict[int, bytes] = {}
     for match in _SIGN.finditer(source):
         sign = match.lastgroup
-        if sign in {"literal", None} or _inside(code, match.start()) or _inside(outside, match.start()):
+        if sign in {"literal", "directive", None} or _inside(code, match.start()) or _inside(outside, match.start()):
             continue
         if sign == "ends":
             first = source.rfind(b"\n", 0, match.start()) + 1

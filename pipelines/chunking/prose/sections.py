@@ -299,7 +299,7 @@ def _announces(block: Block, following: Block, text: SizedText) -> bool:
         block.kind == PARAGRAPH
         and last.endswith((b":", b"\xef\xbc\x9a"))
         and following.heading is None
-        and text.fits(block.start, following.end, text.sizes.target_tokens // 2)
+        and text.fits(block.start, following.end, 3 * text.sizes.target_tokens // 4)
     )
 
 

@@ -10,21 +10,39 @@ from pipelines.domain.documents import ContentType, Document, Domain
 SIZES = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=5, overlap_tokens=10)
 
 
-def chunks_of(text: str, content_type: ContentType = ContentType.MARKDOWN) -> list[Chunk]:
-    document = Document(uri="tree/a", content_type=content_type, domain=Domain.GENERAL, text=text, trust_level=70)
+def chunks_of(text: str, content_type: ContentType = ContentType.MARKDOWN, language: str | None = None) -> list[Chunk]:
+    document = Document(
+        uri="tree/a", content_type=content_type, domain=Domain.GENERAL, text=text, language=language, trust_level=70
+    )
     return chunk_document(document, SIZES, lambda said: len(said.split()))
 
 
-def only(text: str, content_type: ContentType = ContentType.MARKDOWN) -> str:
-    (chunk,) = chunks_of(text, content_type)
+def only(text: str, content_type: ContentType = ContentType.MARKDOWN, language: str | None = None) -> str:
+    (chunk,) = chunks_of(text, content_type, language)
     return chunk.text
 
 
 MARKDOWN = {
     "front matter": ("---\ntitle: A\nteam: b\n---\n# T\n\nText.", "# T\n\nText."),
+    "front matter with a description": (
+        "---\ntitle: A\ndescription: 'What it is.'\nteam: b\n---\n# T\n\nText.",
+        "What it is.\n\n# T\n\nText.",
+    ),
+    "front matter with a long description": (
+        "---\nsummary: >-\n  What it is,\n  and why.\n---\n# T\n\nText.",
+        "  What it is,\n  and why.\n\n\n# T\n\nText.",
+    ),
     "front matter in json": ('{"title": "A"}\n\n# T\n\nText.', "# T\n\nText."),
     "rules that hold prose": ("---\n\nJust words.\n\n---\n\nText.", "Just words.\n\n\nText."),
     "characters by name": ("A&nbsp;b &mdash; c &lt;x&gt; `&lt;` &#233;", "A b — c <x> `&lt;` é"),
+    "pictures of myst": (
+        "```{figure} a.png\n:name: f\n\nThe caption.\n```\n\n```{image} b.png\n:alt: A boat\n```",
+        "The caption.\n\nA boat",
+    ),
+    "versions of myst": ("```{versionadded} 2.1\nNew.\n```", "versionadded 2.1\nNew."),
+    "link of a template": ("See [it]({% link b.md %}) and [that]({{ url }}).", "See it and that."),
+    "break of a line": ("One\\\nTwo", "One\nTwo"),
+    "place of the contents": ("[TOC]\n\nText.", "Text."),
     "heading with a role": ("# {class}`Foo` bar\n\nText.", "# Foo bar\n\nText."),
     "link without a text": ("See [](#Spawner.options), [](../a.md).", "See Spawner.options, ../a.md."),
     "escapes": ("x \\<user> \\#12 snake\\_case \\*no\\*", "x <user> #12 snake_case *no*"),
@@ -116,6 +134,25 @@ def test_marks_of_markdown_are_left_out(name: str) -> None:
 def test_code_and_what_only_looks_like_a_mark_stay(text: str) -> None:
     """ING-40: as they are."""
     assert only(text) == text
+
+
+LINED = {
+    "pictures": ("asciidoc", "See image:a.png[A boat] and:\n\nimage::b.png[]", "See A boat and:"),
+    "macros": ("asciidoc", "Press kbd:[Ctrl+C] or btn:[OK]. A footnote:[Soon.]", "Press Ctrl+C or OK. A Soon."),
+    "rule": ("asciidoc", "One.\n\n'''\n\nTwo.", "One.\n\n\nTwo."),
+    "heading with a state and tags": ("org", "* TODO [#A] Head :a:b:\n\nText.", "* Head\n\nText."),
+    "title": ("org", "#+TITLE: Tea\n\nText.", "Tea\n\nText."),
+    "quote": ("org", "#+begin_quote\nText.\n#+end_quote", "Text."),
+    "place": ("org", "Text <<here>> goes on.", "Text  goes on."),
+    "button": ("html", "<h1>T</h1><p>Text.</p><button>Copy</button>", "T\n\nText."),
+}
+
+
+@pytest.mark.parametrize("name", LINED)
+def test_marks_of_other_markups_are_left_out(name: str) -> None:
+    """ING-40: of AsciiDoc, Org and HTML."""
+    language, text, shown = LINED[name]
+    assert only(text, ContentType.MARKUP, language).strip() == shown
 
 
 RST = {

@@ -20,7 +20,9 @@ INLINE = frozenset(_INLINE_NAMES.split())
 _TAG = re.compile(r"<[!/]?([A-Za-z][\w:-]{0,60})?[^<>]*>")
 _CLASS = re.compile(r"\bclass\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _NAMED = re.compile(r"\b(?:data-)?lang(?:uage)?\s*=\s*[\"']?([\w+#-]+)", re.IGNORECASE)
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-(?:source-)?|brush:\s*)([\w+#]+)")
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-(?:source-)?|brush:\s*)([\w+#]+)|^(?:hljs|highlight)\s+(?!highlight)([\w+#]+)(?!\S)"
+)
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plaintext", "en"})
 _WRAPPERS = frozenset({"div", "figure", "section"})
 _MOST_ROWS = 4  # of a header
@@ -140,4 +142,5 @@ def language_of(tag: str, *, own: bool) -> str | None:
         return named[1]
     classes = _CLASS.search(tag)
     stated = next(filter(None, classes.groups()), "") if classes else ""
-    return next((name for name in _LANGUAGE.findall(stated) if name not in _NO_LANGUAGE), None)
+    names = (one or other for one, other in _LANGUAGE.findall(stated))
+    return next((name for name in names if name not in _NO_LANGUAGE), None)
