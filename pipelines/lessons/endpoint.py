@@ -10,7 +10,7 @@ from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson
 from pipelines.lessons.gate import RefusedIdea, pass_gate
 from pipelines.lessons.reflection import EpisodeStep, Reflection, Reflector
-from pipelines.lessons.sensitive import sensitive_parts
+from pipelines.lessons.sensitive.parts import sensitive_parts
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:

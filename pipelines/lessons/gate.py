@@ -10,7 +10,7 @@ from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson
 from pipelines.lessons.atomicity import atomicity
 from pipelines.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
-from pipelines.lessons.sensitive import require_storable
+from pipelines.lessons.sensitive.parts import require_storable
 from pipelines.lessons.wording import LessonWords
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonId, one_line
-from pipelines.lessons.sensitive import require_storable
+from pipelines.lessons.sensitive.parts import require_storable
 
 TITLE = "# Lessons"
 _SECTION = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*")

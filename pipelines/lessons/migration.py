@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson, LessonKind, LessonPriority, LessonSource, LessonStatus
-from pipelines.lessons.sensitive import sensitive_parts
+from pipelines.lessons.sensitive.parts import sensitive_parts
 
 PROMOTED = 0.95
 """Confidence of what was promoted: a person has looked at it."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -206,12 +206,6 @@ class RankingContext:
                 if self.plan.among is None or self.plan.among.mask[leader]:
                     aliases.setdefault(leader, []).append(row)
         return aliases
-
-    def without_past(self) -> RankingContext:
-        """The same query as if nobody had called anything right or wrong."""
-        others = self.ranked.keys() - {Channel.ANSWERED}
-        ranked = {channel: each for channel, each in self.ranked.items() if channel in others}
-        return replace(self, ranked=ranked, past=None)
 
     @property
     def _heads(self) -> Mapping[Channel, Hits]:

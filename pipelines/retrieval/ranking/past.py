@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.domain.ranking import NewNames, PastVerdicts
+from pipelines.domain.ranking import Channel, NewNames, PastVerdicts
 from pipelines.learning.observe.precedents import Words
 from pipelines.retrieval.ranking.effects import PastOutcomes
-from pipelines.retrieval.ranking.table import Candidates, Flags, Ints
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
+from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 
 _ROUNDED = 1e-9  # sums of shares are not exact
 _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
@@ -32,6 +34,34 @@ class PlacesBefore(NamedTuple):
         """Of one result: by itself, or else by what stood for its documents; None where nothing finds it."""
         places = [self.uris[uri] for uri in uris if uri in self.uris]
         return self.rows.get(row, min(places, default=None))
+
+
+def with_past_verdicts(
+    shown: Candidates,
+    scored: Candidates,
+    outcomes: Sequence[PastOutcomes | None],
+    best_of: Callable[..., Candidates],
+    page: Callable[[Candidates], Candidates],
+    *,
+    settings: RetrievalSettings,
+) -> Candidates:
+    """Results with what people called them before; where scores are not learned, that counts for nothing.
+
+    Args:
+        shown: The results.
+        scored: What they were chosen from.
+        outcomes: Of each query.
+        best_of: The best results among candidates: `best_results` but for these, depths and `past`.
+        page: What is shown of these.
+    """
+    spoken = np.array([each is not None and len(each.words) > 0 for each in outcomes], dtype=bool)
+    if settings.fusion is not FusionMode.LEARNED or not spoken.any():
+        return shown
+    ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
+    ranked = scored.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
+    every = best_of(ranked, np.full(len(outcomes), len(scored)), past=[None] * len(outcomes))
+    before = places_before(page(every), every, by_document=settings.unit is ResultUnit.DOCUMENT)
+    return replace(shown, past=past_verdicts(shown, outcomes, before))
 
 
 def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> dict[int, PlacesBefore]:
@@ -56,18 +86,19 @@ def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> 
 
 
 def past_verdicts(
-    candidates: Candidates, outcomes: Mapping[int, PastOutcomes], before: Mapping[int, PlacesBefore]
+    candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, PlacesBefore]
 ) -> dict[int, PastVerdicts]:
     """What people called candidates before, by the candidate's number; of those of whom anybody said anything.
 
     Args:
-        outcomes, before: By place of the query in its batch, of those under which anything was said.
+        outcomes: Of each query.
+        before: By place of the query in its batch.
     """
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        if query not in outcomes:
-            continue
         past_outcomes, places = outcomes[query], before.get(query, PlacesBefore({}, {}))
+        if past_outcomes is None:
+            continue
         for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
             some = np.flatnonzero(past_outcomes.words.row == row)
             if len(some):

@@ -11,7 +11,7 @@ from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
 from pipelines.lessons.markdown import from_markdown
 from pipelines.lessons.migration import migrate
-from pipelines.lessons.sensitive import require_storable
+from pipelines.lessons.sensitive.parts import require_storable
 from pipelines.serving.console.terminal import reading
 from pipelines.serving.lessons.speaking import speaking
 from pipelines.settings import Settings

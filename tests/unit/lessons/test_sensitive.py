@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.lessons.sensitive import sensitive_parts
-from tests.support.lessons import labelled
+from pipelines.lessons.sensitive.parts import sensitive_parts
+from tests.support.lessons import labelled, lines_of
 
 SECRETS = [
     "AKIAIOSFODNN7EXAMPLE",
@@ -146,3 +146,26 @@ def test_no_labelled_lesson_is_taken_for_a_secret() -> None:
     """LES-6."""
     pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False)]
     assert [pair for pair in pairs if sensitive_parts(f"{pair['left']}. {pair['right']}.")] == []
+
+
+def test_labelled_secrets_are_refused_and_what_looks_like_them_is_not() -> None:
+    """LES-6: none of the secrets is stored; of hashes, ids, placeholders and rules, two are refused at most."""
+    every = lines_of("secrets")
+    assert [each["text"] for each in every if each["secret"] and not sensitive_parts(each["text"])] == []
+    assert len([each["text"] for each in every if not each["secret"] and sensitive_parts(each["text"])]) <= 2
+
+
+@pytest.mark.parametrize("card", ["4539 1488 0343 6467", "5555-5555-5555-4444", "378282246310005"])
+def test_cards_are_told_by_their_check_digit(card: str) -> None:
+    """LES-6: with another last digit it is the number of something else."""
+    other = f"{card[:-1]}{(int(card[-1]) + 1) % 10}"
+    assert "card number" in sensitive_parts(f"pay with {card}")
+    assert "card number" not in sensitive_parts(f"order {other}")
+
+
+@pytest.mark.parametrize("account", ["DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819", "CH9300762011623852957"])
+def test_accounts_are_told_by_their_check_digits(account: str) -> None:
+    """LES-6: any other two digits behind the country are those of no account."""
+    assert "account number" in sensitive_parts(f"pay {account} monthly")
+    others = [f"{account[:2]}{check:02d}{account[4:]}" for check in range(2, 99) if f"{check:02d}" != account[2:4]]
+    assert not any("account number" in sensitive_parts(other) for other in others)
