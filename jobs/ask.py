@@ -34,6 +34,7 @@ from rich.padding import Padding
 from jobs import _job
 from jobs.search import new_id, show
 from pipelines.domain.errors import WeftError
+from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
@@ -238,7 +239,7 @@ def moved(before: Answer, now: Answer) -> str:
     return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
 
 
-def _was(result: RankedResult, were: Mapping[str, int], pages: Mapping[str, int]) -> str:
+def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[str, int]) -> str:
     """A result, and where it or its page was; of a page that was shown otherwise before, that it is another passage."""
     uri = result.uris[0]
     if result.content_hash in were:
