@@ -217,6 +217,21 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     belief: WeightBelief | None = None
 
 
+class NewNames(msgspec.Struct, frozen=True):
+    """What those called a result who are new, and too many on one day to count one by one (FBK-13).
+
+    Attributes:
+        right, wrong, near_right, near_wrong: How many names, as in `PastVerdicts`.
+        counts_as: As how many people they count at most, all together; 0 where they hardly count.
+    """
+
+    right: int
+    wrong: int
+    near_right: int
+    near_wrong: int
+    counts_as: int
+
+
 class PastVerdicts(msgspec.Struct, frozen=True):
     """What people called a result before (LRN-18).
 
@@ -226,6 +241,7 @@ class PastVerdicts(msgspec.Struct, frozen=True):
         nearest: The nearest of these; "" where there is none, or its text is private.
         own: The asker's own word; None without one.
         rank_before: Where it would stand without all that; None where no channel finds it.
+        new: A crowd of new names beside those counted so far; None without one.
     """
 
     right: int = 0
@@ -235,6 +251,7 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     nearest: str = ""
     own: bool | None = None
     rank_before: int | None = None
+    new: NewNames | None = None
 
 
 class RelatedDocument(msgspec.Struct, frozen=True):

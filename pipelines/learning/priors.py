@@ -162,8 +162,9 @@ class OutcomePrior(Section):
         implied: What outcomes that nobody said outright count, of their weight.
         daily_words: Of one principal and day, as many count in full that nobody else shares.
         flood_power: Of n such words each counts (daily_words / n) to this power.
-        crowd: Principals from which on that bound holds; and as many of those who speak for the first day count at most
-            together on one content under one question (FBK-13).
+        crowd: Principals from which on that bound holds.
+        newcomers: Of those who speak on one day alone, as many count in full; all of a day count at most as so many, on
+            one content and in what they may say that day (FBK-13).
     """
 
     curve: OutcomeCurve
@@ -175,6 +176,7 @@ class OutcomePrior(Section):
     daily_words: Positive
     flood_power: Positive
     crowd: Annotated[int, Field(ge=1)]
+    newcomers: Annotated[int, Field(ge=1)]
 
 
 class NearPrior(Section):

@@ -101,6 +101,7 @@ def test_beside_semhash(count: int, texts: list[str], tmp_path: Path, model: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_among_very_many(texts: list[str], tmp_path: Path) -> None:
     """CON-2: a million contents in minutes; time and memory are printed."""
     planted = plant(mixed(texts, MANY, random.Random(2)), EACH)

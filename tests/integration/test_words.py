@@ -52,9 +52,14 @@ class Shelf:
     def __call__(self, texts: Sequence[str], query: str, *, kind: ContentType = ContentType.TEXT) -> list[str]:
         """Texts that a query finds, best first, with some others beside them."""
         held = (*FILLER, *texts)
+        return [held[row] for row, _ in self.index_of(texts, kind=kind).search(query, len(held))]
+
+    def index_of(self, texts: Sequence[str], *, kind: ContentType = ContentType.TEXT) -> LexicalIndex:
+        """The index of texts, with some others beside them."""
+        held = (*FILLER, *texts)
         if (kind, *held) not in self._open:
             self._open[kind, *held] = self._written(held, kind)
-        return [held[row] for row, _ in self._open[kind, *held].search(query, len(held))]
+        return self._open[kind, *held]
 
     def _written(self, held: Sequence[str], kind: ContentType) -> LexicalIndex:
         folder = self._folder / str(len(self._open))
@@ -185,14 +190,14 @@ def test_a_flag_stands_before_its_opposite(find: Find, flag: str) -> None:
 
 SIGNED = words(
     "@property @staticmethod @override @dataclass @Inject @media @Test @cache @abstractmethod @wraps @click "
-    "$HOME $PATH $USER $SHELL $this $scope $argv $TMPDIR ${LANG} ${PWD} ${EDITOR}"
+    "$HOME $PATH $USER $SHELL $this $scope $argv $TMPDIR ${LANG} ${PWD} ${EDITOR} #include #define #pragma #endif"
 )
 
 
 @pytest.mark.parametrize("query", SIGNED)
 def test_a_sign_before_a_name_counts(find: Find, query: str) -> None:
-    """`@property` before a property, `$HOME` before home, with braces or without."""
-    bare = [f"A {name.strip('@${}')} is a {name.strip('@${}')} here." for name in SIGNED]
+    """`@property` before a property, `$HOME` before home, with braces or without, `#include` before include."""
+    bare = [f"A {name.strip('@#${}')} is a {name.strip('@#${}')} here." for name in SIGNED]
     texts = [f"Write {name} there." for name in SIGNED]
     assert find([*bare, *texts], query)[0] == texts[SIGNED.index(query)]
 
@@ -419,6 +424,38 @@ def test_plurals_that_the_stemmer_leaves(find: Find, one: str, several: str) -> 
     right, other = f"We look at {one} today.", f"We look at {several} today."
     assert find(texts, one)[:2] == [right, other]
     assert find(texts, several)[:2] == [other, right]
+
+
+STEMS_OF_OTHERS = entries(
+    "index indices indicate, vertex vertices vertical, matrix matrices matric, vortex vortices vortic"
+)
+
+
+@pytest.mark.parametrize("some", STEMS_OF_OTHERS)
+def test_the_singular_stands_before_another_word_of_the_stem(find: Find, some: str) -> None:
+    """`indices` finds an index before what indicates something, whose stem is the same."""
+    one, several, other = some.split()
+    texts = [f"{other} it with {other} words today", f"one {one} of it today"]
+    assert find(texts, several)[0] == texts[1]
+
+
+SPELT_OTHERWISE = {
+    "ClientSession": "Open it with `aiohttp.ClientSession()` there.",
+    "voila": "Dashboards by Voilà are served.",
+    "maxRetryCount": "Set max_retry_count to three.",
+    "base64": "Call base64encode on it.",
+    "statuses": "Its status is kept.",
+    "cafe": "In the café nearby.",
+    "overrides": "Use app.dependency_overrides in tests.",
+    "datasource": "Set spring.datasource.url today.",
+}
+
+
+@pytest.mark.parametrize("word", SPELT_OTHERWISE)
+def test_a_word_that_is_spelt_otherwise_is_not_missing(find: Shelf, word: str) -> None:
+    """RET-15: what an answer calls missing stands in no text, in whatever spelling a search would find it."""
+    index = find.index_of(list(SPELT_OTHERWISE.values()))
+    assert index.coverage(f"{word} zeppelin", FILLER).missing == ("zeppelin",)
 
 
 FORMS = pairs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.documents import Domain
@@ -73,8 +73,16 @@ def test_an_unseen_leaf_believes_what_its_parents_do(history: list[tuple]) -> No
         assert np.array_equal(mean(agreement, domain, "new", "new"), mean(agreement, domain, ANY, ANY))
 
 
+OUTDONE = [  # an agent that is right where its model alone is wrong
+    ("history", "x", ANY, "signal.graph.good", "for", 300 * MICRO),
+    ("history", "y", "a", "signal.graph.good", "for", 300 * MICRO),
+    ("history", "y", ANY, "signal.graph.good", "against", 300 * MICRO),
+]
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(histories, rows)
+@example(OUTDONE, ("history", "z", "a", "signal.graph.good", "for", 20 * MICRO))
 def test_more_evidence_is_never_less_heard(history: list[tuple], more: tuple) -> None:
     """LRN-21: what speaks for a rate raises it where it was observed, and what speaks against it lowers it."""
     before = read_agreement(HELD, evidence_of(history), DAY)

@@ -98,6 +98,63 @@ def asciidoc_code(rows: int) -> str:
     return "[source,python]\n----\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + "----\n"
 
 
+def listed_in_myst(rows: int, fence: str) -> str:
+    lines = "".join(f"* - cell{n}\n  - one two\n" for n in range(rows))
+    return f"{fence}{{list-table}} Caption\n:header-rows: 1\n\n* - Key\n  - Value\n{lines}{fence}\n"
+
+
+def separated_in_myst(options: str, rows: int) -> str:
+    return f"```{{csv-table}} Caption\n{options}" + "".join(f"cell{n}, one two\n" for n in range(rows)) + "```\n"
+
+
+def two_rows_html(rows: int) -> str:
+    lines = "".join(f"<tr><td>cell{n}</td>\n<td>one two</td></tr>\n" for n in range(rows))
+    names = "<tr><td colspan=2>Group</td></tr>\n<tr><td>Key</td>\n<td>Value</td></tr>\n"
+    return f"<table>\n<thead>\n{names}</thead>\n{lines}</table>\n"
+
+
+def wrapped_code(opening: str, rows: int, closing: str = "</pre>") -> str:
+    return f"{opening}\n" + "".join(f"cell{n} one two\n" for n in range(rows)) + f"{closing}\n"
+
+
+def two_rows_listed(rows: int) -> str:
+    lines = "".join(f"   - * cell{n}\n     * one two\n" for n in range(rows))
+    return f".. list-table::\n   :header-rows: 2\n\n   - * Group\n     *\n   - * Key\n     * Value\n{lines}"
+
+
+def two_rows_grid(rows: int) -> str:
+    rule = "+-------+-------+\n"
+    lines = "".join(f"| cell{n} | one two |\n{rule}" for n in range(rows))
+    return f"{rule}| Group         |\n{rule}| Key   | Value |\n+=======+=======+\n{lines}"
+
+
+def printed(rows: int) -> str:
+    rule = "+-------+-------+\n"
+    lines = "".join(f"| cell{n} | one two |\n" for n in range(rows))
+    return f"{rule}| Key   | Value |\n{rule}{lines}{rule}"
+
+
+def two_rows_org(rows: int) -> str:
+    lines = "".join(f"| cell{n} | one two |\n" for n in range(rows))
+    return f"|-----+-------|\n| Group | |\n| Key | Value |\n|-----+-------|\n{lines}"
+
+
+def asciidoc_cells(rows: int) -> str:
+    cells = "".join(f"|cell{n}\n|one two\n" for n in range(rows))
+    return f'.Title\n[cols="1,2",options="header"]\n|===\n|Key\n|Value\n{cells}|===\n'
+
+
+def asciidoc_separated(opening: str, delimiter: str, rows: int) -> str:
+    lines = "".join(f"cell{n}, one two\n" for n in range(rows))
+    return f"{opening}\n{delimiter}\nKey, Value\n{lines}{delimiter}\n"
+
+
+def two_rows_latex(rows: int) -> str:
+    lines = "".join(f"cell{n} & one two \\\\\n" for n in range(rows))
+    names = "\\multicolumn{2}{c}{Group} \\\\\n\\cmidrule{1-2}\nKey & Value \\\\\n\\midrule\n"
+    return f"\\begin{{tabular}}{{l|r}}\n\\toprule\n{names}{lines}\\end{{tabular}}\n"
+
+
 MARKDOWN, RST, PAPER = ("# T\n\n", ContentType.MARKDOWN, None), ("T\n=\n\n", ContentType.RST, None), ContentType.PAPER
 LATEX = ("\\documentclass{article}\\begin{document}\n\\section{T}\n", PAPER, "latex")
 PAPER_MARKDOWN = ("# T\n\n## Abstract\n\nSays.\n\n## References\n\nTable 1: Caption.\n\n", PAPER, "markdown")
@@ -144,6 +201,105 @@ NOTATIONS = {
     "asciidoc code": (ASCIIDOC, asciidoc_code, "[source,python]"),
     "html table": (HTML, html, "Key Value"),
     "html code": (HTML, html_code, "```python"),
+    "markdown table in an admonition": (
+        MARKDOWN,
+        lambda rows: '!!! note "Title"\n\n' + indented(markdown_table(rows), "    "),
+        "| Key | Value |",
+    ),
+    "markdown table in a directive": (
+        MARKDOWN,
+        lambda rows: f"````{{note}}\n{markdown_table(rows)}````\n",
+        "| Key | Value |",
+    ),
+    "grid table in markdown": (MARKDOWN, grid, "| Key   | Value |"),
+    "list table of myst": (MARKDOWN, lambda rows: listed_in_myst(rows, "```"), "* - Key - Value"),
+    "list table of myst between colons": (MARKDOWN, lambda rows: listed_in_myst(rows, ":::"), "* - Key - Value"),
+    "csv table of myst": (
+        MARKDOWN,
+        lambda rows: separated_in_myst(":header: Key, Value\n\n", rows),
+        "Key, Value",
+    ),
+    "csv table of myst with options in yaml": (
+        MARKDOWN,
+        lambda rows: separated_in_myst("---\nheader: Key, Value\n---\n", rows),
+        "Key, Value",
+    ),
+    "code block of restructured text in myst": (
+        MARKDOWN,
+        lambda rows: "```{eval-rst}\n.. code-block:: python\n\n" + indented(fence(rows)[10:-4], "   ") + "```\n",
+        ".. code-block:: python",
+    ),
+    "fence in a tab": (MARKDOWN, lambda rows: '=== "Tab"\n\n' + indented(fence(rows), "    "), "```python"),
+    "fence in a directive": (MARKDOWN, lambda rows: f"````{{tip}}\n{fence(rows)}````\n", "```python"),
+    "fence of jekyll": (
+        MARKDOWN,
+        lambda rows: wrapped_code("{% highlight python %}", rows, "{% endhighlight %}"),
+        "```python",
+    ),
+    "fence of hugo": (
+        MARKDOWN,
+        lambda rows: wrapped_code('{{< highlight python "linenos=table" >}}', rows, "{{< /highlight >}}"),
+        "```python",
+    ),
+    "html code in markdown": (MARKDOWN, lambda rows: wrapped_code('<pre lang="python">', rows), "```python"),
+    "html table with two rows of names": (HTML, two_rows_html, "Group Key Value"),
+    "html table in an item": (HTML, lambda rows: f"<ul><li>Item\n{html(rows)}</li></ul>\n", "Key Value"),
+    "html code in an item": (HTML, lambda rows: f"<ol><li>Do\n{html_code(rows)}</li></ol>\n", "```python"),
+    "html code of sphinx": (
+        HTML,
+        lambda rows: wrapped_code('<div class="highlight-python notranslate"><div class="highlight"><pre>', rows),
+        "```python",
+    ),
+    "html code of github": (
+        HTML,
+        lambda rows: wrapped_code('<div class="highlight highlight-source-python"><pre>', rows),
+        "```python",
+    ),
+    "grid table with two rows of names": (RST, two_rows_grid, "| Group         |"),
+    "list table with two rows of names": (RST, two_rows_listed, "- * Group * - * Key * Value"),
+    "csv table with names on two lines": (
+        RST,
+        lambda rows: separated(":header: Key,\n            Value\n\n", rows),
+        "Key, Value",
+    ),
+    "code of sphinx's tests": (
+        RST,
+        lambda rows: ".. testcode:: group\n\n" + indented(fence(rows)[10:-4], "   "),
+        ".. testcode:: group",
+    ),
+    "latex table with two rows of names": (
+        LATEX,
+        two_rows_latex,
+        "\\multicolumn{2}{c}{Group} \\\\ \\cmidrule{1-2} Key & Value",
+    ),
+    "org table with two rows of names": (ORG, two_rows_org, "| Group | | | Key | Value |"),
+    "asciidoc table of cells": (ASCIIDOC, asciidoc_cells, "|Key |Value"),
+    "asciidoc table of csv": (
+        ASCIIDOC,
+        lambda rows: asciidoc_separated("[%header,format=csv]", "|===", rows),
+        "Key, Value",
+    ),
+    "asciidoc table between commas": (
+        ASCIIDOC,
+        lambda rows: asciidoc_separated("[%header]", ",===", rows),
+        "Key, Value",
+    ),
+    "asciidoc code with options": (
+        ASCIIDOC,
+        lambda rows: asciidoc_code(rows).replace("[source,python]", "[source%linenums,python]\n.Title"),
+        "[source%linenums,python]",
+    ),
+    "asciidoc code with long rules": (
+        ASCIIDOC,
+        lambda rows: asciidoc_code(rows).replace("----", "------"),
+        "[source,python]",
+    ),
+    "table of a database in plain text": (PLAIN, printed, "| Key   | Value |"),
+    "csv with a name on two lines": (
+        ("", ContentType.TEXT, "csv"),
+        lambda rows: '"Key\nname",Value\n' + separated("", rows)[27:],
+        '"Key name",Value',
+    ),
     "org table in plain text": (PLAIN, org_table, "| Key | Value |"),
     "asciidoc code in plain text": (PLAIN, asciidoc_code, "[source,python]"),
     "fence in plain text": (PLAIN, fence, "```python"),

@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import betaincinv
+from scipy.optimize import minimize
+from scipy.special import betaincinv, expit, logit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
@@ -42,27 +43,35 @@ def domain_of(cells: Cells, pooling: PoolingPrior) -> Pooled:
     return pool_below(root, Level(np.zeros(1, dtype=np.int64), hits, misses), pooling)
 
 
+@pytest.mark.parametrize("spread", [0.15, 0.5], ids="rates within {:g} of a half".format)
 @pytest.mark.parametrize("seed", range(4))
-def test_what_models_and_agents_add_is_the_best_linear_prediction(seed: int) -> None:
-    """LRN-21: means of every model and agent against one dense system solved whole; some cells name but one."""
+def test_what_models_and_agents_add_is_the_mode_of_a_logistic_regression(seed: int, spread: float) -> None:
+    """LRN-21: means of every model and agent against a general minimiser; some cells name but one, some never fail."""
     rng = np.random.default_rng(seed)
     grid = np.array(
         [(m, a) for m, a in product(range(-1, 5), range(-1, 7)) if (m, a) != (-1, -1) and rng.random() < 0.6]
     )
     model, agent = grid.T
     n = rng.uniform(5.0, 200.0, (len(grid), 2))
-    cells = cells_of(model, agent, n * rng.uniform(0.35, 0.65, n.shape), n)
+    rates_ = np.clip(0.5 + 1.2 * spread * rng.uniform(-1.0, 1.0, n.shape), 0.0, 1.0)
+    cells = cells_of(model, agent, n * rates_, n)
     domain = domain_of(cells, HELD)
     models, agents, _ = cross(domain, cells, HELD)
+    design = np.hstack([grid[:, :1] == np.arange(5), grid[:, 1:] == np.arange(7)]).astype(float)
     for column in range(2):
-        design = np.zeros((len(grid), 5 + 7))
-        for row, (m, a) in enumerate(grid):
-            design[row] = [*(m == other for other in range(5)), *(a == other for other in range(7))]
-        weights, beyond = n[:, column], cells.hits[:, column] / n[:, column] - domain.mean[0, column]
-        system = design.T @ (weights[:, None] * design) + KAPPA * np.eye(12)
-        added = np.linalg.solve(system, design.T @ (weights * beyond))
-        assert np.allclose(models.mean[:, column] - domain.mean[0, column], added[:5], atol=1e-8)
-        assert np.allclose(agents.mean[:, column] - domain.mean[0, column], added[5:], atol=1e-8)
+        mean, hits, size = domain.mean[0, column], cells.hits[:, column], n[:, column]
+        precision = KAPPA * mean * (1.0 - mean)
+
+        def cost(added: np.ndarray, of: tuple[float, ...] = (mean, hits, size, precision)) -> tuple[float, np.ndarray]:
+            of_domain, good, seen, pull = of
+            log_odds = logit(of_domain) + design @ added
+            value = np.logaddexp(0.0, log_odds) @ seen - log_odds @ good + pull * (added @ added) / 2.0
+            return value, design.T @ (seen * expit(log_odds) - good) + pull * added
+
+        found = minimize(cost, np.zeros(12), jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 2_000})
+        expected = expit(logit(mean) + found.x)
+        assert np.allclose(models.mean[:, column], expected[:5], atol=1e-6)
+        assert np.allclose(agents.mean[:, column], expected[5:], atol=1e-6)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.markup import OUTLINES
+from pipelines.chunking.prose.outline import Outline
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
@@ -19,7 +20,7 @@ def shown(document: Document, chunk: Chunk) -> str:
     start, end = chunk.start_byte + len(own) - len(own.lstrip()), chunk.start_byte + len(own.rstrip())
     kept = bytearray()
     at = start
-    instead = instead_of(document.text, document.language) if document.content_type is ContentType.MARKUP else {}
+    instead = instead_of(document.text, document.content_type, document.language)
     for first, last in marks_of(document.text, document.content_type, document.language):
         if first < end and last > start:
             kept += source[at : max(first, at)] + (instead.get(first, b"") if first >= start else b"")
@@ -37,19 +38,24 @@ def reads_from(document: Document, chunk: Chunk) -> int:
     return next((at for at in inked if at not in marked), inked[0])
 
 
-@lru_cache(maxsize=8)
 def marks_of(text: str, content_type: ContentType, language: str | None = None) -> Sequence[tuple[int, int]]:
     """Spans of the marks in a text."""
-    source = text.encode("utf-8", "surrogatepass")
-    if content_type is ContentType.MARKUP:
-        return OUTLINES[language](source).marks if language in OUTLINES else ()
-    if content_type is ContentType.RST:
-        return rst_outline(source).marks
-    markdown = content_type is ContentType.MARKDOWN or (content_type is ContentType.PAPER and language != "latex")
-    return markdown_outline(text, source).marks if markdown else ()
+    outline = _outline_of(text, content_type, language)
+    return () if outline is None else outline.marks
+
+
+def instead_of(text: str, content_type: ContentType, language: str | None) -> Mapping[int, bytes]:
+    """What is shown in place of a mark."""
+    outline = _outline_of(text, content_type, language)
+    return {} if outline is None else outline.instead
 
 
 @lru_cache(maxsize=8)
-def instead_of(text: str, language: str | None) -> Mapping[int, bytes]:
-    """What is shown in place of a mark."""
-    return OUTLINES[language](text.encode("utf-8", "surrogatepass")).instead if language in OUTLINES else {}
+def _outline_of(text: str, content_type: ContentType, language: str | None) -> Outline | None:
+    source = text.encode("utf-8", "surrogatepass")
+    if content_type is ContentType.MARKUP:
+        return OUTLINES[language](source) if language in OUTLINES else None
+    if content_type is ContentType.RST:
+        return rst_outline(source)
+    markdown = content_type is ContentType.MARKDOWN or (content_type is ContentType.PAPER and language != "latex")
+    return markdown_outline(text, source) if markdown else None

@@ -39,7 +39,7 @@ from pipelines.domain.links import LinkKind
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.metrics import measure
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import PAGE, dealt, react, tell, with_replies
+from pipelines.evaluation.simulation.users import PAGE, dealt, react, tell, with_replies, without_newcomers
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
@@ -212,6 +212,7 @@ def living(settings: Settings) -> Settings:
     changes = {
         "retrieval": settings.retrieval.model_copy(update={"refresh_s": 1e9}),
         "feedback": settings.feedback.model_copy(update={"limits": limits}),
+        "priors": without_newcomers(settings.priors, limits.newcomers),
     }
     return settings.model_copy(update=changes)
 

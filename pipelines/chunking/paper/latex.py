@@ -61,13 +61,14 @@ _HIDDEN = re.compile(
     rb"|\\begin\s{0,3}\{(?P<name>verbatim\*?|lstlisting|minted|Verbatim|comment|filecontents\*?)\}"
 )
 _HEADED = re.compile(
-    rb"\\begin\{(?P<code>lstlisting|minted|Verbatim)\}[^\n]{0,300}"
+    rb"\\begin\{(?P<code>lstlisting|minted|[vV]erbatim\*?)\}(?:\[[^\[\]]{0,300}\])?[^\n]{0,300}"
     rb"|\\begin\{(?P<table>tabular[xy]?\*?|longtable)\}(?:\{[^{}\n]{0,200}\}|\[[^\]\n]{0,80}\]){0,3}"
 )
 _HEADER_ROW = re.compile(
     rb"(?:\s|\\(?:hline|toprule)|\\caption\{[^{}]{0,500}\}(?:\\\\)?){0,9}"
-    rb"(?P<row>[^\\]{0,2000}(?:\\(?!\\)[^\\]{0,500}){0,60})"
-    rb"\\\\(?:\[[^\]\n]{0,20}\])?\s{0,9}\\(?:hline|midrule|cline|cmidrule|endhead|endfirsthead)"
+    rb"(?P<row>[^\\]{0,2000}(?:\\(?!\\)[^\\]{0,500}){0,60}"
+    rb"(?:\\\\\s{0,9}\\(?:cline|cmidrule)[^\\]{0,2000}(?:\\(?!\\)[^\\]{0,500}){0,60}){0,3})"
+    rb"\\\\(?:\[[^\]\n]{0,20}\])?\s{0,9}\\(?:hline|midrule|endhead|endfirsthead)"
 )
 _LONGEST_TABLE = 200_000  # bytes: a hostile page must not be searched to its end again and again
 

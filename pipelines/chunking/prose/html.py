@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from urllib.parse import unquote
 
+from pipelines.chunking.prose.heads.html import INLINE, HtmlHeads, shown_text
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -26,29 +27,25 @@ from pipelines.chunking.prose.outline import (
     Span,
     merged,
 )
-from pipelines.chunking.units.parsed import Head, NamePositions
-from pipelines.chunking.units.splitting import decoded
+from pipelines.chunking.units.parsed import NamePositions
+from pipelines.chunking.units.splitting import decoded, encoded
 from pipelines.domain.links import Link, LinkKind
 
 # Lengths are bounded: each sign of a hostile page would read on to its end.
-_TOKEN = re.compile(
+TOKEN = re.compile(
     rb"(?P<comment><!--)|<[!?](?P<declaration>[^<>]{0,1000}+)>"
     rb"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,60}+)(?P<rest>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,200}+)>"
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
 )
 _ATTRIBUTE = re.compile(r"(?<!\S)(id|name|href|class|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
-_LANGUAGE = re.compile(r"\b(?:language|lang|highlight|brush:)[- ]?([\w+#]+)")
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_HIDDEN = frozenset({"script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"})
+_HIDDEN = frozenset(
+    {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
+)
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt"})
 _CELLS = frozenset({"td", "th"})
-_INLINE_NAMES = (
-    "a abbr acronym b bdi bdo big button cite code data del dfn em font i img input ins kbd label mark picture q s "
-    "samp small source span strike strong sub sup time tt u var wbr"
-)
-_INLINE = frozenset(_INLINE_NAMES.split())
 _WHOLE = frozenset({"table", "pre"})
 
 
@@ -57,24 +54,31 @@ def html_outline(source: bytes) -> Outline:
     reader = _Reader(source)
     reader.read()
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
-    characters = {
-        start: html.unescape(decoded(source[start:end])).replace("\xa0", " ").encode() for start, end in reader.entities
-    }
+    characters = {start: character(source[start:end]) for start, end in reader.entities}
     return Outline(
         blocks=reader.blocks,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
-        heads=reader.heads,
+        heads=reader.headed.heads,
         marks=sorted([*spans, *reader.entities]),
-        instead={**_separators(source, spans, reader.tags), **_opened(source, spans, reader.fences), **characters},
+        instead={
+            **separators(source, spans, reader.tags),
+            **opened_fences(source, spans, reader.headed.fences),
+            **characters,
+        },
     )
+
+
+def character(entity: bytes) -> bytes:
+    """What is written by name or number; a blank that keeps words together is a blank."""
+    return encoded(html.unescape(decoded(entity)).replace("\xa0", " "))
 
 
 class _Reader:
     """Reads the tokens of one page.
 
     Attributes:
-        fences: What opens code whose language is known, by where its tag stands.
+        headed: Of tables and code.
         tags: Spans of what is not shown, in order, each with the name of its element.
         entities: Spans of characters that are written by name or number, outside of tags.
     """
@@ -83,8 +87,7 @@ class _Reader:
         self.blocks: list[Block] = []
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
-        self.heads: list[Head] = []
-        self.fences: list[tuple[int, str]] = []
+        self.headed = HtmlHeads(source)
         self.tags: list[tuple[int, int, str]] = []
         self.entities: list[Span] = []
         self._source = source
@@ -93,15 +96,12 @@ class _Reader:
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
         self._depth = 0  # of elements of that name
         self._items: list[int] = []
-        self._rows: list[Span] = []
-        self._row = self._code = 0
-        self._language: str | None = None
 
     def read(self) -> None:
         """Read all of it."""
         source, at = self._source, 0
         absent: set[bytes] = set()  # what closes something, and comes no more
-        while token := _TOKEN.search(source, at):
+        while token := TOKEN.search(source, at):
             self._text(at, token.start())
             at = token.end()
             name = decoded(token["name"] or b"").lower()
@@ -135,11 +135,12 @@ class _Reader:
 
     def _tag(self, token: re.Match[bytes], name: str) -> None:
         closes = bool(token["end"])
+        self.headed.read(name, *token.span(), closes=closes)
         if not closes:
             self._attributes(token, name)
         if self._open is not None:
             self._inside(token, name, closes=closes)
-        elif name not in _INLINE and name != "br":
+        elif name not in INLINE and name != "br":
             if closes:
                 self._close(token.end())
             else:
@@ -154,7 +155,7 @@ class _Reader:
             self._start = token.start()
         if name in _HEADINGS or name in _LISTS or name in _WHOLE:
             self._open, self._depth, self._inked = name, 1, True
-            self._items, self._rows, self._language, self._code = [], [], _language(token), token.start()
+            self._items = []
         elif name == "hr":
             self._close(token.end())
 
@@ -172,13 +173,6 @@ class _Reader:
                 self._close(token.end())
         elif self._depth == 1 and name in _ITEMS and not closes:
             self._items.append(token.start())
-        elif self._depth == 1 and name == "tr" and len(self._rows) < 2:
-            if closes:
-                self._rows.append((self._row, token.end()))
-            else:
-                self._row = token.start()
-        elif self._open == "pre" and not closes and self._language is None:
-            self._language = _language(token)
 
     def _close(self, end: int) -> None:
         """The block that is open ends here, where it says something."""
@@ -187,7 +181,7 @@ class _Reader:
         if start is None:
             return
         if opened in _HEADINGS:
-            title = " ".join(self._shown(start, end).split())
+            title = shown_text(decoded(self._without_hidden(start, end)))
             anchor = self.anchors[-1][1] if self.anchors and self.anchors[-1][0] >= start else None
             heading = Heading(_HEADINGS[opened], title, anchor)
             self.blocks.append(Block(start, end, HEADING, heading=heading if title else None))
@@ -196,34 +190,19 @@ class _Reader:
             items = tuple(Block(first, last, PARAGRAPH) for first, last in pairwise(edges))
             self.blocks.append(Block(start, end, LIST, inner=items))
         elif opened in _WHOLE:
-            self._note_head(start, end, opened)
             self.blocks.append(Block(start, end, WHOLE))
         else:
             self.blocks.append(Block(start, end, PARAGRAPH if inked else ANCHOR))
 
-    def _note_head(self, start: int, end: int, opened: str) -> None:
-        """Note the header row of a table, and the language of code."""
-        if opened == "pre":
-            first = self._source.find(b"\n", start, end) + 1
-            if self._language:
-                fence = f"```{self._language}"
-                self.fences.append((self._code, fence))
-                self.heads += [Head(first, end, fence)] if first else []
-        elif self._rows and b"<th" in self._source[slice(*self._rows[0])].lower():
-            first = self._rows[0][1]
-            if first < end:
-                self.heads.append(Head(first, end, " ".join(self._shown(*self._rows[0]).split())))
-
-    def _shown(self, start: int, end: int) -> str:
-        """What a span says, without its tags."""
+    def _without_hidden(self, start: int, end: int) -> bytes:
+        """A span without what is not read."""
         parts: list[bytes] = []
         at = start
         for first, last, name in self._tags_from(start):
-            if first >= end:
-                break
-            parts += [self._source[at : max(at, first)], b"" if name in _INLINE else b" "]
-            at = max(at, last)
-        return html.unescape(decoded(b"".join([*parts, self._source[at:end]])))
+            if first < end and (name in _HIDDEN or not name or b"</" in self._source[first:last]):
+                parts.append(self._source[at : max(at, first)])
+                at = max(at, last)
+        return b" ".join([*parts, self._source[at:end]])
 
     def _tags_from(self, start: int) -> Sequence[tuple[int, int, str]]:
         index = len(self.tags)
@@ -249,11 +228,6 @@ def _is_hidden(name: str, rest: bytes | None) -> bool:
     return (name in _HIDDEN and not (rest or b"").endswith(b"/")) or (name == "a" and b"headerlink" in (rest or b""))
 
 
-def _language(token: re.Match[bytes]) -> str | None:
-    match = _LANGUAGE.search(decoded(token["rest"]))
-    return match[1] if match and match[1] not in {"default", "none", "text"} else None
-
-
 def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
     """Spans of tags, cut where a block begins: each part belongs to what stands there."""
     starts = [block.start for block in blocks]
@@ -262,7 +236,7 @@ def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
         yield from pairwise([start, *inside, end])
 
 
-def _opened(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
+def opened_fences(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
     """What stands above code instead of its tag, so that it is told in which language it is."""
     starts = [start for start, _ in spans]
     opened: dict[int, bytes] = {}
@@ -272,8 +246,14 @@ def _opened(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, st
     return opened
 
 
-def _separators(source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, int, str]]) -> Mapping[int, bytes]:
-    """What keeps words and lines apart where tags stood, by where these begin."""
+def separators(
+    source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, int, str]], *, tight: bool = False
+) -> Mapping[int, bytes]:
+    """What keeps words and lines apart where tags stood, by where these begin.
+
+    Args:
+        tight: Only where no blank is beside.
+    """
     separators: dict[int, bytes] = {}
     following = deque(tags)
     for start, end in spans:
@@ -282,9 +262,11 @@ def _separators(source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, 
             name = following.popleft()[2]
             if name in _CELLS:
                 apart = apart or b" "
-            elif name and name not in _INLINE:
+            elif name and name not in INLINE:
                 apart = b"\n"
         beside = source[max(start - 1, 0) : start] + source[end : end + 1]
-        if apart and not (b"\n" in beside if apart == b"\n" else any(sign in b" \t\n" for sign in beside)):
+        blanks = b"\r\n" if apart == b"\n" and not tight else b" \t\r\n"
+        blank = any(sign in blanks for sign in beside)
+        if apart and not blank:
             separators[start] = apart
     return separators

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipelines.chunking.prose.heads.lines import heads_of_lines
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -20,7 +21,6 @@ from pipelines.chunking.prose.outline import (
     Span,
     merged,
 )
-from pipelines.chunking.prose.text import heads_of_lines
 from pipelines.chunking.units.parsed import NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
@@ -31,6 +31,8 @@ _HIDDEN = "hidden"
 _LEADING = "leading"
 _ROW = "row"
 _ITEM = "item"
+_SHOWN = ("text", "plain", "named", "alt", "inner", "target", "near", "file")
+"""What of a link or a picture is shown: the first of these that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ ASCIIDOC = LineRules(
         rb"(?P<heading>={1,6}|\#{1,6})[ \t]+(?P<title>\S.*?)(?:[ \t]+(?P=heading))?$"
         rb"|(?P<code>-{4,}|\.{4,}|\+{4,}|[|,:!]={3,}|`{3}.*)$|(?P<comment>/{4,})$"
         rb"|(?P<hidden>//(?!/).*|:!?[A-Za-z0-9_][\w-]*!?:(?:[ \t].*)?|={4,}|\*{4,}|_{4,}|--"
-        rb"|\[(?:\[[^\]]+\]|\#[^\]]+|%[^\]]*|cols[^\]]*|options[^\]]*)\])$"
+        rb"|'{3,}|\[(?:\[[^\]]+\]|\#[^\]]+|%[^\]]*|cols[^\]]*|options[^\]]*)\])$"
         rb"|(?P<leading>\[[^\]]*\]|\.[^\s.].*)$"
         rb"|(?P<item>[ \t]*(?:\*{1,5}|\.{1,5}|-|\d{1,9}\.)[ \t]+\S|\S[^\n]{0,200}?::(?:[ \t]|$))"
     ),
@@ -69,6 +71,8 @@ ASCIIDOC = LineRules(
         rb"|<<(?P<near>[^<>,\n]{1,300})(?:,[ \t]*(?P<plain>[^<>\n]{0,300}))?>>"
         rb"|(?P<address>https?://[^\s\[\]]{1,500})\[(?P<named>[^\]\n]{1,500})\]"
         rb"|include::(?P<file>[^\s\[\]]{1,500})\[[^\]\n]{0,200}\]"
+        rb"|(?P<picture>image|video|audio)::?[^\s\[\]]{1,500}\[\"?(?P<alt>[^\],\"\n]{0,300})[^\]\n]{0,300}\]"
+        rb"|\b(?:kbd|btn|footnote|pass|stem|latexmath|asciimath):[a-z,]{0,20}\[(?P<inner>[^\]\n]{1,500})\]"
     ),
     anchors=re.compile(rb"^\[\[([^\],\n]{1,200})[^\]\n]*\]\]|^\[#([^\],.%\n]{1,200})[^\]\n]*\]", re.MULTILINE),
     top=2,
@@ -76,17 +80,21 @@ ASCIIDOC = LineRules(
 
 ORG = LineRules(
     line=re.compile(
-        rb"(?P<heading>\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+)?(?:\[\#\w\][ \t]+)?(?P<title>\S.*?)"
-        rb"(?:[ \t]+:[\w@#%:]+:)?[ \t]*$"
+        rb"(?P<heading>\*+)[ \t]+(?P<state>(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+)?(?:\[\#\w\][ \t]+)?)"
+        rb"(?P<title>\S.*?)(?P<tags>(?:[ \t]+:[\w@#%:]+:)?)[ \t]*$"
         rb"|(?i:\#\+title):[ \t]*(?P<whole_title>\S.*)$"
-        rb"|(?P<code>[ \t]*(?i:\#\+begin_(?!comment)\w+).*)$|(?P<comment>[ \t]*(?i:\#\+begin_comment|:properties:).*)$"
+        rb"|(?P<code>[ \t]*(?i:\#\+begin_(?!comment|quote|center|verse)\w+).*)$"
+        rb"|(?P<comment>[ \t]*(?i:\#\+begin_comment|:properties:).*)$"
         rb"|(?P<leading>[ \t]*(?i:\#\+caption:).*)$"
-        rb"|(?P<hidden>[ \t]*(?:\#(?:[ \t].*)?|\#\+[\w-]+:.*|(?:SCHEDULED|DEADLINE|CLOSED):.*))$"
+        rb"|(?P<hidden>[ \t]*(?:(?i:\#\+(?:begin|end)_(?:quote|center|verse))|\#(?:[ \t].*)?|\#\+[\w-]+:.*"
+        rb"|(?:SCHEDULED|DEADLINE|CLOSED):.*))$"
         rb"|(?P<row>[ \t]*\|.*)$"
         rb"|(?P<item>[ \t]*(?:[-+]|\d{1,9}[.)])[ \t]+\S|[ \t]+\*[ \t]+\S)"
     ),
     closed={b"#+begin_": b"#+end_", b":properties:": b":end:"},
-    inline=re.compile(rb"\[\[(?P<target>[^\[\]\n]{1,500})\](?:\[(?P<text>[^\[\]\n]{1,500})\])?\]"),
+    inline=re.compile(
+        rb"\[\[(?P<target>[^\[\]\n]{1,500})\](?:\[(?P<text>[^\[\]\n]{1,500})\])?\]|(?P<place><<[^<>\n]{1,200}>>)"
+    ),
     anchors=re.compile(
         rb"^[ \t]*:(?:CUSTOM_ID|ID):[ \t]*(\S{1,200})|<<([^<>\n]{1,200})>>", re.MULTILINE | re.IGNORECASE
     ),
@@ -179,6 +187,12 @@ class _Reader:
         match = self._rules.line.match(line.text)
         groups = {} if match is None else match.groupdict()
         title = decoded(groups.get("title") or groups.get("whole_title") or b"").strip()
+        if match is not None and groups.get("whole_title"):
+            self.marks.append((line.start, line.start + match.start("whole_title")))
+        elif match is not None and groups.get("state") is not None:
+            self.marks += [
+                (line.start + first, line.start + last) for first, last in map(match.span, ("state", "tags"))
+            ]
         rank = len(groups["heading"]) - self._rules.top + 1 if groups.get("heading") else 0
         self.headings.append((line.start, "-".join(re.findall(r"\w+", title.lower()))))
         return Block(line.start, line.end, HEADING, heading=Heading(max(rank, 0), title))
@@ -257,10 +271,9 @@ def _link(match: re.Match[bytes]) -> tuple[int, Link] | None:
 def _around(match: re.Match[bytes]) -> Iterator[Span]:
     """What of a link is not shown: all but its text, or where it leads if it has none."""
     groups = match.groupdict()
-    shown = next(
-        (key for key in ("text", "plain", "named", "target", "near", "file") if groups.get(key)),
-        None,
-    )
-    if shown is not None:
+    shown = next((key for key in _SHOWN if groups.get(key)), None)
+    if shown is None and (groups.get("picture") or groups.get("place")):
+        yield match.span()
+    elif shown is not None:
         yield match.start(), match.start(shown)
         yield match.end(shown), match.end()

@@ -13,10 +13,28 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.prose.markdown_marks import included_files, markdown_marks
+from pipelines.chunking.prose.front import Front, description_in, front_of
+from pipelines.chunking.prose.heads.html import HtmlHeads
+from pipelines.chunking.prose.heads.lines import TABLES, heads_of_lines, outermost
+from pipelines.chunking.prose.html import TOKEN, opened_fences
+from pipelines.chunking.prose.markdown_heads import (
+    colon_heads,
+    fence_head,
+    nested_heads,
+    rst_in,
+    template_fences,
+    with_fences,
+)
+from pipelines.chunking.prose.markdown_marks import (
+    code_in,
+    directive_body,
+    directive_of,
+    included_files,
+    is_code,
+    markdown_marks,
+)
 from pipelines.chunking.prose.outline import (
     ANCHOR,
-    FRONT_MATTER,
     HEADING,
     LIST,
     PARAGRAPH,
@@ -45,7 +63,7 @@ _HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
 _LABEL = re.compile(r"\(([\w.:-]{1,100})\)=\s{0,9}")
 _HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
 _TAG = re.compile(r"<[^<>]*>")
-_ROW = re.compile(rb"<tr\b|</tr>", re.IGNORECASE)
+_ROLE = re.compile(r"\{[A-Za-z][\w:.+-]{0,40}\}\Z")
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
 _LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
@@ -67,19 +85,44 @@ def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCou
 
 def markdown_outline(text: str, source: bytes) -> Outline:
     """Blocks of a Markdown text, its anchors, and its links to other places in it or beside it."""
-    match = FRONT_MATTER.match(text)
-    front = len(encoded(match.group())) if match else 0
+    match = front_of(text)
+    front = len(encoded(text[: match.after])) if match else 0
+    hidden = _hidden_front(text, match, front)
     lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
     reader = _Reader(source, lines)
-    blocks = reader.blocks(_parser().parse(text[match.end() :] if match else text))
+    blocks = reader.blocks(_parser().parse(with_fences(text[match.after :] if match else text)))
+    literals = list(code_in(source, sorted(reader.literals)))
+    rst = [rst_in(source, *span) for span in reader.rst]
+    shown = {place: fence for span in reader.literals for place, fence in template_fences(source, *span).items()}
+    marks = markdown_marks(
+        source,
+        [(0, front), *(span for literal in literals for span in literal.code)],
+        [*hidden, *shown, *reader.rules, *(mark for _, marks in rst for mark in marks)],
+    )
+    within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
     return Outline(
         blocks=_with_equations(blocks, source),
         front=front,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
-        heads=sorted(reader.heads),
-        marks=markdown_marks(source, [(0, front), *sorted(reader.literals)]),
+        heads=outermost([*reader.heads, *within, *(head for heads, _ in rst for head in heads)]),
+        marks=marks.spans,
+        instead={
+            **marks.instead,
+            **opened_fences(source, marks.spans, reader.html.fences),
+            **{start: fence for (start, _), fence in shown.items()},
+            **({hidden[1][0]: b"\n\n"} if len(hidden) > 1 else {}),
+        },
     )
+
+
+def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
+    """The spans of front matter that are read as facts: all of it but a description."""
+    described = description_in(text, front) if front else None
+    if described is None:
+        return [(0, end)]
+    first, last = (len(encoded(text[:at])) for at in described)
+    return [(0, first), (last, end)]
 
 
 def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
@@ -113,6 +156,9 @@ class _Reader:
         self.links: list[tuple[int, Link]] = []
         self.heads: list[Head] = []
         self.literals: list[tuple[int, int]] = []
+        self.rst: list[tuple[int, int]] = []
+        self.rules: list[tuple[int, int]] = []
+        self.html = HtmlHeads(source)
         self._source = source
         self._lines = lines
         self._slugs: Counter[str] = Counter()
@@ -146,22 +192,30 @@ class _Reader:
         start, end = self._span(token)
         if token.type == "html_block":
             self._read_html(token.content, start)
-            self._read_table(start, end)
+            for tag in TOKEN.finditer(self._source, start, end):
+                if tag["name"]:
+                    self.html.read(decoded(tag["name"]).lower(), *tag.span(), closes=bool(tag["end"]))
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type == "hr" and token.level == 0:
+            self.rules.append((start, end))
         if token.type in {"fence", "code_block"}:
             self.literals.append((start, end))
         if token.type == "fence":
-            self._head(token, 1, f"{token.markup}{token.info}".rstrip())
+            self._fence(encoded(token.info), start, end)
         return Block(start, end, WHOLE)
 
-    def _read_table(self, start: int, end: int) -> None:
-        """Note the first row of a table in HTML, where it holds names of columns."""
-        marks = _ROW.finditer(self._source, start, end)
-        first, last = next(marks, None), next(marks, None)
-        if first is not None and last is not None:
-            row = decoded(self._source[first.start() : last.end()])
-            if "<th" in row.lower() and last[0].startswith(b"</"):
-                self.heads.append(Head(last.end(), end, " ".join(_TAG.sub(" ", row).split())))
+    def _fence(self, info: bytes, start: int, end: int) -> None:
+        """Note the head of a fence, unless it is a directive whose body is text as any other."""
+        directive = directive_of(info)
+        if directive == b"eval-rst":
+            self.rst.append(directive_body(self._source, start, end))
+        elif not directive or is_code(directive):
+            self.heads += fence_head(self._source, start, end)
+
+    def _tables(self, start: int, end: int) -> list[Head]:
+        """Heads of tables that the parser takes for a paragraph."""
+        ruled = self._source.find(b"--", start, end) >= 0
+        return heads_of_lines(self._source, start, end, TABLES) if ruled else []
 
     def _head(self, token: Token, rows: int, text: str) -> None:
         """Note what stands in the first rows of a token."""
@@ -177,7 +231,12 @@ class _Reader:
         kind = _KINDS.get(token.type, WHOLE)
         if kind == HEADING:
             heading = self._heading(token, opened.text, start)
+            if token.markup in {"=", "-"} and token.level == 0 and token.map:
+                self.rules.append((self._lines[token.map[1] - 1], end))
             return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
+        if kind == PARAGRAPH and (tables := self._tables(start, end)):
+            self.heads += tables
+            return Block(start, end, WHOLE)
         if kind == PARAGRAPH:
             alone = ANCHOR if _LABEL.fullmatch(opened.text) or _is_anchor(opened.text) else PARAGRAPH
             return Block(start, end, alone)
@@ -235,7 +294,12 @@ class _Reader:
 def _title(inline: Token, children: Sequence[Token]) -> str:
     if any(child.type in {"softbreak", "hardbreak"} for child in children):
         return " ".join(inline.content.split())
-    return "".join(child.content for child in children if child.type in {"text", "code_inline"}).strip()
+    texts = [child for child in children if child.type in {"text", "code_inline"}]
+    followed = (child.type == "code_inline" for child in texts[1:])
+    return "".join(
+        _ROLE.sub("", child.content) if code else child.content
+        for child, code in zip(texts, [*followed, False], strict=False)
+    ).strip()
 
 
 def _is_anchor(html: str) -> bool:

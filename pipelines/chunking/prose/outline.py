@@ -23,12 +23,6 @@ PREAMBLE = "preamble"
 WHOLE = "whole"  # a fence, a table, a directive: cut at lines alone
 DEEPEST = 3  # the level of paragraphs and of what stands apart
 
-FRONT_MATTER = re.compile(
-    r"\A\ufeff?(?:---[ \t]*\r?\n(?:.*?\r?\n)??(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?:.*?\r?\n)??\+\+\+)[ \t]*(?:\r?\n|\Z)",
-    re.DOTALL,
-)
-"""At the head of a Markdown text: YAML between dashes, TOML between plus signs."""
-
 Span = tuple[int, int]
 
 _FENCES = ((b"$$", b"$$"), (b"\\[", b"\\]"))

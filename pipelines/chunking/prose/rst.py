@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from pipelines.chunking.prose.heads.lines import GRID, HEADER_END, Line, listed_head
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.prose.rst_links import INCLUDED, label_of, references_in, target_of
 from pipelines.chunking.prose.rst_marks import rst_marks
@@ -31,21 +32,20 @@ _NOTE = re.compile(rb"\.\.\s+\[([#*\w.+:-]{1,80})\](?:\s+(.*))?$")
 _BULLET = re.compile(rb"(?:[-*+]|\xe2\x80\xa2|\xe2\x80\xa3|\xe2\x81\x83)(?:\s+|$)")
 _NUMBER = re.compile(rb"\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxlcdm]{1,8}|[IVXLCDM]{1,8}|#)[.)](?:\s+|$)")
 _FIELD = re.compile(rb":(?![\s:])[^:`]{1,200}:(?:\s+|$)")
-_GRID = re.compile(rb"\+[-=+]{2,}\+$")
-_HEADER_END = re.compile(rb"\+[=+]{2,}\+$")
-_ITEM = re.compile(rb"\*\s+-\s*")
-_OPTION = re.compile(rb":(header|header-rows):\s*(.*)$")
 _HEADER_OPTION = re.compile(r"\A\s*:header:\s*")
-_CODE = re.compile("code|code-block|sourcecode|parsed-literal|highlight")
+_CODE = re.compile(
+    "code(?:-block|-tab|-cell)?|sourcecode|parsed-literal|highlight|doctest|test(?:code|output|setup|cleanup)|prompt"
+    "|ipython"
+)
 _RULES = re.compile(rb"=+(?:[ \t]+=+)+$")
 _INLINE = re.compile(r":[\w.+:-]{1,60}:(?=`)|[`*|]{1,2}|\s?<[^<>]{1,300}>(?=`)")
 # What these hold is cut at lines alone, and has no links; what the shown ones say is text nevertheless.
 _LITERAL = re.compile(
-    "code|code-block|sourcecode|literalinclude|parsed-literal|math|table|list-table|csv-table|figure|image|raw|doctest"
-    "|testcode|testoutput|testsetup|testcleanup|productionlist|graphviz|digraph|graph|plot|ipython|prompt|toctree"
-    "|include|highlight|role|index|autosummary"
+    "code(?:-block|-tab|-cell)?|sourcecode|literalinclude|parsed-literal|math|table|(?:list|flat|csv)-table|figure"
+    "|image|raw|doctest|testcode|testoutput|testsetup|testcleanup|productionlist|graphviz|digraph|graph|plot|ipython"
+    "|prompt|toctree|include|highlight|role|index|autosummary"
 )
-_SHOWN = frozenset({"parsed-literal", "table", "list-table", "figure"})
+_SHOWN = frozenset({"parsed-literal", "table", "list-table", "flat-table", "figure"})
 _DESCRIPTION = re.compile(
     "(?:auto)?(?:function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
     "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting)"
@@ -63,6 +63,7 @@ def rst_outline(source: bytes) -> Outline:
     reader = _Reader(source)
     blocks = reader.blocks(0, len(reader.texts), 0)
     references = list(references_in(source, reader.literals))
+    marks, instead = rst_marks(source, reader.literals, references, reader.rules)
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of(reader.anchors),
@@ -73,7 +74,8 @@ def rst_outline(source: bytes) -> Outline:
             if match["note"] and (name := decoded(match["note"])) in reader.notes
         ),
         heads=sorted(reader.heads),
-        marks=rst_marks(source, reader.literals, references),
+        marks=marks,
+        instead=instead,
     )
 
 
@@ -99,6 +101,7 @@ class _Reader:
         objects: Names of the code that is described, by offset.
         notes: Text of footnotes and citations by name.
         heads: Of tables and of code.
+        rules: Spans of the lines of signs below and above headings, and between paragraphs.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -107,6 +110,7 @@ class _Reader:
         self.objects: list[tuple[int, str]] = []
         self.notes: dict[str, str] = {}
         self.heads: list[Head] = []
+        self.rules: list[tuple[int, int]] = []
         self.texts: list[bytes] = []
         self._starts: list[int] = []
         self._indents: list[int] = []
@@ -205,23 +209,32 @@ class _Reader:
                 return self._heading(line, following[0], (text[:1], True), line + 3)
             # A line of signs between paragraphs divides them.
             apart = len(text) >= _SHORTEST_RULE and not (following and following[0])
-            return (self._span(line, line + 1, WHOLE), line + 1) if apart else None
+            if not apart:
+                return None
+            self._rule(line)
+            return self._span(line, line + 1, WHOLE), line + 1
         under = following[0] if following and self._indents[line + 1] == 0 == self._indents[line] else b""
         enough = len(under) >= min(_SHORTEST_RULE, len(decoded(text)))
         if enough and _ADORNMENT.match(under) and under not in {b"::", b".."}:
             return self._heading(line, text, (under[:1], False), line + 2)
         return None
 
+    def _rule(self, line: int) -> None:
+        self.rules.append((self._starts[line], self._starts[line + 1]))
+
     def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
         rank = self._ranks.setdefault(style, len(self._ranks) + 1)
         plain = _INLINE.sub("", decoded(title)).strip()
+        self._rule(after - 1)
+        if style[1]:
+            self._rule(line)
         self.anchors.append((self._starts[line], label_of(plain)))
         block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
         return block, after
 
     def _end_of_table(self, line: int, end: int) -> int:
         """The line after the table that begins here; the line itself where none does."""
-        if _GRID.match(self.texts[line]):
+        if GRID.match(self.texts[line]):
             return self._while(line, end, lambda other: self.texts[other][:1] in {b"+", b"|"})
         if _RULES.match(self.texts[line]) and line < self._table_ends[line + 1] < end:
             return self._table_ends[line + 1] + 1
@@ -231,8 +244,8 @@ class _Reader:
 
     def _read_table(self, line: int, after: int) -> None:
         """Note the header row of the table that begins at a line."""
-        grid = _GRID.match(self.texts[line])
-        ends = _HEADER_END if grid else _RULES
+        grid = GRID.match(self.texts[line])
+        ends = HEADER_END if grid else _RULES
         last = self._while(line + 1, after, lambda other: not ends.match(self.texts[other]))
         if last + 1 < after and (grid or _RULES.match(self.texts[line])):
             self._head(last + 1, after, *range(line + 1, last))
@@ -318,23 +331,18 @@ class _Reader:
             self._head(line + 1, after, line)
         elif kind == "table":
             table = self._while(
-                line + 1, after, lambda at: not (_GRID.match(self.texts[at]) or _RULES.match(self.texts[at]))
+                line + 1, after, lambda at: not (GRID.match(self.texts[at]) or _RULES.match(self.texts[at]))
             )
             if table < after:
                 self._read_table(table, after)
-        elif kind in {"list-table", "csv-table"}:
+        elif kind in {"list-table", "flat-table", "csv-table"}:
             self._read_listed(line, after)
 
     def _read_listed(self, line: int, after: int) -> None:
-        """Note the columns of a table that is a list of rows, or CSV, as an option or its first row names them."""
+        """Note the columns of a table that is a list of rows, or CSV, as an option or its first rows name them."""
+        lines = [
+            Line(self._starts[at], self._starts[at + 1], self.texts[at], self._indents[at]) for at in range(line, after)
+        ]
         body = self._while(line + 1, after, lambda at: bool(self.texts[at]))
-        options = {match[1]: at for at in range(line + 1, body) if (match := _OPTION.match(self.texts[at]))}
-        first = self._while(body, after, lambda at: not self.texts[at])
-        if b"header" in options:
-            self._head(first, after, options[b"header"])
-        elif b"header-rows" in options and first < after:
-            rows = range(first + 1, after)
-            second = next((at for at in rows if _ITEM.match(self.texts[at])), after)
-            listed = _ITEM.match(self.texts[first]) is not None
-            end = second if listed else first + 1
-            self._head(end, after, *range(first, end))
+        if region := listed_head(lines, 1, body - line, after - line):
+            self._head(region.first + line, after, *(at + line for at in region.head))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pipelines.chunking.prose.outline import Span, merged
 
@@ -15,15 +15,33 @@ _DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 _EXPLICIT = re.compile(rb"[ \t]*\.\.(?:\s|\Z)")
-_LABEL = re.compile(rb"^[ \t]*\.\.[ \t]+_[^\n]{1,300}:[ \t\r]*$", re.MULTILINE)
+_LABEL = re.compile(rb"^[ \t]*(?:\.\.[ \t]+_[^\n]{1,300}:|__[ \t]+\S[^\n]{0,300})[ \t\r]*$", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
 _OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
-_CODE = frozenset({b"code", b"code-block", b"sourcecode", b"parsed-literal", b"doctest", b"testcode", b"prompt"})
+_FIELD = re.compile(rb"\A\s*(?P<mark>(?::(?:orphan|nocomments|nosearch|tocdepth|no-[a-z-]+):[^\n]*\n?)+)")
+_DEFINITION = re.compile(
+    rb"^[ \t]*\.\.[ \t]+\|(?P<name>[^|\n]{1,200})\|[ \t]+(?P<kind>[\w-]{1,40})::[ \t]*(?P<text>[^\n]*)\n?"
+    rb"(?P<more>(?:[ \t]+\S[^\n]*(?:\n|\Z))*)",
+    re.MULTILINE,
+)
+_ALT = re.compile(rb":alt:[ \t]*([^\n]*)")
+_NOTE = re.compile(rb"^[ \t]*(?P<mark>\.\.[ \t]+)(?=\[[#*\w.+:-]{1,80}\][ \t\n])", re.MULTILINE)
+_BUILT_IN = frozenset({b"version", b"release", b"today"})
+# Text that a name stands for, a colon that announces a literal block, escapes; not in literal text or roles.
+_SIGN = re.compile(
+    rb"(?P<literal>``(?:[^`\n]|\n(?!\s*\n)|`(?!`)){1,500}``|:[\w:+.-]{1,60}:`[^`]{1,400}`)"
+    rb"|(?<![\w|`])\|(?P<name>[^\s|](?:[^|\n]{0,80}[^\s|])?)\|(?![\w|])"
+    rb"|(?<![\w-])(?P<directive>\.\.[ ]+[\w:+.-]{1,60}::)|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
+    rb"|\\(?P<escaped>[\s!-/:-@\[-`{-~])"
+)
+_CODE = frozenset(
+    b"code code-block code-cell code-tab doctest ipython parsed-literal prompt sourcecode testcode testoutput".split()
+)
 # Nothing of these is for readers. Of the others the argument is, and the name of those that warn or date.
 _HIDDEN = re.compile(
     rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"
-    rb"|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
+    rb"|grid|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
 )
 _TELLING = re.compile(
     rb"note|tip|hint|important|warning|caution|danger|attention|error|seealso|deprecated|version(?:added|changed|removed)"
@@ -33,15 +51,19 @@ _PICTURE = frozenset({b"image", b"figure"})
 _SHOWN_OPTIONS = frozenset({b"alt", b"caption", b"header"})
 
 
-def rst_marks(source: bytes, literals: Sequence[Span], references: Iterable[re.Match[bytes]]) -> list[Span]:
-    """Spans of marks, disjoint and in order.
+def rst_marks(
+    source: bytes, literals: Sequence[Span], references: Iterable[re.Match[bytes]], rules: Iterable[Span] = ()
+) -> tuple[list[Span], Mapping[int, bytes]]:
+    """Spans of marks, disjoint and in order; and what is shown in place of those that stand for a text.
 
     Args:
         literals: Spans of code, comments and targets; nothing inside one is a mark.
         references: What refers to another place, with the groups of the reader's pattern.
+        rules: Spans of lines of signs alone.
     """
     code = sorted(literals)
-    marks = [span for span in code if _is_comment(source, *span)]
+    marks = [*rules, *(span for span in code if _is_comment(source, *span))]
+    marks += [match.span("mark") for pattern in (_FIELD, _NOTE) for match in pattern.finditer(source)]
     marks += [match.span() for match in _LABEL.finditer(source) if not _inside(code, match.start())]
     for match in _DIRECTIVE.finditer(source):
         if not _inside(code, match.start("mark")) and not _inside(code, match.start()):
@@ -50,7 +72,49 @@ def rst_marks(source: bytes, literals: Sequence[Span], references: Iterable[re.M
     for match in references:
         if not match["word"] or match["word"].lower() in named:  # a word may end so without pointing anywhere
             marks += _of_reference(match)
-    return merged(source, marks)
+    definitions = [match for match in _DEFINITION.finditer(source) if not _inside(code, match.start())]
+    texts = {match["name"]: _defined(match) for match in definitions}
+    outside = merged(source, [*marks, *(match.span() for match in definitions)])
+    instead: dict[int, bytes] = {}
+    for match in _SIGN.finditer(source):
+        sign = match.lastgroup
+        if sign in {"literal", "directive", None} or _inside(code, match.start()) or _inside(outside, match.start()):
+            continue
+        if sign == "ends":
+            first = source.rfind(b"\n", 0, match.start()) + 1
+            alone = not source[first : match.start()].strip()
+            last = source.find(b"\n", match.end()) + 1
+            outside.append((first, last) if alone else (match.end() - 1, match.end()))
+        elif sign == "escaped":
+            outside.append((match.start(), match.end() if match["escaped"].isspace() else match.start() + 1))
+        elif (name := match["name"]) in texts or name in _BUILT_IN:
+            instead[match.start()] = texts.get(name, name)
+            outside.append(match.span())
+    return _apart(outside, instead), instead
+
+
+def _defined(match: re.Match[bytes]) -> bytes:
+    """The text that a name stands for: for a picture the words that stand for it, in other cases the name itself."""
+    if match["kind"] == b"replace":
+        return b" ".join((match["text"] + b" " + match["more"]).split())
+    if match["kind"] in _PICTURE:
+        alt = _ALT.search(match["more"])
+        return alt[1].strip() if alt else b""
+    name: bytes = match["name"]
+    return name
+
+
+def _apart(marks: Sequence[Span], texts: Collection[int]) -> list[Span]:
+    """Marks in order, those that meet as one, but for those that stand for a text."""
+    joined: list[Span] = []
+    for start, end in sorted(marks):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif joined and start == joined[-1][1] and start not in texts and joined[-1][0] not in texts:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _is_comment(source: bytes, start: int, end: int) -> bool:
@@ -98,5 +162,5 @@ def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
         if ends == len(text) and to:  # `<address>`_
             yield first, match.start(name) + text.index(b"<") + 1
             yield match.end(name) - 1, match.end()
-    elif match["word"]:
-        yield match.end("word"), match.end()
+    elif match["word"] or match["note"]:
+        yield match.end() - 1, match.end()

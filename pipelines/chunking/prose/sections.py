@@ -15,6 +15,8 @@ from pipelines.chunking.units.splitting import Cuts, SizedText, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
+_WIDEST_END = 200  # bytes at the end of a paragraph that are looked at
+
 
 def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list[Chunk]:
     """Chunks of a document of which a reader made the outline.
@@ -25,7 +27,7 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
         _annotated(part, outline)
-        for section, unit in _units(sections, outline.front, len(text.source))
+        for section, unit in _units(sections, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
@@ -126,11 +128,9 @@ def _title_of(sections: Sequence[_Section]) -> _Section | None:
     return first if first.headings and first.rank == 1 and next(others, None) is None else None
 
 
-def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tuple[_Section, ParsedUnit]]:
-    """A unit per section, which together cover the document; front matter belongs to the document's title."""
+def _units(sections: Sequence[_Section], size: int) -> Iterator[tuple[_Section, ParsedUnit]]:
+    """A unit per section, which together cover the document; front matter belongs to the first."""
     title = _title_of(sections)
-    if front and sections[0].headings and title is None:
-        sections = [_Section(), *sections]
     starts = [0, *(section.blocks[0].start for section in sections[1:]), size]
     for section, (start, end) in zip(sections, pairwise(starts), strict=True):
         headings = section.headings
@@ -276,11 +276,11 @@ def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText, heads: Seq
 
 def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
     """Cuts before blocks, and inside those that are too long alone."""
-    leads = True
+    before: Block | None = None
     for block in blocks:
-        if not leads:
+        if before is not None and not before.leads and not _announces(before, block, text):
             yield block.start
-        leads = block.leads
+        before = block
         limit = text.sizes.max_tokens
         if block.kind == LIST:
             limit = text.sizes.target_tokens if text.sizes.list_tokens is None else text.sizes.list_tokens
@@ -290,6 +290,17 @@ def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
             yield from _between(block.inner, text)
         elif block.kind != WHOLE:
             yield from _sentences(block, text)
+
+
+def _announces(block: Block, following: Block, text: SizedText) -> bool:
+    """Whether a paragraph ends in a colon, and fits beside what it is about: nobody begins to read after that."""
+    last = text.source[max(block.start, block.end - _WIDEST_END) : block.end].rstrip()
+    return (
+        block.kind == PARAGRAPH
+        and last.endswith((b":", b"\xef\xbc\x9a"))
+        and following.heading is None
+        and text.fits(block.start, following.end, 3 * text.sizes.target_tokens // 4)
+    )
 
 
 def _sentences(block: Block, text: SizedText) -> Iterator[int]:

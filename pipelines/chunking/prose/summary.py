@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pipelines.chunking.prose.front import front_of
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.markup import OUTLINES
-from pipelines.chunking.prose.outline import FRONT_MATTER
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.chunking.units.parsed import SourceFacts
 from pipelines.chunking.units.splitting import Meter, TokenCounter, decoded, digest, encoded
@@ -170,7 +170,8 @@ def _extract(task: _Task, text: str) -> str:
 
 def _paragraphs(text: str) -> Iterator[str]:
     """Paragraphs of prose, each on one line: no headings, fences, tables or markup."""
-    plain = _FENCED.sub("\n", FRONT_MATTER.sub("", text[:_LOOK]))
+    front = front_of(text)
+    plain = _FENCED.sub("\n", text[front.after if front else 0 : _LOOK])
     for paragraph in re.split(r"\n[ \t\r]*\n", plain):
         body = "\n".join(line for line in _LINE_END.split(paragraph) if not line.lstrip().startswith(_NO_PROSE))
         words = " ".join(_MARKUP.sub(r"\1", body).split())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 
+from pipelines.chunking.prose.heads.lines import csv_columns, heads_of_lines
 from pipelines.chunking.units.hierarchy import assemble, leading
 from pipelines.chunking.units.parsed import Head, ParsedUnit
 from pipelines.chunking.units.splitting import (
@@ -18,7 +18,6 @@ from pipelines.chunking.units.splitting import (
     SizedText,
     TokenCounter,
     character_start,
-    decoded,
     encoded,
     lines,
     sentences,
@@ -29,15 +28,12 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
 _WINDOW_LEVEL = 3
-_TABLES = frozenset({"csv", "tsv"})
-_RULE = re.compile(rb"\|[-+:=| \t]{3,}")
-_INKED_LINE = re.compile(rb"\s*[^\n]+\n?")
-_ASCIIDOC_TABLE = b"|==="
-_ASCIIDOC_CODE = frozenset({b"----", b"...."})
-_ORG_CODE = (b"#+begin_src", b"#+begin_example")
-_FENCES = (b"```", b"~~~")
 _LONGEST_HEAD = 65_536  # bytes of a header row that are looked at
 _BYTES_PER_TOKEN = 3  # to begin with; each plain window then expects what the one before had
+_FINDERS: Mapping[str | None, Callable[[bytes], list[Head]]] = {
+    None: heads_of_lines,
+    **dict.fromkeys(("csv", "tsv"), partial(csv_columns, longest=_LONGEST_HEAD)),
+}
 _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not know, which are one token each
 
 
@@ -49,7 +45,7 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     """
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
-    find = heads_of_lines if document.language is None else _columns if document.language in _TABLES else None
+    find = _FINDERS.get(document.language)
     heads = [] if find is None else find(text.source)
     above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
     if not text.fits(*spans[0], sizes.target_tokens):
@@ -61,46 +57,6 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
         inside = before >= 0 and unit.start < heads[before].end
         units.append(replace(unit, context=above[heads[before]]) if inside else unit)
     return assemble(document, text, units)
-
-
-def _columns(source: bytes) -> list[Head]:
-    """The first line of a table whose rows are lines: it names the columns."""
-    first = _INKED_LINE.match(source, 0, _LONGEST_HEAD)
-    return [] if first is None else [Head(first.end(), len(source), decoded(first[0].strip()))]
-
-
-def heads_of_lines(source: bytes) -> list[Head]:
-    """Heads of tables and blocks of code, as Org, AsciiDoc and plain text have them, in order."""
-    heads: list[Head] = []
-    opened: tuple[int, bytes, bytes] | None = None
-    before, at = b"", 0
-    for line in source.splitlines(keepends=True):
-        text, start, at = line.strip(), at, at + len(line)
-        if opened is None:
-            opened = _opened(text, before, at)
-        elif text.lower().startswith(opened[2]) if opened[2] else not text.startswith(b"|"):
-            heads.append(Head(opened[0], start, decoded(opened[1])))
-            opened = None
-        elif not opened[1] and text.startswith(b"|"):
-            opened = at, text, opened[2]
-        before = text
-    return heads if opened is None or opened[2] else [*heads, Head(opened[0], at, decoded(opened[1]))]
-
-
-def _opened(text: bytes, before: bytes, after: int) -> tuple[int, bytes, bytes] | None:
-    """Where the rest of what a line opens begins, its head, which may still be to come, and what closes it.
-
-    A table of lines with bars ends where no further one follows.
-    """
-    if text == _ASCIIDOC_TABLE:
-        return after, b"", text
-    if before.startswith(b"|") and _RULE.fullmatch(text):
-        return after, before, b""
-    if text.lower().startswith(_ORG_CODE):
-        return after, text, b"#+end_"
-    if text.startswith(_FENCES) and text.strip(b"`~"):
-        return after, text, text[:3]
-    return (after, before, text) if text in _ASCIIDOC_CODE and before.startswith(b"[source") else None
 
 
 def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:

@@ -106,7 +106,7 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head])
     above = {
         head: _joined(context, leading(head.text, sizes.target_tokens // 2, text))
         for head in heads
-        if not text.fits(*cuts.around(head.start), longest)
+        if cuts.around(head.start)[1] < head.end or not text.fits(*cuts.around(head.start), longest)
     }
     reserved = max(map(text.of_context, (unit.context, context, *above.values())))
     # A piece between the room and the maximum stays whole: what it is shown under gives way.
@@ -156,7 +156,7 @@ def assemble(
 ) -> list[Chunk]:
     """Chunks of a document from its units, in source order; a document of blanks has none."""
     source, sizes = text.source, text.sizes
-    units = _without_blanks(source, units)
+    units = _without_blanks(source, units, facts)
     places = _places(document.uri, units)
     bundles = _bundles(units, [own for own, _ in places])
     neighbours = _neighbours([parent for _, parent in places])
@@ -210,7 +210,7 @@ def assemble(
 def _body(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> str:
     """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks.
 
-    Where nothing else is in it they stay: a unit says something.
+    Where nothing else is in it they stay: a document says something.
     """
     first, last = _ink(source, unit)
     start, end = max(unit.start, source.rfind(b"\n", 0, first) + 1), last + 1
@@ -245,12 +245,18 @@ def _ink(source: bytes, unit: ParsedUnit) -> tuple[int, int]:
     return unit.end - len(data.lstrip()), unit.start + len(stripped) - 1
 
 
-def _without_blanks(source: bytes, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
-    """The units that hold more than blanks, grown over the blanks of the others."""
+def _without_blanks(source: bytes, units: Sequence[ParsedUnit], facts: SourceFacts) -> list[ParsedUnit]:
+    """The units that show something, grown over the others: those of blanks, and those of marks alone.
+
+    Where all are of marks or blanks those of marks stay: a document says something.
+    """
+    silent = [_is_silent(source, unit, facts) for unit in units]
+    if all(silent):
+        silent = [_is_silent(source, unit, NO_FACTS) for unit in units]
     inked: list[ParsedUnit] = []
     uncovered: int | None = None
-    for unit in units:
-        if source[unit.start : unit.end].isspace() or unit.start == unit.end:
+    for unit, is_silent in zip(units, silent, strict=True):
+        if is_silent:
             if inked:
                 inked[-1] = replace(inked[-1], end=max(inked[-1].end, unit.end))
             elif uncovered is None:
@@ -259,6 +265,10 @@ def _without_blanks(source: bytes, units: Sequence[ParsedUnit]) -> list[ParsedUn
             inked.append(unit if uncovered is None else replace(unit, start=uncovered))
             uncovered = None
     return inked
+
+
+def _is_silent(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> bool:
+    return unit.text is None and not facts.shown(source, unit.start, unit.end).strip()
 
 
 def _places(uri: str, units: Sequence[ParsedUnit]) -> list[tuple[ChunkId, ChunkId | None]]:

@@ -169,6 +169,11 @@ def of_days(priors: Priors, days: float) -> Priors:
     return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
 
 
+def without_newcomers(priors: Priors, most: int) -> Priors:
+    """The priors for a simulation: whoever speaks in it is no invented name, though all of it happens on one day."""
+    return priors.model_copy(update={"outcomes": priors.outcomes.model_copy(update={"newcomers": most})})
+
+
 def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:
     """Say what a user did about the results of a query."""
     for reaction in reactions:

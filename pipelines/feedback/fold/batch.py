@@ -8,7 +8,6 @@ that has the partition to itself is believed further, step by step.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,14 +15,18 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Feedback, Impression, SessionPhase
+from pipelines.domain.events import Feedback, Impression, SessionPhase, ShownResult
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
 from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Parts
 from pipelines.feedback.fold.sessions import Life
+from pipelines.feedback.fold.words import Asked, question_in
 from pipelines.feedback.settings import TimeSettings, milliseconds
 from pipelines.learning.observe.outcomes import Under
 from pipelines.runtime.kafka.log import Record, Records
@@ -33,6 +36,13 @@ EARLIEST_MS, LATEST_MS = 1_577_836_800_000, 4_102_444_800_000
 NOBODY = ""
 """Who stands behind records that hold no event: all of them together are one principal."""
 
+
+class _Answers(Struct):
+    chosen: tuple[int, ...]
+    verdicts: dict[str, tuple[bool, int]]
+
+
+_encoder, _answers = msgspec.json.Encoder(), msgspec.json.Decoder(_Answers)
 _empty = blake2b(digest_size=16).copy  # made anew, its parameters are read anew
 
 
@@ -164,16 +174,30 @@ class PendingImpression:
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
     named: bool = False
     under: dict[str, Under] = field(default_factory=dict)
+    _asked: Asked | None = None
+    _best: float | None = None
+
+    def asked(self) -> Asked:
+        """What the search was asked."""
+        if self._asked is None:
+            self._asked = question_in(self.impression)
+        return self._asked
+
+    def share_of_best(self, result: ShownResult) -> float | None:
+        """The share that a result's score is of the best one on its page; None where scores are not known."""
+        if self._best is None:
+            self._best = max((each.score for each in self.impression.results if each.score is not None), default=0.0)
+        return None if result.score is None or self._best <= 0.0 else result.score / self._best
 
     def answers(self) -> str:
         """What was said, as one JSON object; `answers_of` reads it."""
-        return json.dumps({"chosen": self.chosen, "verdicts": self.verdicts})
+        return _encoder.encode({"chosen": self.chosen, "verdicts": self.verdicts}).decode()
 
 
 def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]:
     """Chosen ranks and last words in what `PendingImpression.answers` wrote."""
-    value = json.loads(text)
-    return tuple(value["chosen"]), {key: (bool(good), at_ms) for key, (good, at_ms) in value["verdicts"].items()}
+    value = _answers.decode(text)
+    return value.chosen, value.verdicts
 
 
 class Waiting(NamedTuple):

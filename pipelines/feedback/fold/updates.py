@@ -64,12 +64,11 @@ from pipelines.feedback.fold.reports import allowance_of, report_evidence, speak
 from pipelines.feedback.fold.sessions import Sessions, Timeline
 from pipelines.feedback.fold.verdicts import RepeatedVerdict
 from pipelines.feedback.fold.words import (
+    Asked,
     ContentVerdict,
     corrected,
     note_question,
-    question_in,
     question_of_text,
-    share_of_best,
 )
 from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.evidence import MICRO
@@ -194,11 +193,10 @@ class _Batch:
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
         self._sessions.hear(event.session_id, offset, self._clock_ms)
-        if isinstance(event, Correction) and event.query_id is None:
-            self._correct(event, at_ms)
-        elif isinstance(event, FEEDBACK):
-            fate = self._answer(query, event, offset, at_ms)
-            if fate is not Fate.APPLIED:
+        if isinstance(event, FEEDBACK):
+            if isinstance(event, Correction) and event.query_id is None:
+                self._correct(event, at_ms)
+            elif (fate := self._answer(query, event, offset, at_ms)) is not Fate.APPLIED:
                 return fate
         elif isinstance(event, LESSON_EVENTS):
             self._note_lesson(event, at_ms)
@@ -211,7 +209,7 @@ class _Batch:
     def _correct(self, event: Correction, at_ms: int) -> None:
         by, asked = self._names.principal(event.principal), question_of_text(event.question or "")
         word = corrected(event, at_ms, principal=by, question=asked)
-        word.note(self._sessions.tally_of(event.session_id))
+        word.note_with_question(self._sessions.tally_of(event.session_id))
 
     def _note_lesson(self, event: LessonEvent, at_ms: int) -> None:
         tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
@@ -297,8 +295,8 @@ class _Batch:
             feedback = attributed(feedback, impression, self._attribute)
         where = self._under(shown, feedback.principal)
         if isinstance(feedback, Correction):
-            word = corrected(feedback, at_ms, principal=where.principal, question=question_in(impression))
-            word.note(self._sessions.tally_of(impression.session_id))
+            word = corrected(feedback, at_ms, principal=where.principal, question=shown.asked())
+            word.note_with_question(self._sessions.tally_of(impression.session_id))
             return
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         if not credited:
@@ -312,9 +310,9 @@ class _Batch:
                 verdict.within += within
                 verdict.beyond += not within
                 return
-            self._word(query, shown, credited[0], where, at_ms).note(tally)
+            self._word(query, shown, credited[0], where, at_ms).note_with_question(tally)
         else:
-            note_question(tally, day, question_in(impression))
+            note_question(tally, day, shown.asked())
         note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
         self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
@@ -336,9 +334,8 @@ class _Batch:
             since = max(at_ms, since + 1) if good is not None else at_ms
             shown.verdicts[key] = credit.good, since
             self.change.shown[query] = shown
-        share = share_of_best(credit.result, shown.impression)
-        asked = question_in(shown.impression)
-        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, asked, share)
+        share = shown.share_of_best(credit.result)
+        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shown.asked(), share)
 
     def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
         """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
@@ -371,9 +368,13 @@ class _Batch:
         return first
 
     def _note_verdicts(self) -> None:
+        questions: Counter[tuple[int, Asked]] = Counter()
         for each in self._noted:
             self._sources[each.source] += each.repeats
             each.note(self._sessions.shared)
+            questions[each.word.at_ms // DAY_MS, each.word.question] += each.within + each.beyond
+        for (day, asked), times in questions.items():
+            note_question(self._sessions.shared, day, asked, times=times)
 
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS

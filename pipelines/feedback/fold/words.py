@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipelines.domain.events import Correction, Impression, ShownResult
+from pipelines.domain.events import Correction, Impression
 from pipelines.domain.ids import question_fingerprint, question_of
 from pipelines.feedback.settings import DAY_MS
 from pipelines.learning.evidence import MICRO
@@ -44,13 +44,16 @@ class ContentVerdict(NamedTuple):
     share: float | None = None
 
     def note(self, tally: Tally, *, times: int = 1) -> None:
-        """Add the word to a tally, and the question's text."""
+        """Add the word, said so many times, to a tally."""
         day, ms = divmod(self.at_ms, DAY_MS)
         name = VerdictBin(self.good, ms, self.share).name
-        fingerprint = self.question.fingerprint
         mass = round(self.weight * MICRO) * times  # rounded one by one, wherever batches begin
-        tally.note_usage(UsageKey(day, self.content, name, self.principal, fingerprint), mass)
-        note_question(tally, day, self.question, times=times)
+        tally.note_usage(UsageKey(day, self.content, name, self.principal, self.question.fingerprint), mass)
+
+    def note_with_question(self, tally: Tally) -> None:
+        """Add the word to a tally, and the text of what was asked."""
+        self.note(tally)
+        note_question(tally, self.at_ms // DAY_MS, self.question)
 
 
 def note_question(tally: Tally, day: int, question: Asked, *, times: int = 1) -> None:
@@ -58,12 +61,6 @@ def note_question(tally: Tally, day: int, question: Asked, *, times: int = 1) ->
     if question.fingerprint and question.text:
         key = UsageKey(day, "", question_bin(question.text), question=question.fingerprint)
         tally.note_usage(key, times * MICRO)
-
-
-def share_of_best(result: ShownResult, impression: Impression) -> float | None:
-    """The share that a result's score is of the best one on its page; None where scores are not known."""
-    best = max((each.score for each in impression.results if each.score is not None), default=0.0)
-    return None if result.score is None or best <= 0.0 else result.score / best
 
 
 def question_in(impression: Impression) -> Asked:

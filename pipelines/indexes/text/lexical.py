@@ -113,7 +113,18 @@ class LexicalIndex:
         """The words of a query that a search uses, each once, with how many contents hold it."""
         words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[:QUERY_TERMS]
         terms = [self.terms(word) for word in words]
-        return [QueryWord(word, of, self.holding_all(of)) for word, of in zip(words, terms, strict=True) if of]
+        return [
+            QueryWord(word, of, self.holding_all(of) or self._holding_otherwise(word))
+            for word, of in zip(words, terms, strict=True)
+            if of
+        ]
+
+    def _holding_otherwise(self, word: str) -> int:
+        """How many contents hold a word in no form of the analyser: as a part of a name, with or without accents."""
+        mask, sought = self.holding(word, phrase=False), self.wanted(word)
+        forms = () if sought is None else sought.weak
+        counts = [self.document_frequency(EXACT, form) for form in forms]
+        return max([0 if mask is None else int(mask.sum()), *counts])
 
     def holding_all(self, terms: Sequence[str]) -> int:
         """How many contents hold the rarest of some terms, at least one."""

@@ -93,7 +93,7 @@ _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _NUMBERED = re.compile(r"[^\W\d_]+\d+(?=[^\W\d_]{3})")  # base64 of base64encode, not k8 of k8s
 _FLAG = re.compile(r"(?<![\w-])--?[^\W\d_][\w-]*")
 _DOTTED = re.compile(r"(?<![\w.)\]])\.[^\W\d_]\w*")
-_SIGNED = re.compile(r"(?<!\w)[@$]\{?[^\W\d]\w*")  # @property, $HOME, ${HOME}
+_SIGNED = re.compile(r"(?<![\w#])[@$#]\{?[^\W\d]\w*")  # @property, $HOME, ${HOME}, #include
 _SIGNS = "=<>!&|?:*+%^~/.-"
 _OPERATOR = re.compile(rf"(?<![{_SIGNS}])[{_SIGNS}]{{2,3}}(?![{_SIGNS}])")  # => of x=>y
 _ALONE = re.compile(rf"(?<![^\s`\"'(])[{_SIGNS}]{{2,3}}(?![^\s`\"')])")  # prose may end with ?!
@@ -226,15 +226,15 @@ def _forms_of(word: str) -> tuple[str, ...]:
 
 
 def marked_names(text: str) -> list[str]:
-    """Flags, and names with a dot, an at sign or a dollar before them, as they are typed.
+    """Flags, and names with a dot, an at sign, a dollar or a number sign before them, as they are typed.
 
     Examples:
-        >>> marked_names("use `--no-cache` or -q with .NET and a.b, @property and $HOME")
-        ['--no-cache', '-q', '.net', '@property', '$home']
+        >>> marked_names("use `--no-cache` or -q with .NET and a.b, @property, $HOME and #include")
+        ['--no-cache', '-q', '.net', '@property', '$home', '#include']
     """
     flags = _FLAG.findall(text) if "-" in text else []
     dotted = _DOTTED.findall(text) if "." in text else []
-    signed = _SIGNED.findall(text) if "@" in text or "$" in text else []
+    signed = _SIGNED.findall(text) if "@" in text or "$" in text or "#" in text else []
     return [_lower(name).replace("{", "") for name in (*flags, *dotted, *signed)]
 
 
@@ -354,9 +354,11 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Want
     sides += [split_identifier(token) for token in tokens if names_of[token] and _SEPARATORS.sub("", token).isalpha()]
     sides += [side_by_side(text)] if len(words) <= phrase_words else []
     alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
+    # The stem of such plurals is that of other words: alone, `indices` would find `indicate` before `index`.
+    apart = [form for word in alone if word.endswith("ices") for form in _forms_of(word)]
     return Wanted(
         () if alone else tuple(telling)[:most],
-        (*alone, *sought, *without_blanks(text, analyse))[:most],
+        (*alone, *sought, *apart, *without_blanks(text, analyse))[:most],
         tuple(dict.fromkeys(weak))[:most],
         tuple(_within(most, (side for side in dict.fromkeys(sides) if len(side) > 1))),
     )

@@ -1,7 +1,8 @@
-"""Front matter at the head of a Markdown file: YAML between dashes, TOML between plus signs (ING-4, ING-40)."""
+"""Front matter at the head of a Markdown file: YAML between dashes, TOML between plus signs, JSON (ING-4, ING-40)."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from pipelines.chunking.prose.front import front_of
 from pipelines.ingestion.metadata.declared import (
     MOST_BYTES,
     MOST_DEPTH,
@@ -19,20 +21,12 @@ from pipelines.ingestion.metadata.declared import (
     require_shallow,
 )
 
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\r?\n")
-_ENDS = {
-    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE),
-    "+++": re.compile(r"^\+\+\+[ \t]*\r?$", re.MULTILINE),
-}
-# How it begins: two rules may stand in any Markdown.
-_BEGINNINGS = {
-    "---": re.compile(r"(?:\s*#[^\n]*\n|\s)*(?:[\w.\"'-][\w .\"'-]*:(?:\s|$)|[{&*!])"),
-    "+++": re.compile(r"(?:\s*#[^\n]*\n|\s)*(?:[\w.\"'-][\w .\"'-]*=|\[)"),
-}
-_LOOK = 4096
 _TOML_NAMES = re.compile(r"^[ \t]*(?:\[[^\n,\]]*|[^\n=]*(?==))", re.MULTILINE)  # of tables, and before a value
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_NULL = "tag:yaml.org,2002:null"
+_MOST_NODES = 20_000  # of what aliases stand for, too: a few bytes can stand for gigabytes
+_NODE_CHARACTERS = 64  # a text behind an anchor counts once more for each of these
+_MERGE = "tag:yaml.org,2002:merge"
+_KEPT = frozenset({"tag:yaml.org,2002:null", _MERGE})
 # In C where there is one: the other is many times slower, and both walk the same events.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -41,9 +35,21 @@ class _AsWritten(_SAFE):  # type: ignore[misc]
     """Reads plain scalars as texts: `1.10`, `NO` and `12:30` are no number, no truth and no seconds to people."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag == _NULL]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _KEPT]
         for first, resolvers in _SAFE.yaml_implicit_resolvers.items()
     }
+
+
+def _untagged(loader: Any, _tag: str, node: Any) -> Any:
+    """What stands behind a tag that only its own tool knows."""
+    if isinstance(node, yaml.ScalarNode):
+        return loader.construct_scalar(node)
+    build = loader.construct_sequence if isinstance(node, yaml.SequenceNode) else loader.construct_mapping
+    return build(node, deep=True)
+
+
+_AsWritten.add_multi_constructor("!", _untagged)
+_AsWritten.add_constructor(_MERGE, lambda loader, node: loader.construct_scalar(node))  # where it is a value
 
 
 def front_matter(text: str) -> Declared | None:
@@ -53,8 +59,7 @@ def front_matter(text: str) -> Declared | None:
     many tools give the names other meanings.
 
     Raises:
-        DeclarationError: It is too long, no mapping, nested too deep, or holds an alias, behind which a few bytes can
-            stand for gigabytes.
+        DeclarationError: It is too long, no mapping, nested too deep, or stands for too much, its aliases spelt out.
 
     Examples:
         >>> front_matter("---\ntitle: 1.10\n---\nText.\n").title
@@ -63,19 +68,12 @@ def front_matter(text: str) -> Declared | None:
         'Locks'
         >>> front_matter("---\n\nA rule, and no fence follows.\n")
     """
-    opening = _FENCE.match(text)
-    if opening is None:
+    front = front_of(text)
+    if front is None:
         return None
-    fence, start = opening[1], opening.end()
-    closing = _ENDS[fence].search(text, start, start + MOST_BYTES + 4)
-    if closing is None and _ENDS[fence].search(text, start) is None:
-        return None
-    source = text[start : closing.start() if closing else start + _LOOK]
-    if not source.strip() or not _BEGINNINGS[fence].match(source[:_LOOK]):
-        return None
-    if closing is None:
+    if front.end - front.start > MOST_BYTES:
         raise DeclarationError(f"expected front matter of at most {MOST_BYTES} characters, found more")
-    return _declared(source, *_LANGUAGES[fence])
+    return _declared(text[front.start : front.end], front.language, _LANGUAGES[front.language])
 
 
 def _declared(source: str, language: str, read: Callable[[str], Any]) -> Declared:
@@ -111,20 +109,32 @@ def _from_yaml(source: str) -> Any:
 
 
 def _require_harmless(source: str) -> None:
-    """Walk the events, of which nothing is built yet."""
-    level = 0
+    """Walk the events, of which nothing is built yet; what an alias stands for counts as often as it is said."""
+    open_nodes: list[tuple[str | None, int]] = []  # anchors of collections, and what was counted before them
+    sizes: dict[str, int] = {}
+    count = 0
     for event in yaml.parse(source, _AsWritten):
         if isinstance(event, yaml.AliasEvent):
-            raise DeclarationError("expected front matter without aliases, found one")
-        if isinstance(event, yaml.CollectionStartEvent):
-            level += 1
+            if event.anchor not in sizes:
+                raise DeclarationError(f"expected an anchor before its alias, found *{event.anchor}")
+            count += sizes[event.anchor]
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, count))
+            count += 1
         elif isinstance(event, yaml.CollectionEndEvent):
-            level -= 1
-        if level > MOST_DEPTH:
+            anchor, before = open_nodes.pop()
+            sizes.update({anchor: count - before} if anchor else {})
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            sizes.update({event.anchor: 1 + len(event.value) // _NODE_CHARACTERS} if event.anchor else {})
+        if len(open_nodes) > MOST_DEPTH:
             raise DeclarationError(f"expected front matter nested at most {MOST_DEPTH} deep, found more")
+        if count > _MOST_NODES:
+            raise DeclarationError(f"expected front matter of at most {_MOST_NODES} values, aliases spelt out")
 
 
-_LANGUAGES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "---": ("YAML", _from_yaml),
-    "+++": ("TOML", _from_toml),
-}
+def _from_json(source: str) -> Any:
+    return json.loads(source, parse_float=str, parse_int=str)
+
+
+_LANGUAGES: Mapping[str, Callable[[str], Any]] = {"YAML": _from_yaml, "TOML": _from_toml, "JSON": _from_json}

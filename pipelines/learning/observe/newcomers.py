@@ -28,7 +28,7 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
         array([0.75, 0.75, 0.75, 0.75])
     """
     shares = np.ones(len(principal))
-    new = _is_new(principal, day)
+    new = are_new(principal, day)
     if not new.any():
         return shares
     crowds, of_crowd = np.unique(np.stack([cell[new], day[new]]), axis=1, return_inverse=True)
@@ -39,7 +39,31 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
     return shares
 
 
-def _is_new(principal: Ints, day: Ints) -> NDArray[np.bool_]:
+def together_at_most(weight: Floats, most: Floats, day: Ints, line: Ints) -> Floats:
+    """Weights of statements such that those of new principals count together at most, of each day and line.
+
+    Args:
+        weight: Of each statement, (n,).
+        most: What all of its day may count on one line, (n,); infinite of those that are not new.
+        line: What it is taken to speak of, numbered, (n,).
+
+    Examples:
+        >>> day = line = np.zeros(3, dtype=np.int64)
+        >>> together_at_most(np.ones(3), np.array([1.0, 1.0, np.inf]), day, line)
+        array([0.5, 0.5, 1. ])
+    """
+    new = np.isfinite(most)
+    if not new.any():
+        return weight
+    _, of = np.unique(np.stack([line[new], day[new]]), axis=1, return_inverse=True)
+    of = of.reshape(-1)
+    total = np.bincount(of, weights=weight[new])[of]
+    counted = weight.copy()
+    counted[new] *= np.minimum(1.0, most[new] / np.maximum(total, np.finfo(np.float64).tiny))
+    return counted
+
+
+def are_new(principal: Ints, day: Ints) -> NDArray[np.bool_]:
     """Of each statement, whether its principal made all of its statements on one day."""
     if not len(principal):
         return np.zeros(0, dtype=np.bool_)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.random_effect import learned_variance
-from pipelines.learning.observe.newcomers import newcomer_shares
+from pipelines.learning.observe.newcomers import are_new, newcomer_shares
 from pipelines.learning.observe.verdicts import QUESTION, VERDICT, VerdictBin
 from pipelines.learning.parameters import NEGATIVE, POSITIVE
 from pipelines.learning.priors import OutcomePrior
@@ -27,8 +27,8 @@ from pipelines.learning.uses import UseColumns, Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-_DAY_MS = 86_400_000
 _EVEN = 0.5  # between right and wrong
 
 
@@ -40,8 +40,10 @@ class Words(NamedTuple):
         good: 1 for right, 0 for wrong, a share between for what several outcomes come to.
         weight: Observations, in [0, 1].
         share: Of the best score on its page that the result was shown with, in [0, 1]; NaN where it was not shown.
-        day: Of it.
+        day, ms: Of it, since the epoch and since midnight; ms is 0 of what was not said outright.
         spoken: Whether it was said outright.
+        together: What all new principals of its day count together at most on one content; infinite of those that are
+            not new (FBK-13).
     """
 
     content: Ints
@@ -51,9 +53,11 @@ class Words(NamedTuple):
     weight: Floats
     share: Floats
     day: Ints
-    spoken: NDArray[np.bool_]
+    ms: Ints
+    spoken: Flags
+    together: Floats
 
-    def take(self, rows: Ints | NDArray[np.bool_]) -> Words:
+    def take(self, rows: Ints | Flags) -> Words:
         """Some rows."""
         return Words._make(column[rows] for column in self)
 
@@ -121,11 +125,11 @@ def read_precedents(prior: OutcomePrior, evidence: Evidence, today: int, *, half
     }
     current = (uses.day <= today) & (uses.micro > 0)
     words = _joined(_spoken(uses, current), _implied(uses, current), prior)
-    words = words._replace(weight=words.weight * _faded(words.day, today, half_life_days))
     names = uses.content.words, uses.question.words, uses.principal.words
-    _, cell = numbered((words.content, len(names[0])), (words.question, len(names[1])))
-    shares = _shares(words, names[2], prior) * newcomer_shares(words.principal, words.day, cell, most=prior.crowd)
-    words = words._replace(weight=words.weight * shares)
+    faded, new = _faded(words.day, today, half_life_days), are_new(words.principal, words.day)
+    shares = _shares(words, names, new, prior)
+    most = np.where(new, prior.newcomers * faded, np.inf)
+    words = words._replace(weight=words.weight * faded * shares, together=most)
     plain = Precedents(prior, words, *names, texts, prior.content_variance, prior.question_variance)
     variances = _variances(plain)
     return Precedents(prior, words, *names, texts, *variances)
@@ -155,7 +159,7 @@ def _named_by(codes: Ints, questions: Ints, names: Sequence[str], prefix: str) -
     return ((int(code), int(question)) for code, question in pairs)
 
 
-def _spoken(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
+def _spoken(uses: UseColumns, current: Flags) -> Words:
     """Of each principal the last word on each content under each question."""
     names, codes = uses.bin.words, uses.bin.codes
     parsed = {code: VerdictBin.of(name) for code, name in enumerate(names) if name.startswith(VERDICT)}
@@ -163,19 +167,19 @@ def _spoken(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
     verdict[list(parsed)] = True
     rows = np.flatnonzero(verdict[codes] & current)
     read = [parsed[code] for code in codes[rows].tolist()]
-    at_ms = uses.day[rows] * _DAY_MS + np.array([each.ms for each in read], dtype=np.int64)
+    ms = np.array([each.ms for each in read], dtype=np.int64)
     good = np.array([each.good for each in read], dtype=np.float64)
     share = np.array([np.nan if each.share is None else each.share for each in read], dtype=np.float64)
     of = _Columns.of(uses, rows)
     _, number = of.numbered()
-    order = np.lexsort((-good, at_ms, number))  # of words of one moment, the one against holds
+    order = np.lexsort((-good, ms, uses.day[rows], number))  # of words of one moment, the one against holds
     last = order[np.append(np.diff(number[order]) > 0, True)] if len(order) else order
     weight = np.minimum(uses.micro[rows] / MICRO, 1.0)
-    everything = Words(*of, good, weight, share, uses.day[rows], np.ones(len(rows), dtype=bool))
-    return everything.take(last)
+    spoken = np.ones(len(rows), dtype=bool)
+    return Words(*of, good, weight, share, uses.day[rows], ms, spoken, _alone(len(rows))).take(last)
 
 
-def _implied(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
+def _implied(uses: UseColumns, current: Flags) -> Words:
     """What other outcomes of a content under a question come to, of each principal, in observations."""
     good = uses.bin.holds(POSITIVE)
     rows = np.flatnonzero((good | uses.bin.holds(NEGATIVE)) & current)
@@ -187,8 +191,13 @@ def _implied(uses: UseColumns, current: NDArray[np.bool_]) -> Words:
     last = np.zeros(len(first), dtype=np.int64)
     np.maximum.at(last, number, uses.day[rows])
     share = np.divide(praised, total, out=np.zeros_like(total), where=total > 0.0)
-    unknown = np.full(len(first), np.nan)
-    return Words(*of.take(first), share, total, unknown, last, np.zeros(len(first), dtype=bool))
+    unknown, never = np.full(len(first), np.nan), np.zeros(len(first), dtype=np.int64)
+    return Words(*of.take(first), share, total, unknown, last, never, never.astype(bool), _alone(len(first)))
+
+
+def _alone(count: int) -> Floats:
+    """Words that share what they count with nobody, as long as nothing is known of who gave them."""
+    return np.full(count, np.inf)
 
 
 def _joined(spoken: Words, implied: Words, prior: OutcomePrior) -> Words:
@@ -207,34 +216,53 @@ def _faded(day: Ints, today: int, half_life_days: float) -> Floats:
     return np.array([recency(today - each, half_life_days) for each in days.tolist()])[places]
 
 
-def _shares(words: Words, names: Sequence[str], prior: OutcomePrior) -> Floats:
+def _shares(
+    words: Words, names: tuple[Sequence[str], Sequence[str], Sequence[str]], new: Flags, prior: OutcomePrior
+) -> Floats:
     """What each word counts, by how many its principal gave that day that nobody shares (LRN-20).
 
     Whoever says the same of the same content under the same question vouches for a word: it counts in full. Of n words
-    a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all.
+    a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all. A crowd
+    of new principals counts as `newcomers` of them on each content under a question, shares what so many may say that
+    day, and vouches for nobody (FBK-13).
+
+    Args:
+        names: Of contents, questions and principals.
+        new: Whether a word's principal spoke on that day alone.
     """
-    named = np.array([name != "" for name in names], dtype=bool)[words.principal]
+    named = np.array([name != "" for name in names[2]], dtype=bool)[words.principal]
+    crowded = _in_a_crowd(words, new & named, prior.newcomers)
+    _, cell = numbered((words.content, len(names[0])), (words.question, len(names[1])))
+    counted = newcomer_shares(words.principal, words.day, cell, most=prior.newcomers)
     if len(np.unique(words.principal[named])) < prior.crowd:
-        return np.ones(len(words.day))
-    shared = _is_shared(words)
+        return counted
+    shared = _is_shared(words, crowded)
     start = int(words.day.min(initial=0))
     first, number = numbered(
-        (words.principal, len(names)),
+        (np.where(crowded, len(names[2]), words.principal), len(names[2]) + 1),
         (words.day - start, int(words.day.max(initial=0)) - start + 1),
         (words.spoken.astype(np.int64), 2),  # clicks take nothing from words
     )
-    given = np.bincount(number, weights=~shared, minlength=len(first))
-    share = np.minimum(1.0, (prior.daily_words / np.maximum(given, 1.0)) ** prior.flood_power)[number]
-    return np.where(named & ~shared, share, 1.0)
+    given = np.bincount(number, weights=np.where(shared, 0.0, counted), minlength=len(first))[number]
+    daily = prior.daily_words * np.where(crowded, prior.newcomers, 1)
+    share = np.minimum(1.0, (daily / np.maximum(given, 1.0)) ** prior.flood_power)
+    return np.where(named & ~shared, share, 1.0) * counted
 
 
-def _is_shared(words: Words) -> NDArray[np.bool_]:
-    """Whether somebody else holds the same of the same content under the same question."""
+def _in_a_crowd(words: Words, new: Flags, most: int) -> Flags:
+    """Whether a word is of a new principal, on a day on which more of these speak than count in full."""
+    pairs = np.unique(np.stack([words.day[new], words.principal[new]]), axis=1)
+    days, counts = np.unique(pairs[0], return_counts=True)
+    return new & np.isin(words.day, days[counts > most])
+
+
+def _is_shared(words: Words, crowded: Flags) -> Flags:
+    """Whether somebody else, who is of no crowd, holds the same of the same content under the same question."""
     sides = np.stack([words.content, words.question, (words.good > _EVEN).astype(np.int64)])
     _, cell = np.unique(sides, axis=1, return_inverse=True)
     cell = cell.reshape(-1)
-    speakers = np.unique(np.stack([cell, words.principal]), axis=1)[0]
-    return np.asarray(np.bincount(speakers, minlength=int(cell.max(initial=0)) + 1)[cell] > 1)
+    speakers = np.unique(np.stack([cell, words.principal])[:, ~crowded], axis=1)[0]
+    return np.asarray((np.bincount(speakers, minlength=int(cell.max(initial=0)) + 1)[cell] + crowded) > 1)
 
 
 def _variances(precedents: Precedents) -> tuple[float, float]:

@@ -1,9 +1,10 @@
 """Models and agents cross: what each adds to its domain, told apart by what each was seen with (LRN-21).
 
-A rate is that of its domain, plus what its model adds, plus what its agent adds, plus what is peculiar to the two
-together. Both additions are fitted at once, since neither is seen alone: an agent that stands above those who used the
-same models keeps that under any other model, and a model keeps what its agents have in common under any other agent.
-Where a model was seen with one agent only, nothing tells the two apart, and each takes its share of the prior variance.
+The log-odds of a rate are those of its domain, plus what its model adds, plus what its agent adds, plus what is
+peculiar to the two together. Both additions are fitted at once, since neither is seen alone: an agent that stands above
+those who used the same models keeps that under any other model, and a model keeps what its agents have in common under
+any other agent. Where a model was seen with one agent only, nothing tells the two apart, and each takes its share of
+the prior variance.
 """
 
 from __future__ import annotations
@@ -27,8 +28,12 @@ from pipelines.learning.recency import capped_share
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_NEWTON_STEPS = 50  # a handful are needed where rates are not far from those of their domains
+_HALVINGS = 30  # of one step
+_STILL = 1e-10  # a step in log-odds that changes nothing
+_ROUNDED = 1e-13  # of a sum, relative: what rounding alone makes of it
 _STEPS = 200  # of conjugate gradients, which settle within a dozen where models share agents
-_SETTLED = 1e-20  # of the squared residual, relative: ten digits of what models and agents add
+_SETTLED = 1e-20  # of the squared residual, relative: ten digits of a step
 
 
 @dataclass(frozen=True)
@@ -140,10 +145,14 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The additions u that minimise Σ n·(rate − domain − u_model − u_agent)² + Σ κ·u²: best linear unbiased prediction.
+    """The additions u that maximise Σ hits·η − n·ln(1 + e^η) − ½·Σ κ·m(1 − m)·u², η = logit m + u_model + u_agent.
 
-    (Henderson, Biometrics 1975.) Agents are eliminated; models are found by conjugate gradients, preconditioned by what
-    agents leave of each model's own evidence.
+    That is a logistic regression with random effects at its mode (Breslow and Clayton, Approximate inference in
+    generalized linear mixed models, JASA 1993), m the mean of the domain: near it κ of a Beta is a precision of
+    κ·m(1 − m) in log-odds. The sum is concave, so that a further hit never lowers the rate of its own cell; fitted to
+    rates themselves, additions overshoot 1, and what then falls short of that speaks against a model that never failed.
+    Newton's steps are halved until they climb. In each, agents are eliminated; models are found by conjugate gradients,
+    preconditioned by what agents leave of each model's own evidence.
     """
 
     domains: Pooled
@@ -170,13 +179,14 @@ class _Fit:
     @cached_property
     def _kappa(self) -> tuple[Floats, Floats]:
         """κ of each, raised where more was observed than may stand against it."""
-        return self._kappa_after(0, self._n[0]) / self._share[0], self._kappa_after(1, self._n[1]) / self._share[1]
+        models, agents = (self._kappa_after(side, self._n[side] * self._share[side]) for side in (0, 1))
+        return models / self._share[0], agents / self._share[1]
 
     def _kappa_after(self, side: int, n: Floats) -> Floats:
-        """κ of each after n observations, as far as they may stand against it."""
+        """κ of each after n observations that may stand against it."""
         differ, ratio = self.sides[side].differ, self.sides[side].ratio
         strength = believed_strength(differ, self.domains.strength, self.pooling, ratio=ratio)
-        return expected_kappa(list(strength.points(None, weakest=self.pooling.weakest)), n * self._share[side])
+        return expected_kappa(list(strength.points(None, weakest=self.pooling.weakest)), n)
 
     def _sum(self, side: int, values: Floats) -> Floats:
         return np.asarray(self.sides[side].of_cell.T @ values)
@@ -192,26 +202,74 @@ class _Fit:
 
     @cached_property
     def _additions(self) -> tuple[Floats, Floats]:
-        """What each model and each agent adds to the rate of its domain."""
-        n = self.cells.n
-        beyond = self.cells.hits - n * self.domains.mean[self.cells.domain]
-        totals = tuple(kappa + of_side for kappa, of_side in zip(self._kappa, self._n, strict=True))
+        """What each model and each agent adds to the log-odds of its domain."""
+        added = np.zeros_like(self._n[0]), np.zeros_like(self._n[1])
+        reached = self._score(added)
+        for _ in range(_NEWTON_STEPS):
+            step = self._step(added)
+            if max(float(np.abs(each).max(initial=0.0)) for each in step) < _STILL:
+                break
+            enough = reached - _ROUNDED * np.abs(reached)
+            size = np.ones_like(reached)
+            for _ in range(_HALVINGS):
+                moved = added[0] + size * step[0], added[1] + size * step[1]
+                climbed = self._score(moved)
+                if (climbed >= enough).all():
+                    break
+                size = np.where(climbed >= enough, size, size / 2.0)
+            added, reached = moved, climbed
+        return added
 
-        def through_agents(at_cells: Floats) -> Floats:
-            return n * self._spread(1, self._sum(1, at_cells) / totals[1])
-
-        def reduced(models: Floats) -> Floats:
-            return totals[0] * models - self._sum(0, through_agents(n * self._spread(0, models)))
-
-        target = self._sum(0, beyond - through_agents(beyond))
-        models = _conjugate_gradients(reduced, target, self._kappa[0] + self._left(0, 1))
-        agents = self._sum(1, beyond - n * self._spread(0, models)) / totals[1]
+    @cached_property
+    def _precision(self) -> tuple[Floats, Floats]:
+        """Of the additions a priori, in log-odds."""
+        means = (self.domains.mean[side.domain] for side in self.sides)
+        models, agents = (kappa * mean * (1.0 - mean) for kappa, mean in zip(self._kappa, means, strict=True))
         return models, agents
 
+    def _log_odds(self, added: tuple[Floats, Floats]) -> Floats:
+        """Of every cell."""
+        own = logit(self.domains.mean)[self.cells.domain]
+        return own + self._spread(0, added[0]) + self._spread(1, added[1])
+
+    def _score(self, added: tuple[Floats, Floats]) -> Floats:
+        """What is maximised, (parameters,)."""
+        log_odds = self._log_odds(added)
+        likely = (self.cells.hits * log_odds - self.cells.n * np.logaddexp(0.0, log_odds)).sum(axis=0)
+        pulled = sum((precision * each**2).sum(axis=0) for precision, each in zip(self._precision, added, strict=True))
+        return np.asarray(likely - pulled / 2.0)
+
+    def _step(self, added: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Newton's step from some additions."""
+        rate = expit(self._log_odds(added))
+        weight, beyond = self.cells.n * rate * (1.0 - rate), self.cells.hits - self.cells.n * rate
+        slope = tuple(self._sum(side, beyond) - self._precision[side] * added[side] for side in (0, 1))
+        totals = tuple(self._precision[side] + self._sum(side, weight) for side in (0, 1))
+
+        def through_agents(agents: Floats) -> Floats:
+            return self._sum(0, weight * self._spread(1, agents / totals[1]))
+
+        def reduced(models: Floats) -> Floats:
+            return totals[0] * models - through_agents(self._sum(1, weight * self._spread(0, models)))
+
+        accounted = self._sum(0, weight**2 * self._spread(1, 1.0 / totals[1]))
+        diagonal = self._precision[0] + np.maximum(totals[0] - self._precision[0] - accounted, 0.0)
+        models = _conjugate_gradients(reduced, slope[0] - through_agents(slope[1]), diagonal)
+        return models, (slope[1] - self._sum(1, weight * self._spread(0, models))) / totals[1]
+
     def _believed(self, which: int, added: Floats, left: Floats) -> Pooled:
-        """Betas about the domain's mean with what was added to it; as sure as the evidence that was left to them."""
+        """Betas about the domain's mean with what was added to it, as sure as the evidence that was left to them.
+
+        Where that is less than it takes to move a Beta so far, they are as sure as that.
+        """
         side, n = self.sides[which], left * self._share[which]
-        hits = np.clip(n * self.domains.mean[side.domain] + added * (self._kappa_after(which, left) + n), 0.0, n)
+        before = self.domains.mean[side.domain]
+        mean = expit(logit(before) + added)
+        takes = (
+            np.maximum(before / mean, (1.0 - before) / (1.0 - mean)) - 1.0
+        )  # κ·m + hits = mean·(κ + n), 0 <= hits <= n
+        n = np.maximum(n, self._kappa_after(which, n) * takes)
+        hits = np.clip(n * before + (mean - before) * (self._kappa_after(which, n) + n), 0.0, n)
         level = Level(side.domain, hits, n - hits)
         return pool_below(self.domains, level, self.pooling, correlation=side.differ, ratio=side.ratio)
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from pipelines.domain.links import LinkKind, Quadrant
-from pipelines.domain.ranking import Channel, Contribution, PastVerdicts, RankedResult, RelatedDocument, Signal
+from pipelines.domain.ranking import (
+    Channel,
+    Contribution,
+    NewNames,
+    PastVerdicts,
+    RankedResult,
+    RelatedDocument,
+    Signal,
+)
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.rerank.succession import SUPERSEDED
 
@@ -140,7 +148,7 @@ def _amount(contribution: Contribution) -> float:
 
 
 def _called(past: PastVerdicts) -> list[str]:
-    """What people called it."""
+    """What people called it, and as how many new names count that speak beside them."""
     own = {True: "you called this right", False: "you called this wrong"}
     others = (past.right, past.wrong) if past.own is None else (past.right - past.own, past.wrong - (not past.own))
     sentences = [] if past.own is None else [own[past.own]]
@@ -152,7 +160,25 @@ def _called(past: PastVerdicts) -> list[str]:
     for count, word in ((past.near_right, "right"), (past.near_wrong, "wrong")):
         if count:
             sentences.append(f"{people(count)} called this {word} for {about}")
+    if past.new is not None:
+        sentences.append(_crowd(past.new, about))
     return sentences or ["clicks and answers speak of it"]
+
+
+def _crowd(new: NewNames, near: str) -> str:
+    """What new names called it that count together as a few people at most (FBK-13)."""
+    sides = (
+        (new.right, "right for this question"),
+        (new.wrong, "wrong for this question"),
+        (new.near_right, f"right for {near}"),
+        (new.near_wrong, f"wrong for {near}"),
+    )
+    called = " and ".join(
+        f"{_number(count)} new name{'s' * (count > 1)} called this {word}" for count, word in sides if count
+    )
+    return (
+        f"{called}, counted as {people(new.counts_as)} at most" if new.counts_as else f"{called}, which hardly counts"
+    )
 
 
 def people(count: int) -> str:
@@ -162,7 +188,11 @@ def people(count: int) -> str:
         >>> people(1), people(3), people(30)
         ('one person', 'three people', '30 people')
     """
-    return f"{_COUNTS[count] if count < len(_COUNTS) else count} {'person' if count == 1 else 'people'}"
+    return f"{_number(count)} {'person' if count == 1 else 'people'}"
+
+
+def _number(count: int) -> str:
+    return _COUNTS[count] if count < len(_COUNTS) else f"{count:,}"
 
 
 def ordinal(place: int) -> str:

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations, islice
-from statistics import fmean
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -261,7 +260,8 @@ def learned_factors(
 
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
     Where a question and the one nearest to it were answered by different contents, that is a pair of 0. A bin's factor
-    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the likeness.
+    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the likeness. A pair counts
+    what the words behind it do, so that a flood tells little.
     """
     factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
@@ -272,8 +272,11 @@ def learned_factors(
         at = factors.bin(first.wording, second.wording, near)
         if at is not None:
             both = verdicts[one].keys() & verdicts[other].keys()
-            sums[at] += sum(verdicts[one][content] * verdicts[other][content] for content in both)
-            counts[at] += max(1, len(both))
+            for ours, theirs in ((verdicts[one][content], verdicts[other][content]) for content in both):
+                sums[at] += ours.held * theirs.held * (counted := ours.weight * theirs.weight)
+                counts[at] += counted
+            if not both:
+                counts[at] += _best_weight(verdicts[one]) * _best_weight(verdicts[other])
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
     *by_likeness, same = np.maximum.accumulate(learned).tolist()
     return Factors(prior.likeness, by_likeness, same)
@@ -283,9 +286,9 @@ _PAIRS = 20_000  # of questions that are compared; more say the same and take lo
 _COMPARED = 500  # questions of which the nearest is looked for; more say the same and take longer
 
 
-def _nearest(asked: Sequence[PastQuestion], verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+def _nearest(asked: Sequence[PastQuestion], verdicts: Sequence[Mapping[int, _Held]]) -> Iterator[tuple[int, int]]:
     """Of questions that something answers, each with the nearest other one by meaning, the lower number first."""
-    answered = [at for at, each in enumerate(verdicts) if any(good > 0.0 for good in each.values())][:_COMPARED]
+    answered = [at for at, each in enumerate(verdicts) if any(one.held > 0.0 for one in each.values())][:_COMPARED]
     if len(answered) > 1:
         vectors = np.array([asked[at].vector for at in answered], dtype=np.float32)
         cosines = vectors @ vectors.T
@@ -295,16 +298,30 @@ def _nearest(asked: Sequence[PastQuestion], verdicts: Sequence[Mapping[int, floa
             yield one, other
 
 
-def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, float]:
-    """What people hold of contents under a question, from −1 to 1."""
+class _Held(NamedTuple):
+    """What people hold of a content under a question, from −1 to 1, and what that counts, in [0, 1]."""
+
+    held: float
+    weight: float
+
+
+def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, _Held]:
+    """What people hold of contents under a question."""
     words = precedents.words.take(precedents.under(fingerprint))
-    sums: defaultdict[int, list[float]] = defaultdict(list)
-    for content, good in zip(words.content.tolist(), words.good.tolist(), strict=True):
-        sums[content].append(2.0 * good - 1.0)
-    return {content: fmean(values) for content, values in sums.items()}
+    contents, of = np.unique(words.content, return_inverse=True)
+    total = np.bincount(of, weights=words.weight, minlength=len(contents))
+    net = np.bincount(of, weights=words.weight * (2.0 * words.good - 1.0), minlength=len(contents))
+    held = net / np.maximum(total, np.finfo(np.float64).tiny)
+    lines = zip(contents.tolist(), held.tolist(), np.minimum(total, 1.0).tolist(), strict=True)
+    return {content: _Held(each, weight) for content, each, weight in lines}
 
 
-def _pairs(verdicts: Sequence[Mapping[int, float]]) -> Iterator[tuple[int, int]]:
+def _best_weight(verdicts: Mapping[int, _Held]) -> float:
+    """What the answer of a question counts that counts most, in [0, 1]."""
+    return max((each.weight for each in verdicts.values() if each.held > 0.0), default=0.0)
+
+
+def _pairs(verdicts: Sequence[Mapping[int, _Held]]) -> Iterator[tuple[int, int]]:
     """Pairs of questions under which people spoke of the same content, each once."""
     by_content: defaultdict[int, list[int]] = defaultdict(list)
     for at, contents in enumerate(verdicts):

@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from pipelines.domain.ranking import Channel, PastVerdicts, WeightBelief
+from pipelines.domain.ranking import WeightBelief
 from pipelines.learning.families.random_effect import random_effects
-from pipelines.learning.observe.precedents import Precedents
+from pipelines.learning.observe.newcomers import together_at_most
+from pipelines.learning.observe.precedents import Precedents, Words
 from pipelines.learning.priors import OutcomePrior
 from pipelines.learning.uses import numbered
 from pipelines.retrieval.channels.run import Hits
-from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Floats, Ints, ScoreTerm, best_first
+from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, Ints, ScoreTerm, best_first
 
 CONTENT, QUESTION, OWN = "content", "question", "own_word"
 """Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
@@ -33,21 +34,22 @@ _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LR
 class QuestionWords:
     """What was said under a question and near ones, a line per word and content of this generation, (words,) each.
 
+    Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
+
     Attributes:
         row: Of the content.
-        good, weight: Of the word.
+        verdicts: The words.
         factor: How far its question counts for this one, in (0, 1].
         own: Whether the asker said so of this very question.
-        by, question: Numbers of who said so, and of the question.
     """
 
     row: Ints
-    good: Floats
-    weight: Floats
+    verdicts: Words
     factor: Floats
     own: Flags
-    by: Ints
-    question: Ints
+
+    def __len__(self) -> int:
+        return len(self.row)
 
     @classmethod
     def of(
@@ -67,24 +69,25 @@ class QuestionWords:
             for row in rows.get(int(precedents.words.content[word]), ())
         ]
         row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
-        factors = np.array(factor, dtype=np.float64)
-        words = precedents.words.take(np.array(word, dtype=np.int64))
-        mine = np.array([precedents.principals[each] == principal for each in words.principal.tolist()], dtype=bool)
-        return cls(
-            np.array(row, dtype=np.int64),
-            words.good,
-            words.weight,
-            factors,
-            mine & words.spoken & (factors == 1.0),
-            words.principal,
-            words.question,
-        )
+        placed, factors = np.array(row, dtype=np.int64), np.array(factor, dtype=np.float64)
+        verdicts = precedents.words.take(np.array(word, dtype=np.int64))
+        order = np.lexsort((verdicts.ms, verdicts.day, verdicts.spoken, verdicts.principal, verdicts.question, placed))
+        pairs = np.stack([placed, verdicts.question, verdicts.principal])[:, order]
+        last = order[np.append((np.diff(pairs) != 0).any(axis=0), True)] if len(order) else order
+        placed, factors, verdicts = placed[last], factors[last], verdicts.take(last)
+        mine = np.array([precedents.principals[each] == principal for each in verdicts.principal.tolist()], dtype=bool)
+        return cls(placed, verdicts, factors, mine & verdicts.spoken & (factors == 1.0))
+
+    def counted(self, some: Ints, weight: Floats, line: Ints) -> Floats:
+        """What some words count where each speaks of a line."""
+        return _counted(self.verdicts.take(some)._replace(weight=weight), line)
 
     def hits(self) -> Hits:
         """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
         rows, of = np.unique(self.row, return_inverse=True)
+        weight = self.counted(np.arange(len(self.row)), self.verdicts.weight * self.factor, of)
         net = np.zeros(len(rows))
-        np.add.at(net, of, self.weight * self.factor * (2.0 * self.good - 1.0))
+        np.add.at(net, of, weight * (2.0 * self.verdicts.good - 1.0))
         order = np.lexsort((rows, -net))
         some = order[net[order] > 0.0]
         return Hits(rows[some], net[some])
@@ -112,7 +115,7 @@ class PastOutcomes:
     @property
     def own(self) -> Mapping[int, bool]:
         """Whether the asker called a content right, by row."""
-        rows, good = self.words.row[self.words.own], self.words.good[self.words.own]
+        rows, good = self.words.row[self.words.own], self.words.verdicts.good[self.words.own]
         return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
 
 
@@ -156,7 +159,7 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
     ]
     line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
     words = precedents.words.take(word)
-    weight = _once_each(words.weight, line, words.principal)
+    weight = _counted(words, line)
     count, variance = len(rows), precedents.content_variance
     first, cell = numbered((line, count), (words.question, len(precedents.questions)))
     expected, good, weight = _together(cell, weight, precedents.unconditional(words.share), words.good)
@@ -178,23 +181,26 @@ def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floa
     at = np.minimum(np.searchsorted(rows[order], words.row), max(0, count - 1))
     here = np.flatnonzero(rows[order][at] == words.row) if count else _NONE
     line, factor = order[at[here]] if count else _NONE, words.factor[here]
-    good, weight, by = words.good[here], words.weight[here], words.by[here]
+    good, weight = words.verdicts.good[here], words.verdicts.weight[here]
     near, same = factor < 1.0, factor == 1.0
     most = np.zeros(count)
     np.maximum.at(most, line[near], factor[near])
-    by_near = _once_each(weight[near] * factor[near] / most[line[near]], line[near], by[near])
+    by_near = words.counted(here[near], weight[near] * factor[near] / most[line[near]], line[near])
+    by_same = words.counted(here[same], weight[same], line[same])
     theirs, spread = random_effects(
         log_odds[line[near]], good[near], by_near, line[near], count=count, variance=variance
     )
     mean = most * theirs
     left = variance * (1.0 - most**2) + (most * spread) ** 2
     mode, deviation = random_effects(
-        (log_odds + mean)[line[same]], good[same], weight[same], line[same], count=count, variance=left
+        (log_odds + mean)[line[same]], good[same], by_same, line[same], count=count, variance=left
     )
     observations = np.bincount(line[near], weights=by_near, minlength=count).astype(np.float64)
-    observations += np.bincount(line[same], weights=weight[same], minlength=count)
+    observations += np.bincount(line[same], weights=by_same, minlength=count)
     # Two against one leave a result below where it was, however little was expected of it: a majority has its way.
-    net = np.bincount(line, weights=weight * factor * (2.0 * good - 1.0), minlength=count)
+    for_and_against = np.zeros(len(here))
+    for_and_against[near], for_and_against[same] = by_near * most[line[near]], by_same
+    net = np.bincount(line, weights=for_and_against * (2.0 * good - 1.0), minlength=count)
     effect = np.where(np.sign(net) * (mean + mode) > 0.0, mean + mode, 0.0)
     return np.where(observations == 0.0, np.nan, effect), deviation, observations
 
@@ -207,13 +213,13 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
     return first, second, np.minimum(total, 1.0)
 
 
-def _once_each(weight: Floats, line: Ints, principal: Ints) -> Floats:
-    """Weights of words such that no principal counts more than once per line."""
+def _counted(words: Words, line: Ints) -> Floats:
+    """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
     if not len(line):
-        return weight
-    _, of = np.unique(np.stack([line, principal], axis=1), axis=0, return_inverse=True)
-    total = np.bincount(of, weights=weight)
-    return np.asarray(weight / np.maximum(total, 1.0)[of])
+        return words.weight
+    _, of = np.unique(np.stack([line, words.principal], axis=1), axis=0, return_inverse=True)
+    total = np.bincount(of, weights=words.weight)
+    return together_at_most(words.weight / np.maximum(total, 1.0)[of], words.together, words.day, line)
 
 
 def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
@@ -224,7 +230,7 @@ def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Fl
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
         past_outcomes = outcomes[query]
-        if past_outcomes is not None and len(past_outcomes.words.row):
+        if past_outcomes is not None and len(past_outcomes.words):
             effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted
@@ -327,58 +333,3 @@ def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags
         beyond = (scores[wrong] + moved[wrong]).max() - ahead[_FIRST_PLACES - 1]
         moved[wrong] -= max(0.0, beyond - moved[wrong].max())
     return moved
-
-
-def past_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> dict[int, PastVerdicts]:
-    """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
-    past: dict[int, PastVerdicts] = {}
-    for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
-        if past_outcomes is None:
-            continue
-        before = _ranks_before(candidates.take(lines))
-        for place, row in enumerate(candidates.rows[lines].tolist()):
-            some = np.flatnonzero(past_outcomes.words.row == row)
-            if len(some):
-                rank = before[place]
-                past[int(candidates.number[lines][place])] = _counted(past_outcomes, some, rank)
-    return past
-
-
-def _ranks_before(candidates: Candidates) -> list[int | None]:
-    """Where each of one query would stand without effects; None of those that nothing else finds."""
-    added = [at for at, part in enumerate(candidates.parts) if part.name in {CONTENT, QUESTION, OWN}]
-    numbers = candidates.number
-    amounts = np.nansum((candidates.values * candidates.weights)[numbers][:, added], axis=1)
-    plain = candidates.total - amounts
-    ranked = np.logical_or.reduce(
-        np.delete(candidates.merged.ranks[numbers], CHANNEL_AT[Channel.ANSWERED], axis=1), axis=1
-    )
-    ranks = 1 + (plain[None, :] > plain[:, None]).sum(axis=1)
-    return [int(rank) if is_ranked else None for rank, is_ranked in zip(ranks.tolist(), ranked.tolist(), strict=True)]
-
-
-def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
-    """The words on one content, counted by who said them."""
-    words, good = past_outcomes.words, past_outcomes.words.good[some] > 0.5
-    same = words.factor[some] == 1.0
-    people = {
-        (is_same, is_good): len(set(words.by[some][(same == is_same) & (good == is_good)].tolist()))
-        for is_same in (True, False)
-        for is_good in (True, False)
-    }
-    own = good[words.own[some]]
-    nearest = ""
-    if not same.all():
-        at = some[~same][int(np.argmax(words.factor[some][~same]))]
-        precedents = past_outcomes.precedents
-        nearest = precedents.texts.get(precedents.questions[int(words.question[at])], "")
-    return PastVerdicts(
-        right=people[True, True],
-        wrong=people[True, False],
-        near_right=people[False, True],
-        near_wrong=people[False, False],
-        nearest=nearest,
-        own=bool(own[-1]) if len(own) else None,
-        rank_before=rank,
-    )

@@ -20,7 +20,7 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.simulation.study import headline
-from pipelines.evaluation.simulation.users import PAGE
+from pipelines.evaluation.simulation.users import PAGE, without_newcomers
 from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
@@ -137,7 +137,8 @@ class _Class:
 def _class(stored: Settings, dataset: Dataset, *, crowd: int) -> Iterator[_Class]:
     with apart(stored) as own, EmbeddedBroker() as broker:
         kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
-        settings = own.model_copy(update={"kafka": kafka})
+        priors = without_newcomers(own.priors, own.feedback.limits.principals)
+        settings = own.model_copy(update={"kafka": kafka, "priors": priors})
         first, *further = (engines := load_engines(settings)).encoders
         source = source_of(settings, arithmetic=engines.arithmetic)
         with (

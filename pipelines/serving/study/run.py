@@ -29,6 +29,7 @@ from pipelines.evaluation.simulation.users import (
     refreshes,
     tell,
     with_replies,
+    without_newcomers,
 )
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
@@ -129,7 +130,8 @@ def scaled_to_days(settings: Settings, sessions: int) -> Settings:
     retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
     limits = settings.feedback.limits.model_copy(update={"newcomers": settings.feedback.limits.principals})
     feedback = settings.feedback.model_copy(update={"limits": limits})
-    values = {"retrieval": retrieval, "feedback": feedback, "priors": of_days(settings.priors, days)}
+    priors = without_newcomers(of_days(settings.priors, days), limits.newcomers)
+    values = {"retrieval": retrieval, "feedback": feedback, "priors": priors}
     return settings.model_copy(update=values)
 
 

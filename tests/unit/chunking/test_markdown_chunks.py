@@ -65,16 +65,16 @@ def test_sections_have_their_levels_and_paths() -> None:
 
 
 def test_front_matter_in_toml_belongs_to_the_title() -> None:
-    """ING-6, ING-40: as that in YAML does."""
+    """ING-6, ING-40: as that in YAML does; neither is shown."""
     title, *others = chunks_of(PAGE.replace("---\nowner: us\n---", '+++\nowner = "us"\n+++'))
-    assert title.text == '+++\nowner = "us"\n+++\n# Manual\n\nWhat it is.'
+    assert title.text == "# Manual\n\nWhat it is."
     assert len(others) == 3
 
 
 def test_the_heading_path_is_part_of_the_text() -> None:
     """ING-6: what stands above, then the section with its own heading."""
     title, linux, mac, use = chunks_of(PAGE)
-    assert title.text == "---\nowner: us\n---\n# Manual\n\nWhat it is."
+    assert title.text == "# Manual\n\nWhat it is."
     assert linux.text == "Manual\n## Install\n\n### Linux\n\nOne way."
     assert mac.text == "Manual > Install\n### Mac\n\nAnother way."
     assert use.text.startswith("Manual\n## Use\n\n```sh\n# not a heading\nrun\n```")
@@ -200,3 +200,19 @@ def test_an_equation_is_not_cut(before: int) -> None:
     equation = "It is\n\n$$\na = b\n\n+ c\n$$\n\nwhere a is one."
     text = f"# T\n\n{'word ' * before}end.\n\n{equation} And b is two.\n\n{'word ' * 30}\n"
     assert any(equation in chunk.text for chunk in chunks_of(text))
+
+
+def test_what_is_shown_of_nothing_but_marks_belongs_to_what_stands_beside_it() -> None:
+    """ING-40: targets of links at the end of a long section are no passage of their own."""
+    definitions = "".join(f"[name{n}]: https://example.org/{n} 'a title of several words'\n" for n in range(20))
+    chunks = chunks_of("# T\n\n" + "\n\n".join("word " * 18 + "end." for _ in range(6)) + f"\n\n{definitions}")
+    assert len(chunks) > 2
+    assert not any("example.org" in chunk.text for chunk in chunks)
+
+
+def test_no_passage_begins_after_what_announces_it() -> None:
+    """ING-6: a paragraph that ends in a colon stays with the code or the list that it is about."""
+    steps = "".join(f"Paragraph {n} of a few words ends so:\n\n```sh\nrun {n}\n```\n\n" for n in range(12))
+    _, *parts = chunks_of(f"# T\n\n{steps}")
+    assert len(parts) >= 3
+    assert all(part.text.startswith("T\nParagraph") for part in parts)

@@ -10,17 +10,57 @@ from pipelines.domain.documents import ContentType, Document, Domain
 SIZES = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=5, overlap_tokens=10)
 
 
-def chunks_of(text: str, content_type: ContentType = ContentType.MARKDOWN) -> list[Chunk]:
-    document = Document(uri="tree/a", content_type=content_type, domain=Domain.GENERAL, text=text, trust_level=70)
+def chunks_of(text: str, content_type: ContentType = ContentType.MARKDOWN, language: str | None = None) -> list[Chunk]:
+    document = Document(
+        uri="tree/a", content_type=content_type, domain=Domain.GENERAL, text=text, language=language, trust_level=70
+    )
     return chunk_document(document, SIZES, lambda said: len(said.split()))
 
 
-def only(text: str, content_type: ContentType = ContentType.MARKDOWN) -> str:
-    (chunk,) = chunks_of(text, content_type)
+def only(text: str, content_type: ContentType = ContentType.MARKDOWN, language: str | None = None) -> str:
+    (chunk,) = chunks_of(text, content_type, language)
     return chunk.text
 
 
 MARKDOWN = {
+    "front matter": ("---\ntitle: A\nteam: b\n---\n# T\n\nText.", "# T\n\nText."),
+    "front matter with a description": (
+        "---\ntitle: A\ndescription: 'What it is.'\nteam: b\n---\n# T\n\nText.",
+        "What it is.\n\n# T\n\nText.",
+    ),
+    "front matter with a long description": (
+        "---\nsummary: >-\n  What it is,\n  and why.\n---\n# T\n\nText.",
+        "  What it is,\n  and why.\n\n\n# T\n\nText.",
+    ),
+    "front matter in json": ('{"title": "A"}\n\n# T\n\nText.', "# T\n\nText."),
+    "rules that hold prose": ("---\n\nJust words.\n\n---\n\nText.", "Just words.\n\n\nText."),
+    "characters by name": ("A&nbsp;b &mdash; c &lt;x&gt; `&lt;` &#233;", "A b — c <x> `&lt;` é"),
+    "pictures of myst": (
+        "```{figure} a.png\n:name: f\n\nThe caption.\n```\n\n```{image} b.png\n:alt: A boat\n```",
+        "The caption.\n\nA boat",
+    ),
+    "versions of myst": ("```{versionadded} 2.1\nNew.\n```", "versionadded 2.1\nNew."),
+    "link of a template": ("See [it]({% link b.md %}) and [that]({{ url }}).", "See it and that."),
+    "break of a line": ("One\\\nTwo", "One\nTwo"),
+    "place of the contents": ("[TOC]\n\nText.", "Text."),
+    "heading with a role": ("# {class}`Foo` bar\n\nText.", "# Foo bar\n\nText."),
+    "link without a text": ("See [](#Spawner.options), [](../a.md).", "See Spawner.options, ../a.md."),
+    "escapes": ("x \\<user> \\#12 snake\\_case \\*no\\*", "x <user> #12 snake_case *no*"),
+    "title above a rule": ("Title\n=====\n\nText.", "Title\n\nText."),
+    "modules of mdx": (
+        "import Tabs from '@theme/Tabs';\nimport './a.css'\n\nexport const a = 1;\n\n# T\n\nText.",
+        "# T\n\nText.",
+    ),
+    "components of mdx": (
+        "<Tabs groupId=\"os\" values={[{label: 'A', value: 'b'}]}>\n<TabItem value=\"a\">\n\nText. {/* why */}\n\n"
+        '</TabItem>\n</Tabs>\n\n<Foo.Bar a="b" />',
+        "Text.",
+    ),
+    "component on its line": ("<Steps>\n\n1. One\n\n</Steps>", "1. One"),
+    "cells of html": ("<table><tr><td>One</td><td>Two<br>Three</td></tr></table>", "One Two Three"),
+    "line break in a row": ("| a<br>b | c |\n| --- | --- |", "| a b | c |\n| --- | --- |"),
+    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "One\nTwo"),
+    "code of html": ("Press <code>x</code>.", "Press x."),
     "heading with an id": ("# Title { #anchor }\n\nText.", "# Title\n\nText."),
     "heading with an id of kramdown": ("# Title {: #anchor .big }\n\nText.", "# Title\n\nText."),
     "class of a paragraph": ("Text.\n{: .lead }", "Text."),
@@ -85,6 +125,7 @@ def test_marks_of_markdown_are_left_out(name: str) -> None:
         '```md\n[a](b) {: .c }\n<!-- d -->\n!!! note\n--8<-- "x"\n```',
         "Text:\n\n    [a](b) {: .c }\n    !!! note\n    x",
         "```{code-block} python\n:linenos:\nx = 1\n```",
+        "import a thing from the other side, or <Name> and <Path to file>.",
         "Take Vec<String>, a < b and c > d, {a, b}, {}, {{ x }}, \\[a](b), a ::: b, 3 === 3.",
         "Emoji :tada: and 10:30:00 and a note [1] and [^2].\n\n[^2]: A footnote.",
         "| a | b |\n| - | - |\n| c | d |",
@@ -95,8 +136,39 @@ def test_code_and_what_only_looks_like_a_mark_stay(text: str) -> None:
     assert only(text) == text
 
 
+LINED = {
+    "pictures": ("asciidoc", "See image:a.png[A boat] and:\n\nimage::b.png[]", "See A boat and:"),
+    "macros": ("asciidoc", "Press kbd:[Ctrl+C] or btn:[OK]. A footnote:[Soon.]", "Press Ctrl+C or OK. A Soon."),
+    "rule": ("asciidoc", "One.\n\n'''\n\nTwo.", "One.\n\n\nTwo."),
+    "heading with a state and tags": ("org", "* TODO [#A] Head :a:b:\n\nText.", "* Head\n\nText."),
+    "title": ("org", "#+TITLE: Tea\n\nText.", "Tea\n\nText."),
+    "quote": ("org", "#+begin_quote\nText.\n#+end_quote", "Text."),
+    "place": ("org", "Text <<here>> goes on.", "Text  goes on."),
+    "button": ("html", "<h1>T</h1><p>Text.</p><button>Copy</button>", "T\n\nText."),
+}
+
+
+@pytest.mark.parametrize("name", LINED)
+def test_marks_of_other_markups_are_left_out(name: str) -> None:
+    """ING-40: of AsciiDoc, Org and HTML."""
+    language, text, shown = LINED[name]
+    assert only(text, ContentType.MARKUP, language).strip() == shown
+
+
 RST = {
-    "label": (".. _a-label:\n.. _another:\n\nTitle\n=====\n\nText.", "Title\n=====\n\nText."),
+    "rules of headings": ("=====\nTitle\n=====\n\nText.\n\n----\n\nMore.", "Title\n\nText.\n\n\nMore."),
+    "literal block": (
+        "So::\n\n    .. note:: :ref:`a <b>`\n\nThat is ::\n\n    b::\n\n::\n\n    c",
+        "So:\n\n    .. note:: :ref:`a <b>`\n\nThat is :\n\n    b::\n\n\n    c",
+    ),
+    "text by name": (
+        "See |it| of |version|, ``|it|``.\n\n.. |it| replace:: the *book*\n   of |that|",
+        "See the *book* of |that| of version, ``|it|``.",
+    ),
+    "picture by name": ("|b| Text, a|b|c.\n\n.. |b| image:: a.png\n   :alt: Built", "Built Text, a|b|c."),
+    "escapes": ("v\\ 2, \\*star and ``a\\b``.", "v2, *star and ``a\\b``."),
+    "what says that no page leads here": (":orphan:\n\nText.", "Text."),
+    "label": (".. _a-label:\n.. _another:\n\nTitle\n=====\n\nText.", "Title\n\nText."),
     "comment": ("Text.\n\n.. a comment\n   of two lines\n\nMore.", "Text.\n\nMore."),
     "target": ("A `page`_, a page_.\n\n.. _page: https://x.org", "A page, a page."),
     "roles": ("See :ref:`the page <page>`, :func:`~a.b.c`, :doc:`/x`.", "See the page, a.b.c, /x."),
@@ -129,7 +201,6 @@ def test_marks_of_restructured_text_are_left_out(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "So::\n\n    .. note:: :ref:`a <b>`\n\nMore.",
         ".. code-block:: rst\n\n   .. note::\n      :class: a\n\n      :ref:`a`",
         "Write ``:ref:`a``` and *this* and snake_case_ and `that`, from_.",
     ],

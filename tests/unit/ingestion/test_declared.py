@@ -138,6 +138,31 @@ def test_front_matter_is_merged_under_the_sidecar(tmp_path: Path, settings: Inge
         assert (document.metadata["date"], document.metadata["tags"]) == ("2024-05-01", '["a", "b"]')
 
 
+AS_WRITTEN = {
+    "countries": ("---\ncountry: [NO, ON, y]\n---\n", '["NO", "ON", "y"]'),
+    "numbers": ("---\nn: {a: 1e3, b: 0x1F, c: 1_000, d: .inf, e: 0o17}\n---\n", None),
+    "nothing": ("---\nn: ~\nm: Null\no:\nteam: a\n---\n", "a"),
+    "keys": ('---\n$schema: a\n"@type": b\na/b: c\nname (short): d\n---\n', None),
+    "a tag of its tool": ("---\nicon: !mine x\n---\n", "x"),
+    "aliases": ("---\nbase: &b {k: 1.10}\nother:\n  <<: *b\n---\n", '{"k": "1.10"}'),
+    "json": ('{\n  "release": 1.10,\n  "tags": ["NO"]\n}\n\nText.\n', '["NO"]'),
+}
+
+
+@pytest.mark.parametrize("name", AS_WRITTEN)
+def test_values_of_front_matter_stay_as_they_are_written(name: str) -> None:
+    """ING-40: whatever YAML or JSON would make of them; the last of each is looked at, or all."""
+    text, last = AS_WRITTEN[name]
+    facts = front_matter(text)
+    assert facts is not None
+    if last is not None:
+        assert list(facts.metadata.values())[-1] == last
+    elif name == "numbers":
+        assert facts.metadata == {"n": '{"a": "1e3", "b": "0x1F", "c": "1_000", "d": ".inf", "e": "0o17"}'}
+    else:
+        assert facts.metadata == {"$schema": "a", "@type": "b", "a/b": "c", "name (short)": "d"}
+
+
 def test_front_matter_of_another_meaning_is_kept_as_metadata() -> None:
     """ING-4: many tools give these names meanings of their own, and a document is no worse for it."""
     facts = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n")
@@ -154,7 +179,9 @@ def test_what_only_looks_like_front_matter_declares_nothing(text: str) -> None:
     assert front_matter(text) is None
 
 
-LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+LAUGHS = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)
+)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.learning.observe.newcomers import Floats, newcomer_shares
+from pipelines.learning.observe.newcomers import Floats, are_new, newcomer_shares, together_at_most
 
 statements = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), max_size=60)
 """Who, on which day, about what."""
@@ -49,3 +50,16 @@ def test_new_names_of_a_day_never_count_as_more(said: list[tuple[int, int, int]]
         assert sum(crowd.values()) <= most + 1e-9
     backwards = shares(said[::-1], most)
     assert list(backwards[::-1]) == list(weights)
+
+
+@given(said=statements, most=st.integers(1, 4))
+def test_what_new_names_weigh_is_bounded_by_day_and_line(said: list[tuple[int, int, int]], most: int) -> None:
+    """FBK-13: whatever it is taken to speak of; known ones keep theirs, and nobody gains."""
+    principal, day, line = np.array(said, dtype=np.int64).reshape(-1, 3).T
+    weight = 1.0 / (1.0 + np.arange(len(said)) % 3)
+    new = are_new(principal, day)
+    counted = together_at_most(weight, np.where(new, float(most), np.inf), day, line)
+    assert list(counted[~new]) == list(weight[~new])
+    for one, other in {(int(a), int(b)) for a, b in zip(line, day, strict=True)}:
+        crowd = new & (line == one) & (day == other)
+        assert counted[crowd].sum() == pytest.approx(min(float(most), weight[crowd].sum()))

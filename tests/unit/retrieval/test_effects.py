@@ -17,7 +17,8 @@ from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.searcher import Searcher
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
-from tests.support.words_spoken import a_word, by_many
+from tests.support.retrieval_fakes import settings as retrieval_settings
+from tests.support.words_spoken import a_word, an_outcome, by_many
 
 FRUIT = MemoryGeneration(
     {f"d{n}": [f"{' '.join(['red apple pie tart cake jam'][0].split()[: n + 1])}"] for n in range(6)}
@@ -61,6 +62,9 @@ def test_where_nothing_is_known_the_ranking_is_the_same_to_the_bit() -> None:
     assert as_told(ask(said)) != as_told(PLAIN)
 
 
+TWINS = {**retrieval_settings().diversity.model_dump(), "duplicate_cosine": 1.1}
+"""Near-duplicates stay."""
+
 words = st.lists(
     st.builds(
         a_word,
@@ -99,6 +103,31 @@ def test_what_people_call_right_stands_first_for_others(people: int, first: bool
     past = result_of(LAST, answer).past
     assert past is not None
     assert (past.right, past.wrong, past.own, past.rank_before) == (people, 0, None, len(ORDER))
+
+
+ORCHARD = MemoryGeneration(
+    {
+        # Each second document says the same in another order, and is a near-duplicate; and all have parts.
+        f"d{n}": [" ".join(words[:: 1 if n % 2 else -1]), " ".join(words[: 1 + n // 4])]
+        for n in range(12)
+        for words in [QUESTION_ASKED.split()[: 1 + n // 2]]
+    }
+)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.sampled_from(["document", "chunk"]), st.integers(0, 9), st.sampled_from([3, 10]), st.booleans())
+def test_the_place_before_is_the_one_that_was_seen(unit: str, place: int, k: int, good: bool) -> None:
+    """RET-18, LRN-18: near-duplicates and further parts of documents, which no page shows, are no places on it."""
+    asked = a_query(QUESTION_ASKED, k=k, principal=STRANGER)
+    seen = a_searcher(ORCHARD, unit=unit).search(asked).results
+    assert len(seen) < len(a_searcher(ORCHARD, unit=unit, diversity=TWINS).search(asked).results) or k == 3
+    result = seen[place % len(seen)]
+    said = by_many(PEOPLE[:3], result.content_hash, QUESTION_ASKED, good=good)
+    again = having_said(a_searcher(ORCHARD, unit=unit), said).search(asked).results
+    past = {each.content_hash: each.past for each in again}.get(result.content_hash)
+    assert good <= (past is not None)
+    assert past is None or past.rank_before == result.rank
 
 
 def test_what_people_call_wrong_falls_with_each_of_them() -> None:
@@ -156,6 +185,30 @@ def test_ones_own_last_word_holds() -> None:
     """LRN-18: whoever changes their mind is believed."""
     minds = [a_word(LAST, QUESTION_ASKED, STRANGER, good=good, ms=ms) for ms, good in ((1, True), (2, False))]
     assert rank_of(LAST, ask(*minds)) > 3
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_the_last_word_on_a_page_or_a_part_of_it_holds(last: bool) -> None:
+    """LRN-18, LRN-23: a result praised by a click on it, and its page called wrong by name, or the other way round."""
+    said = (
+        a_word(LAST, QUESTION_ASKED, STRANGER, good=not last, ms=1),
+        a_word(result_of(LAST, PLAIN).uris[0], QUESTION_ASKED, STRANGER, good=last, ms=2),
+    )
+    mine, others = ask(*said), ask(*said, by="ada")
+    past = [
+        next((each.past for each in answer.results if each.content_hash == LAST), None) for answer in (mine, others)
+    ]
+    assert [each and (each.right, each.wrong, each.own) for each in past] == [
+        (int(last), int(not last), last),
+        (int(last), int(not last), None),
+    ]
+    assert (rank_of(LAST, mine) == 1) == last
+
+
+def test_clicks_are_nobodys_word() -> None:
+    """RET-18: who opened a result called it nothing."""
+    past = result_of(LAST, ask(an_outcome(LAST, QUESTION_ASKED, "ada", 0.4))).past
+    assert past == PastVerdicts(rank_before=len(ORDER))
 
 
 def test_near_questions_count_less_and_look_alikes_not_at_all() -> None:

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.domain.ids import question_of
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.query.near import (
     Factors,
     Lexicon,
@@ -173,6 +174,26 @@ def test_factors_follow_what_people_hold_under_near_questions() -> None:
         return learned_factors(asked, likeness, precedents, PRIOR).same_words
 
     assert same_words(agree=False) < PRIOR.same_words <= same_words(agree=True) <= 1.0
+
+
+def test_what_one_says_of_everything_tells_little_of_nearness() -> None:
+    """LRN-20, FBK-13: pairs count what the words behind them do; a flood moved every factor to 1 or to nothing."""
+    texts = [f"big file {letter}{other}" for letter in "bcdfghjklm" for other in "npqrstvwxz"]
+    texts += [f"{text.split()[-1]} of a file that is big" for text in texts]
+    asked = [
+        PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0], dtype=np.float32)) for text in texts
+    ]
+    likeness = Likeness([each.wording for each in asked], PRIOR.overlap)
+
+    def same_words(*said: Evidence) -> float:
+        return learned_factors(asked, likeness, precedents_of(*said, *others), PRIOR).same_words
+
+    others = [a_word("f".ljust(64, "."), f"what does {who} do", who) for who in ("bob", "cyd")]
+    flood = [
+        a_word(text.split()[-1].ljust(64, "."), text, "mallory", good=at < 100) for at, text in enumerate(texts[:100])
+    ]
+    flood += [a_word(text.split()[0].ljust(64, "."), text, "mallory", good=False) for text in texts[100:]]
+    assert same_words(*flood) == pytest.approx(PRIOR.same_words, abs=0.01)
 
 
 def test_near_questions_with_other_answers_count_less() -> None:

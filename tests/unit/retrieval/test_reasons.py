@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from pipelines.domain.ranking import Channel, ChannelHit, PastVerdicts, RankedResult, Signal
+from pipelines.domain.ranking import Channel, ChannelHit, NewNames, PastVerdicts, RankedResult, Signal
 from pipelines.retrieval.answer.reasons import MOST, difference, reason, reasons, sentence_of
 from pipelines.retrieval.ranking.effects import OWN, QUESTION
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
@@ -48,10 +48,30 @@ def result(past: PastVerdicts | None, channels: dict[Channel, ChannelHit] = BOTH
             PastVerdicts(near_right=12, rank_before=3),
             "12 people called this right for a near question; before that it was third, by meaning and by words",
         ),
+        (
+            PastVerdicts(right=5, rank_before=19, new=NewNames(200, 0, 0, 0, counts_as=3)),
+            "five people called this right for this question; 200 new names called this right for this question,"
+            " counted as three people at most; before that it was at place 19, by meaning and by words",
+        ),
+        (
+            PastVerdicts(nearest="how to eat", rank_before=2, new=NewNames(0, 1, 1_000, 2, counts_as=6)),
+            "one new name called this wrong for this question and 1,000 new names called this right for “how to eat”"
+            " and two new names called this wrong for “how to eat”, counted as six people at most; before that it was"
+            " second, by meaning and by words",
+        ),
+        (
+            PastVerdicts(own=True, right=1, rank_before=2, new=NewNames(1, 0, 0, 0, counts_as=0)),
+            "you called this right; one new name called this right for this question, which hardly counts; before that"
+            " it was second, by meaning and by words",
+        ),
+        (
+            PastVerdicts(rank_before=2),
+            "clicks and answers speak of it; before that it was second, by meaning and by words",
+        ),
     ],
 )
 def test_a_result_says_whose_word_put_it_there(past: PastVerdicts, sentence: str) -> None:
-    """LRN-18: how many people, under which question, where it stood before, and what finds it."""
+    """LRN-18, FBK-13: how many people, new names apart, under which question, where it stood before, what finds it."""
     assert reason(result(past)) == sentence
 
 
