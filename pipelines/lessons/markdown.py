@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.domain.errors import InvalidLessonError
@@ -19,10 +19,13 @@ TITLE = "# Lessons"
 _SECTION = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)]) (?P<text>.*)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_FIELD = re.compile(r"(?P<name>id|kind|priority|source|tools|files|actions|words|missed|reasoning|span): (?P<value>.*)")
+_FIELD = re.compile(
+    r"(?P<name>id|status|kind|priority|source|tools|files|actions|words|missed|reasoning|span): (?P<value>.*)"
+)
 _LISTS = ("tools", "files", "actions", "words")
 _PLAIN = re.compile(r"[^,\[\]\"'`\s](?:[^,\[\]\"`]*[^,\[\]\"'`\s])?")
 _GENERAL = "general"
+_RETIRED = "retired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +36,24 @@ class ReadPage:
         lessons: In their order.
         revised: By the id of a lesson whose text or conditions were edited, the id that it had.
         problems: Line from 1, and what is wrong there; everything else is read.
+        retired: Ids of those that are out of use.
     """
 
     lessons: tuple[Lesson, ...]
     revised: Mapping[LessonId, LessonId]
     problems: tuple[tuple[int, str], ...]
+    retired: frozenset[LessonId] = frozenset()
 
 
-def to_markdown(lessons: Iterable[Lesson]) -> str:
-    """A page of lessons by section, sections and lessons in the order in which they come first."""
+def to_markdown(lessons: Iterable[Lesson], retired: Collection[LessonId] = ()) -> str:
+    """A page of lessons by section, sections and lessons in the order in which they come first.
+
+    Args:
+        retired: Ids of those that are out of use, which the page says of them.
+    """
     sections: dict[str, list[str]] = {}
     for lesson in lessons:
-        sections.setdefault(lesson.section, []).append(_item(lesson))
+        sections.setdefault(lesson.section, []).append(_item(lesson, retired=lesson.id in retired))
     parts = [TITLE, *(f"## {section}\n\n" + "\n".join(items) for section, items in sections.items())]
     return "\n\n".join(parts) + "\n"
 
@@ -70,6 +79,7 @@ class _PageReader:
         self._section = _GENERAL
         self._lessons: list[Lesson] = []
         self._revised: dict[LessonId, LessonId] = {}
+        self._retired: set[LessonId] = set()
         self._problems: list[tuple[int, str]] = []
         self._stated: dict[str, object] | None = None
         self._line = self._indent = 0
@@ -100,13 +110,15 @@ class _PageReader:
     def page(self) -> ReadPage:
         """What was read."""
         self._end()
-        return ReadPage(tuple(self._lessons), self._revised, tuple(self._problems))
+        return ReadPage(tuple(self._lessons), self._revised, tuple(self._problems), frozenset(self._retired))
 
     def _end(self) -> None:
         if self._stated is None:
             return
         stated, self._stated = self._stated, None
-        named = stated.pop("id", None)
+        named, status = stated.pop("id", None), stated.pop("status", None)
+        if status not in {None, _RETIRED}:
+            self._problems.append((self._line, f"status: expected {_RETIRED}, or no status, found {status!r}"))
         try:
             lesson = Lesson.from_fields(stated)
             require_storable(lesson)
@@ -114,12 +126,14 @@ class _PageReader:
             self._problems.extend((self._line, problem) for problem in error.problems)
             return
         self._lessons.append(lesson)
+        if status == _RETIRED:
+            self._retired.add(lesson.id)
         if named is not None and named != lesson.id:
             self._revised[lesson.id] = LessonId(str(named))
 
 
-def _item(lesson: Lesson) -> str:
-    lines = [f"- {lesson.content}", f"  - id: {lesson.id}"]
+def _item(lesson: Lesson, *, retired: bool) -> str:
+    lines = [f"- {lesson.content}", f"  - id: {lesson.id}", *([f"  - status: {_RETIRED}"] if retired else [])]
     stated = {"kind": lesson.kind.value, "priority": lesson.priority.value, "source": lesson.source.value}
     lines += [f"  - {name}: {value}" for name, value in stated.items()]
     lines += [f"  - {name}: {_listed(values)}" for name in _LISTS if (values := getattr(lesson.conditions, name))]

@@ -3,8 +3,8 @@
 "Always lock the file" and "never lock the file" have nearly one vector, and two orders of the same sentence have one
 exactly. So sentences are paired, the same ones first, and then those that share most words. Of a pair what it denies,
 its absolutes, numbers, units, flags and order words must be the same, and no two words have changed places. What one
-text alone has, such as a notice around it, speaks for neither: then the words that both have decide. Texts that differ
-in little else than a word in the place of another were edited, and may say that of something else.
+text alone has, such as a notice around it, speaks for neither: then the words that both have decide. Texts of which
+one sentence alone differs, by words in the place of others, were edited, and may say that of something else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DENYING = "n't"
 _PREFIXES = ("un", "dis", "in", "im", "non", "non-", "de", "ir", "il")
 _RUN = 5  # words that one text has on end and the other lacks: an addition, and no edit of a sentence
 _NOTICE = 12  # words of a sentence that one text has alone, from which on it is taken for a notice whatever it denies
-_EDITS = 2  # places in which texts differ, up to which another word in one of them is an edit, and above noise
+_EDITS = 2  # places in which texts differ, up to which a condition in one of them is an edit, and above noise
 _LEAST = 0.5  # share of words that a pair of sentences has in common
 
 
@@ -195,15 +195,14 @@ class Statement:
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
-    def is_edited(self, other: Statement) -> bool:
-        """Whether words that say something stand in the place of others ("run pytest", "run tox"), or one alone has a
-        condition.
-        """
-        conditions = self._lists.conditions
-        if any((self.counted[word] > 0) != (other.counted[word] > 0) for word in conditions):
-            return True
+    def exchanges_words(self, other: Statement) -> bool:
+        """Whether words that say something stand in the place of others: "run pytest", "run tox"."""
         blocks = ((self._saying(ours), self._saying(theirs)) for ours, theirs in self.differences(other))
         return any(ours and theirs and ours != theirs for ours, theirs in blocks)
+
+    def has_condition(self, other: Statement) -> bool:
+        """Whether one of both alone says when it holds."""
+        return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in self._lists.conditions)
 
     def _saying(self, words: Sequence[str]) -> set[str]:
         """Stems of those of some words that say something by themselves."""
@@ -297,9 +296,7 @@ class Statements:
         pairs, ours, theirs = self.paired(other)
         if not all(one.agrees(another) for one, another in pairs):
             return False
-        places = len(ours) + len(theirs) + sum(1 for one, another in pairs for _ in one.differences(another))
-        edited = (ours and theirs) or any(one.is_edited(another) for one, another in pairs)
-        if places <= _EDITS and edited:
+        if _edited(pairs, ours, theirs):
             return False
         return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
 
@@ -316,6 +313,22 @@ class Statements:
                 left[sentence.words] -= 1
                 besides.append(sentence)
         return besides
+
+
+def _edited(
+    pairs: Sequence[tuple[Statement, Statement]], ours: Sequence[Statement], theirs: Sequence[Statement]
+) -> bool:
+    """Whether one sentence alone differs in a place or two, and other words stand there; or a condition stands in one
+    of two places at most.
+    """
+    places = max(len(ours), len(theirs)) + sum(1 for one, other in pairs for _ in one.differences(other))
+    if places > _EDITS:
+        return False
+    if len(pairs) + max(len(ours), len(theirs)) == 1 and (
+        (ours and theirs) or any(one.exchanges_words(other) for one, other in pairs)
+    ):
+        return True
+    return any(one.has_condition(other) for one, other in pairs)
 
 
 def _paired(

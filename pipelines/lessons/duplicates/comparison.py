@@ -9,7 +9,7 @@ another word for the same are proposed to a person.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -77,6 +77,7 @@ class ParsedLesson:
         deciding: Small words that change what is said: "only" and what it is said of, "some", "may".
         neighbours: Pairs of stems that stand side by side in a clause.
         arrangement: In which order its words stand.
+        written: By stem, the first word that has it.
     """
 
     stems: frozenset[str]
@@ -92,6 +93,7 @@ class ParsedLesson:
     deciding: frozenset[str]
     neighbours: frozenset[frozenset[str]]
     arrangement: Arrangement
+    written: Mapping[str, str]
     conditions: Conditions
 
 
@@ -119,6 +121,7 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
             frozenset(pair) for clause in _CLAUSES.split(text) for pair in pairwise(words.subject(clause))
         ),
         arrangement=Arrangement.of(text, words),
+        written={words.stem(word): word for word in reversed(tokens)},
         conditions=lesson.conditions,
     )
 
@@ -162,7 +165,9 @@ def compare(one: ParsedLesson, other: ParsedLesson, words: LessonWords, settings
     if difference := _difference(one, other, settings):
         return Comparison(LessonRelation.APART, shared, difference)
     if ours or theirs:
-        return Comparison(LessonRelation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs)}")
+        return Comparison(
+            LessonRelation.PROPOSED, shared, f"one of them says more: {_listed(ours | theirs, one, other)}"
+        )
     if doubt := _doubt(one, other, settings):
         return Comparison(LessonRelation.PROPOSED, shared, doubt)
     return Comparison(LessonRelation.SAME, shared, "the same words, denials, numbers and order")
@@ -224,7 +229,7 @@ def _shared(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[st
 def _doubt(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings) -> str | None:
     """Why two lessons of the same words may yet be two."""
     if one.deciding != other.deciding:
-        return f"one of them says: {_listed(one.deciding ^ other.deciding)}"
+        return f"one of them says: {_listed(one.deciding ^ other.deciding, one, other)}"
     if bool(one.later) != bool(other.later) or bool(one.directions) != bool(other.directions):
         return "one of them alone says in which order or direction"
     # "Commit often, push rarely" has the words of "push often, commit rarely".
@@ -242,11 +247,12 @@ def _difference(one: ParsedLesson, other: ParsedLesson, settings: LessonSettings
     """What one names in the place of something else, so that the two are about different things."""
     ours, theirs = one.stems - other.stems, other.stems - one.stems
     if one.numbers != other.numbers or one.flags != other.flags:
-        return f"numbers or flags differ: {_listed(one.numbers ^ other.numbers | one.flags ^ other.flags)}"
+        differing = one.numbers ^ other.numbers | one.flags ^ other.flags
+        return f"numbers or flags differ: {_listed(differing, one, other)}"
     if (ours & one.names) or (theirs & other.names):
-        return f"names differ: {_listed(ours | theirs)}"
+        return f"names differ: {_listed(ours | theirs, one, other)}"
     if ours and theirs and not _verbs_alone(ours, theirs, settings):
-        return f"words differ: {_listed(ours)} and {_listed(theirs)}"
+        return f"words differ: {_listed(ours, one)} and {_listed(theirs, other)}"
     return None
 
 
@@ -262,7 +268,7 @@ def _conflict(one: ParsedLesson, other: ParsedLesson, opposites: Sequence[tuple[
     # Where no other word differs, another number is another answer to the same question.
     counted = one.stems ^ other.stems <= one.numbers | other.numbers | one.flags | other.flags
     reasons = {
-        f"opposites: {' and '.join(opposites[0]) if opposites else ''}": bool(opposites),
+        f"opposites: {' and '.join(_written(opposites[0], one, other)) if opposites else ''}": bool(opposites),
         "one denies what the other says": one.denies != other.denies or bool(crossed),
         "the order is another": bool(one.later & other.earlier and one.earlier & other.later)
         or (_moved(one, other) and _moved(other, one)),
@@ -290,8 +296,14 @@ def _verbs_alone(ours: frozenset[str], theirs: frozenset[str], settings: LessonS
     return ours <= verbs and theirs <= verbs
 
 
-def _listed(stems: frozenset[str]) -> str:
-    return ", ".join(sorted(stems))
+def _listed(stems: frozenset[str], *lessons: ParsedLesson) -> str:
+    return ", ".join(_written(sorted(stems), *lessons))
+
+
+def _written(stems: Sequence[str], *lessons: ParsedLesson) -> list[str]:
+    """The words of which some stems are, as one of the lessons has them."""
+    words = {stem: word for lesson in reversed(lessons) for stem, word in lesson.written.items()}
+    return [words.get(stem, stem) for stem in stems]
 
 
 def _denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:

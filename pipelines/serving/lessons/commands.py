@@ -213,7 +213,9 @@ def export_lessons(options: CommonOptions, status: Status = None, as_json: AsJso
     if as_json:
         print_lines({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in rows)
         return
-    sys.stdout.write(to_markdown(text for _, text in sorted(rows, key=lambda row: (row[1].section, -row[0].p_good))))
+    rows.sort(key=lambda row: (row[1].section, -row[0].p_good))
+    retired = {text.id for of, text in rows if of.status is LessonStatus.RETIRED}
+    sys.stdout.write(to_markdown((text for _, text in rows), retired))
 
 
 @lessons.command("import")
@@ -234,10 +236,11 @@ def import_lessons(
     settings = options.settings(bootstrap=bootstrap)
     read = read_file(file, older=older)
     for number, problem in read.problems:
-        sys.stderr.write(visible(f"{file}:{number}: {problem}") + "\n")
+        place = f" record {number}" if older else number
+        sys.stderr.write(visible(f"{file}:{place}: {problem}") + "\n")
     if not read.lessons and not read.problems:
         sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
-    unknown = read if older else read.beyond(_existing(settings))
+    unknown = read if older else read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
         with begun(settings):
             send_all(settings, unknown, principal=principal, session=session)
@@ -255,12 +258,13 @@ def import_lessons(
     )
 
 
-def _existing(settings: Settings) -> dict[str, Lesson]:
-    """Lessons of the store that are in use, by id; none where there is no store yet."""
+def _existing(settings: Settings) -> tuple[dict[str, Lesson], set[str]]:
+    """Lessons of the store by id, and which of them are out of use; none where there is no store yet."""
     if not Path(settings.storage.root).is_dir():
-        return {}
-    of_store = _with_texts(_beliefs(settings))
-    return {belief.id: lesson for belief, lesson in of_store if belief.status is not LessonStatus.RETIRED}
+        return {}, set()
+    of_store = list(_with_texts(_beliefs(settings)))
+    retired = {str(belief.id) for belief, _ in of_store if belief.status is LessonStatus.RETIRED}
+    return {belief.id: lesson for belief, lesson in of_store}, retired
 
 
 def _finder(settings: Settings) -> LessonFinder:

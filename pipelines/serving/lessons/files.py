@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,9 +37,18 @@ class LessonFile:
     retired: frozenset[str] = frozenset()
     outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
-    def beyond(self, existing: Mapping[str, Lesson]) -> LessonFile:
-        """Without the lessons that stand there as the store has them: a page that comes back says nothing again."""
-        return replace(self, lessons=[each for each in self.lessons if existing.get(each.id) != each])
+    def beyond(self, existing: Mapping[str, Lesson], retired: Collection[str]) -> LessonFile:
+        """Without the lessons that stand there as the store has them: a page that comes back says nothing again.
+
+        Args:
+            existing: Lessons of the store by id.
+            retired: Ids of those that are out of use there.
+        """
+
+        def unchanged(lesson: Lesson) -> bool:
+            return existing.get(lesson.id) == lesson and (lesson.id in self.retired) == (lesson.id in retired)
+
+        return replace(self, lessons=[each for each in self.lessons if not unchanged(each)])
 
     def counted(self, lesson_id: str) -> Iterator[tuple[LessonResult, int]]:
         """What was counted of a lesson, each outcome with its number, from 0; in proportion where there are many."""
@@ -64,9 +74,11 @@ def read_file(path: Path, *, older: bool) -> LessonFile:
         return LessonFile([each.lesson for each in report.lessons], problems, retired=retired, outcomes=outcomes)
     if path.suffix.lower() in {".md", ".markdown"}:
         page = from_markdown(text)
-        return LessonFile(page.lessons, page.problems, {str(one): str(other) for one, other in page.revised.items()})
+        revised = {str(one): str(other) for one, other in page.revised.items()}
+        return LessonFile(page.lessons, page.problems, revised, page.retired)
     lessons: list[Lesson] = []
     wrong: list[tuple[int, str]] = []
+    out_of_use: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -74,9 +86,11 @@ def read_file(path: Path, *, older: bool) -> LessonFile:
             lesson = Lesson.from_json(line)
             require_storable(lesson)
             lessons.append(lesson)
+            if json.loads(line).get("status") == LessonStatus.RETIRED.value:
+                out_of_use.add(lesson.id)
         except InvalidLessonError as error:
             wrong.append((number, str(error)))
-    return LessonFile(lessons, wrong)
+    return LessonFile(lessons, wrong, retired=frozenset(out_of_use))
 
 
 def send_all(settings: Settings, file: LessonFile, *, principal: str | None, session: str | None) -> None:

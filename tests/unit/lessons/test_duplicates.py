@@ -174,3 +174,9 @@ OPPOSED = [
 def test_opposites_of_everyday_are_conflicts(one: str, other: str) -> None:
     """LES-13."""
     assert relation(one, other) is LessonRelation.CONFLICT
+
+
+def test_a_reason_names_words_as_they_are_written() -> None:
+    """LES-13: whoever reviews a pair reads words, and no stems."""
+    one, other = (parse_lesson(a_lesson(f"{word} squash commits"), lesson_words()) for word in ("Always", "Never"))
+    assert compare(one, other, lesson_words(), settings().lessons).reason == "opposites: always and never"

@@ -26,6 +26,15 @@ def test_what_is_exported_is_imported_again(book: list[Lesson]) -> None:
     assert to_markdown(page.lessons) == to_markdown(book)
 
 
+def test_a_page_says_which_lessons_are_out_of_use() -> None:
+    """LES-10: whoever imports it takes them for no live ones; any other status is named with its line."""
+    book = [a_lesson("Sign commits"), a_lesson("Tag releases")]
+    written = to_markdown(book, {book[1].id})
+    assert from_markdown(written).retired == {book[1].id}
+    page = from_markdown(written.replace("status: retired", "status: resting"))
+    assert (page.retired, len(page.lessons), len(page.problems)) == (frozenset(), 2, 1)
+
+
 def test_what_holds_a_secret_is_refused_by_its_line_and_stops_nothing() -> None:
     """LES-6, LES-10: the kind is named, never the value."""
     page = from_markdown("# git\n- Log in with password: hunter2!\n- Sign every commit\n")
