@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +34,7 @@ from rich.padding import Padding
 from jobs import _job
 from jobs.search import new_id, show
 from pipelines.domain.errors import WeftError
+from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
@@ -220,8 +221,9 @@ def moved(before: Answer, now: Answer) -> str:
     """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
     earlier = {result.content_hash: result for result in before.results}
     were = {content: result.rank for content, result in earlier.items()}
+    pages = {result.uris[0]: result.rank for result in reversed(before.results)}
     ranks = [
-        f"{result.uris[0]} {were.get(result.content_hash, 'new')} → {result.rank}"
+        f"{_was(result, were, pages)} → {result.rank}"
         for result in now.results
         if were.get(result.content_hash) != result.rank
     ]
@@ -235,6 +237,14 @@ def moved(before: Answer, now: Answer) -> str:
         if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
     ]
     return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
+
+
+def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[str, int]) -> str:
+    """A result, and where it or its page was; of a page that was shown otherwise before, that it is another passage."""
+    uri = result.uris[0]
+    if result.content_hash in were:
+        return f"{uri} {were[result.content_hash]}"
+    return f"another passage of {uri} {pages[uri]}" if uri in pages else f"{uri} new"
 
 
 def _first(changes: Sequence[str]) -> str:

@@ -85,6 +85,7 @@ class NearDuplicateSettings(BaseModel):
         least_overlap: Share of their words that both have, in [0, 1].
         neighbours: Nearest ones of each content that are looked at.
         absolutes, numerals: Words that both must have alike, beside what denies.
+        conditions: Words that both or neither must have, in texts that differ in few places.
         order: Words that say what comes first; where one stands, words that both have must stand in one order.
     """
 
@@ -94,6 +95,7 @@ class NearDuplicateSettings(BaseModel):
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
     neighbours: Annotated[int, Field(ge=1)]
     absolutes: tuple[str, ...]
+    conditions: tuple[str, ...]
     numerals: tuple[str, ...]
     order: tuple[str, ...]
 

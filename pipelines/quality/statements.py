@@ -3,7 +3,8 @@
 "Always lock the file" and "never lock the file" have nearly one vector, and two orders of the same sentence have one
 exactly. So sentences are paired, the same ones first, and then those that share most words. Of a pair what it denies,
 its absolutes, numbers, units, flags and order words must be the same, and no two words have changed places. What one
-text alone has, such as a notice around it, speaks for neither: then the words that both have decide.
+text alone has, such as a notice around it, speaks for neither: then the words that both have decide. Texts that differ
+in little else than a word in the place of another were edited, and may say that of something else.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _DENYING = "n't"
 _PREFIXES = ("un", "dis", "in", "im", "non", "non-", "de", "ir", "il")
 _RUN = 5  # words that one text has on end and the other lacks: an addition, and no edit of a sentence
 _NOTICE = 12  # words of a sentence that one text has alone, from which on it is taken for a notice whatever it denies
+_EDITS = 2  # places in which texts differ, up to which another word in one of them is an edit, and above noise
 _LEAST = 0.5  # share of words that a pair of sentences has in common
 
 
@@ -55,6 +57,7 @@ class WordLists:
         opposites: Stems by the stem that excludes them.
         idle: Words that are no names where a sentence begins with them.
         units: Stems of what is counted or measured: a week, hourly.
+        conditions: Words that say when something holds: if, unless.
     """
 
     negations: frozenset[str]
@@ -64,6 +67,7 @@ class WordLists:
     opposites: Mapping[str, frozenset[str]]
     idle: frozenset[str] = frozenset()
     units: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
 
     @classmethod
     def of(  # noqa: PLR0917  lists of words, in the order of the fields
@@ -75,6 +79,7 @@ class WordLists:
         opposites: Sequence[tuple[str, str]],
         idle: Sequence[str] = (),
         units: Sequence[str] = (),
+        conditions: Sequence[str] = (),
     ) -> WordLists:
         """The lists, pairs in both directions."""
         both: dict[str, set[str]] = {}
@@ -90,6 +95,7 @@ class WordLists:
             excluding,
             frozenset(idle),
             frozenset(map(stem_of, units)),
+            frozenset(conditions),
         )
 
     def opposite(self, one: str, other: str) -> bool:
@@ -189,9 +195,23 @@ class Statement:
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
+    def is_edited(self, other: Statement) -> bool:
+        """Whether words that say something stand in the place of others ("run pytest", "run tox"), or one alone has a
+        condition.
+        """
+        conditions = self._lists.conditions
+        if any((self.counted[word] > 0) != (other.counted[word] > 0) for word in conditions):
+            return True
+        blocks = ((self._saying(ours), self._saying(theirs)) for ours, theirs in self.differences(other))
+        return any(ours and theirs and ours != theirs for ours, theirs in blocks)
+
+    def _saying(self, words: Sequence[str]) -> set[str]:
+        """Stems of those of some words that say something by themselves."""
+        return {stem_of(word) for word in words if word not in self._lists.idle}
+
     def keeps_order(self, other: Statement) -> bool:
         """Whether no two words have changed places, names and numbers that both have stand in one order, and all words
-        do where one says what comes first.
+        do where it says what comes first or denies something.
         """
         if self.words == other.words:
             return True
@@ -203,7 +223,10 @@ class Statement:
         ours, theirs = ([word for word in each.words if word in both] for each in (self, other))
         if ours == theirs:
             return True
-        if not self._lists.order.isdisjoint(self.counted):
+        # "Cache profiles, not permissions", "cache permissions, not profiles".
+        if not self._lists.order.isdisjoint(self.counted) or any(map(self._lists.denies, self.counted)):
+            return False
+        if self.counted == other.counted and not self._moves_clauses(other):
             return False
         named = {word for word in both if self.kinds.get(word) in _ORDERED}
         if [word for word in ours if word in named] != [word for word in theirs if word in named]:
@@ -214,6 +237,14 @@ class Statement:
         """Whether two words stand in each other's place: the client calls the server, the server calls the client."""
         others = {(ours[0], theirs[0]) for ours, theirs in self.differences(other) if len(ours) == len(theirs) == 1}
         return any((theirs, ours) in others for ours, theirs in others)
+
+    def _moves_clauses(self, other: Statement) -> bool:
+        """Whether what stands elsewhere moved as a whole, and is no word by itself.
+
+        Not so "warnings as errors" and "errors as warnings", "only the owner may" and "the owner may only".
+        """
+        left, come = (sorted(words for words in side if words) for side in zip(*self.differences(other), strict=True))
+        return left == come and min(map(len, left), default=0) > 1
 
     def differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Words of both that stand in each other's place."""
@@ -265,6 +296,10 @@ class Statements:
             return False
         pairs, ours, theirs = self.paired(other)
         if not all(one.agrees(another) for one, another in pairs):
+            return False
+        places = len(ours) + len(theirs) + sum(1 for one, another in pairs for _ in one.differences(another))
+        edited = (ours and theirs) or any(one.is_edited(another) for one, another in pairs)
+        if places <= _EDITS and edited:
             return False
         return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
 

@@ -6,7 +6,7 @@ Every stage is a plain function over candidates; each adds to their scores and s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,10 +15,9 @@ from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.answers import RankedBatch, answers, placings
 from pipelines.retrieval.channels.run import ChannelRankings
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.ranking.effects import lifts
-from pipelines.retrieval.ranking.final_score import in_units, score_and_cut
+from pipelines.retrieval.ranking.final_score import best_results
 from pipelines.retrieval.ranking.fusion import fuse
-from pipelines.retrieval.ranking.past import past_verdicts, places_before
+from pipelines.retrieval.ranking.past import with_past_verdicts
 from pipelines.retrieval.ranking.signals import (
     with_propagated,
     with_pseudo_relevance,
@@ -29,7 +28,7 @@ from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
-from pipelines.retrieval.settings import FusionMode, ResultUnit
+from pipelines.retrieval.settings import FusionMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +68,17 @@ class Pipeline(Resources):
                 best = without_release_notes(best, questions, self.facts, tuned.quality.release_notes)
             scored = with_propagated(best, self.facts, tuned.quality)
             named = self.headings.named(questions, contexts[0].reading.beliefs.near)
-            united = in_units(scored, tuned, lifts(scored, past), named)
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth
-            contenders, plain = score_and_cut(
-                united, depths, beliefs, weights, moments=moments, past=past, settings=tuned
+            best_of = partial(
+                best_results, beliefs=beliefs, weights=weights, moments=moments, settings=tuned, named=named
             )
             page = partial(diverse, ks=ks, vectors=vectors, settings=tuned, passes=passes, relations=self.relations)
-            before = places_before(page(plain.head(depths)), plain, by_document=tuned.unit is ResultUnit.DOCUMENT)
-            shown = page(contenders)
-            shown = replace(shown, past=past_verdicts(shown, past, before))
+            contenders = best_of(scored, depths, past=past)
+            shown = with_past_verdicts(
+                page(contenders), scored, past, best_of, lambda every: page(every.head(depths)), settings=tuned
+            )
             choices = {
                 at: Choice(
                     contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at], self.relations

@@ -341,6 +341,7 @@ def word_lists(settings: Settings) -> WordLists:
         (*near.opposites, *words.opposites),
         near.idle_words,
         words.units,
+        rules.conditions,
     )
 
 

@@ -23,7 +23,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
-from tests.support.feedback_events import explicit, impression, unlearned
+from tests.support.feedback_events import correction, explicit, impression, unlearned
 from tests.support.session_store import judged, phase
 from weft.cli import main
 
@@ -89,6 +89,10 @@ def spoken(who: str, session_id: str, signal: float = 1.0) -> list[AnyEvent]:
     return judged(session_id, signal, principal=who, ts=round(time.time() * 1000))
 
 
+def now_ms() -> int:
+    return round(time.time() * 1000)
+
+
 def merged(who: str, session_id: str) -> list[AnyEvent]:
     facts: dict[str, Any] = {"principal": who, "ts": round(time.time() * 1000)}
     return [phase("start", session_id, **facts), *spoken(who, session_id), phase("complete", session_id, **facts)]
@@ -126,6 +130,31 @@ def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.Ca
     after = loop.catalog.live_evidence()
     assert words_of(after, "bob") == {}
     assert words_of(after, "ada") == words_of(before, "ada") != {}
+
+
+def test_everybody_is_listed_and_the_last_word_is_told(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-17a: names as far as sessions give them, and which of two words holds; a correction moves no weights."""
+    facts = {"question": "how?", "principal": "cyd"}
+    pointed = [
+        correction(right=right, event_id=f"{right}", ts=now_ms() + (not right), **facts) for right in (True, False)
+    ]
+    loop.tell([*merged("bob", "started"), *spoken("ada", "s1"), *pointed])
+    assert loop.weft("principals", "list", "--json") == 0
+    listed = {row["name"] or row["fingerprint"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert listed.keys() == {"bob", principal_fingerprint("ada"), principal_fingerprint("cyd")}
+    assert {name: (row["right"], row["wrong"], row["new"]) for name, row in listed.items()} == {
+        "bob": (1, 0, True),
+        principal_fingerprint("ada"): (1, 0, True),
+        principal_fingerprint("cyd"): (0, 1, True),
+    }
+    assert loop.weft("principals", "list", "--limit", "1") == 0
+    printed = capsys.readouterr().out
+    assert "3 principals" in printed
+    assert "of one day" in printed
+    assert loop.weft("principals", "show", "cyd") == 0
+    printed = capsys.readouterr().out
+    assert "right, until it said otherwise" in printed
+    assert "all of it can be taken out again" in printed
 
 
 def test_somebody_who_said_nothing_is_refused(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
-from pipelines.retrieval.ranking.effects import lifts
-from pipelines.retrieval.ranking.final_score import BONUS, in_units, score_and_cut
+from pipelines.retrieval.ranking.final_score import BONUS, best_results
 from pipelines.retrieval.ranking.fusion import believed_weights, fuse
 from pipelines.retrieval.ranking.signals import Moment, active_signals, with_similarity
 from pipelines.retrieval.settings import FusionMode, ResultUnit
@@ -41,9 +40,8 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     by_channel = {Channel.DENSE: 0.7, Channel.LEXICAL: 1.3}
     tuned = SETTINGS.model_copy(update={"fusion": mode, "unit": unit, "channel_weights": by_channel})
     fused = fuse(with_similarity(candidates, [answered], degree_cap=tuned.degree.cap), [weights], tuned)
-    units = in_units(fused, tuned, lifts(fused, [None]))
     moments, depths = [Moment(query, NOW)], np.array([k])
-    scored, _ = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
+    scored = best_results(fused, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
     explained = explain_candidates(scored, [weights])
     return results(explained, EvenBeliefs(), [Verdict()] * len(explained))
 

@@ -12,10 +12,9 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.effects import PastOutcomes, with_effects, with_own_words
+from pipelines.retrieval.ranking.effects import PastOutcomes, lifts, with_effects, with_own_words
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
-from pipelines.retrieval.ranking.past import without_verdicts
 from pipelines.retrieval.ranking.signals import Moment, with_quality
 from pipelines.retrieval.ranking.table import (
     ABOVE_ALL,
@@ -269,7 +268,7 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
     return candidates if np.isnan(values).all() else candidates.add_term(NEUTRAL, values, 1.0)
 
 
-def score_and_cut(
+def best_results(
     candidates: Candidates,
     depths: Ints,
     beliefs: Sequence[Beliefs],
@@ -278,29 +277,28 @@ def score_and_cut(
     moments: Sequence[Moment],
     past: Sequence[PastOutcomes | None],
     settings: RetrievalSettings,
-) -> tuple[Candidates, Candidates]:
-    """The best of each query by final score, with all their signals; and all as they stand without what was said.
+    named: Named = unnamed,
+) -> Candidates:
+    """The best results of each query by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
     signals are there for the sake of the explanation and of feedback.
 
     Args:
+        candidates: Contents, which become results of the configured unit.
         depths: How many are wanted for each query, (queries,).
         beliefs, weights, moments, past: Of each query.
-
-    Returns:
-        The best; and, of queries under which people called something right or wrong, what is found without that, in
-        the order that it would have.
+        named: How much of a query the headings above chunks name.
     """
+    units = in_units(candidates, settings, lifts(candidates, past), named)
     queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
-        best = without_repeats(best_first(candidates), queries, penalty=penalty).head(depths)
-        return with_quality(best, beliefs, moments, settings.quality), best.head(0)
-    judged = with_quality(candidates, beliefs, moments, settings.quality)
+        best = without_repeats(best_first(units), queries, penalty=penalty).head(depths)
+        return with_quality(best, beliefs, moments, settings.quality)
+    judged = with_quality(units, beliefs, moments, settings.quality)
     counted = {part.signal for part in judged.parts}
     quality = [signal for signal in SIGNALS if signal not in counted]
     scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
-    plain = without_repeats(across, queries, penalty=penalty)
-    lifted = with_own_words(with_effects(plain, past, beliefs[0].interval), past)
-    return lifted.head(depths), without_verdicts(plain, past)
+    lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
+    return with_own_words(lifted, past).head(depths)

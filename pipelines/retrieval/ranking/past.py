@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from pipelines.domain.ranking import Channel, NewNames, PastVerdicts
 from pipelines.learning.observe.precedents import Words
 from pipelines.retrieval.ranking.effects import PastOutcomes
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
+from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 
 _ROUNDED = 1e-9  # sums of shares are not exact
 _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
@@ -34,11 +36,32 @@ class PlacesBefore(NamedTuple):
         return self.rows.get(row, min(places, default=None))
 
 
-def without_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
-    """Candidates of queries under which anything was said, but for those that are found by that alone."""
+def with_past_verdicts(
+    shown: Candidates,
+    scored: Candidates,
+    outcomes: Sequence[PastOutcomes | None],
+    best_of: Callable[..., Candidates],
+    page: Callable[[Candidates], Candidates],
+    *,
+    settings: RetrievalSettings,
+) -> Candidates:
+    """Results with what people called them before; where scores are not learned, that counts for nothing.
+
+    Args:
+        shown: The results.
+        scored: What they were chosen from.
+        outcomes: Of each query.
+        best_of: The best results among candidates: `best_results` but for these, depths and `past`.
+        page: What is shown of these.
+    """
     spoken = np.array([each is not None and len(each.words) > 0 for each in outcomes], dtype=bool)
-    channels = np.delete(candidates.merged.ranks[candidates.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
-    return candidates.take(spoken[candidates.query] & (channels > 0).any(axis=1))
+    if settings.fusion is not FusionMode.LEARNED or not spoken.any():
+        return shown
+    ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
+    ranked = scored.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
+    every = best_of(ranked, np.full(len(outcomes), len(scored)), past=[None] * len(outcomes))
+    before = places_before(page(every), every, by_document=settings.unit is ResultUnit.DOCUMENT)
+    return replace(shown, past=past_verdicts(shown, outcomes, before))
 
 
 def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> dict[int, PlacesBefore]:

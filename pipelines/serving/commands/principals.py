@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.event_fields import HEXADECIMAL
 from pipelines.domain.ids import principal_fingerprint
+from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.names import NameKind
 from pipelines.feedback.fold.sessions import Life
@@ -31,12 +33,13 @@ from pipelines.runtime.clock import system_clock
 from pipelines.runtime.pages import number
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import plain, stderr, table_of, tell
+from pipelines.serving.console.terminal import plain, print_rows, stderr, table_of, tell
 from pipelines.settings import Settings
 
 Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
 
-_PHASE = "session"
+_PHASE, _CORRECTION = "session", "correction"
+_LOOKED_AT = 10_000  # logged queries, the newest, that name who asked
 _HASH = 12  # characters of a hash that are shown
 _CONTENTS = ("content", "question", "what", "observations")
 _BELIEFS = ("family", "scope", "parameter", "without", "with", "change")
@@ -68,9 +71,79 @@ class PrincipalWords:
 
     @property
     def lasting(self) -> int:
-        """Events that none of its sessions holds, at most: what they moved of weights stays."""
+        """Events that none of its sessions holds, at most: what these moved of weights stays. Corrections move none."""
         spoken = sum(count for kind, count in self.events.items() if kind != _PHASE)
-        return max(0, spoken - sum(life.pending + life.settled for _, life in self.sessions))
+        outside = spoken - sum(life.pending + life.settled for _, life in self.sessions)
+        return max(0, min(outside, spoken - self.events[_CORRECTION]))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrincipal:
+    """One principal among all.
+
+    Attributes:
+        name: As its sessions or its searches give it; "" where neither does: evidence keeps fingerprints alone.
+        events: Applied ones, by kind.
+        right, wrong: Contents that it calls so now, each under one question.
+        new: Whether all that it says of contents is of one day.
+    """
+
+    fingerprint: str
+    name: str
+    events: Mapping[str, int]
+    right: int
+    wrong: int
+    new: bool
+
+
+@principals.command("list")
+@store_command
+def list_principals(
+    options: CommonOptions,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Who said something, the most first; by name as far as sessions and the query log name them."""
+    rows = sorted(
+        _everybody(options.settings()), key=lambda each: (-sum(each.events.values()), each.name, each.fingerprint)
+    )
+    print_rows(
+        rows[:limit],
+        as_json=as_json,
+        document=asdict,
+        columns=("principal", "events", "right", "wrong", "history"),
+        texts=lambda each: (
+            plain(each.name or f"fingerprint {each.fingerprint}"),
+            f"{sum(each.events.values()):,}",
+            f"{each.right:,}",
+            f"{each.wrong:,}",
+            "" if not each.right + each.wrong else "of one day" if each.new else "of several days",
+        ),
+    )
+    if not as_json:
+        sys.stdout.write(f"{len(rows):,} principals\n")
+
+
+def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
+    root = require_store(settings)
+    events: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    names = {query.facts["principal"] for query in read_queries(root, limit=_LOOKED_AT, since=0.0)}
+    for state in states(settings):
+        for (kind, fingerprint, what), count in state.read(source_counts_in).items():
+            if kind == NameKind.PRINCIPAL:
+                events[fingerprint][what] += count
+        names |= {life.principal for life in state.read(sessions_in)}
+    named = {principal_fingerprint(name): name for name in names}
+    precedents = read_beliefs(settings.priors, Catalog(root).live_evidence(), now=system_clock()).precedents
+    words = precedents.words.take(precedents.words.spoken)
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
+    for at, principal in enumerate(words.principal.tolist()):
+        spoken[precedents.principals[principal]].append(at)
+    for fingerprint, counts in events.items():
+        own = words.take(np.array(spoken[fingerprint], dtype=np.int64))
+        right = int((own.good > 0.5).sum())
+        new = bool(np.isfinite(own.together).any())
+        yield ListedPrincipal(fingerprint, named.get(fingerprint, ""), dict(counts), right, len(own.good) - right, new)
 
 
 @principals.command()
@@ -87,8 +160,9 @@ def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> No
     events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
     sys.stdout.write(f"{principal}: {events}\n")
     tell(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
-    tell(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
-    sys.stdout.write(f"{len(words.sessions):,} sessions\n{_lasting(words)}")
+    if changes:
+        tell(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
+    sys.stdout.write(f"{len(words.sessions):,} sessions that it started\n{_lasting(words)}")
 
 
 @principals.command()
@@ -156,10 +230,14 @@ def _moved(priors: Priors, live: Evidence, words: PrincipalWords) -> Iterator[Be
 
 
 def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
-    """What it said of each content under each question, the most first."""
+    """What it said of each content under each question, the most first, and whether the last word is another."""
     masses: Counter[tuple[str, str, str]] = Counter()
+    last: dict[tuple[str, str], tuple[int, int, str]] = {}
     for key, micro in words.usage.usage.items():
         masses[key.content_hash, key.question, key.bin] += micro
+        if key.bin.startswith(VERDICT):
+            pair, when = (key.content_hash, key.question), (key.day, VerdictBin.of(key.bin).ms, key.bin)
+            last[pair] = max(when, last.get(pair, when))
     return [
         {
             "content_hash": content,
@@ -167,6 +245,7 @@ def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
             "question": question,
             "text": words.texts.get(question),
             "what": what,
+            "holds": not what.startswith(VERDICT) or last[content, question][2] == what,
             "observations": micro / MICRO,
         }
         for (content, question, what), micro in sorted(masses.items(), key=lambda item: (-abs(item[1]), item[0]))
@@ -196,7 +275,7 @@ def _content_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         plain(row["place"] or row["content_hash"][:_HASH]),
         plain(row["text"] or row["question"]),
-        _word(row["what"]),
+        _word(row["what"]) + ("" if row["holds"] else ", until it said otherwise"),
         f"{row['observations']:.2f}",
     )
 
@@ -214,8 +293,9 @@ def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
 def _lasting(words: PrincipalWords) -> str:
     if not words.lasting:
         return "all of it can be taken out again\n"
+    events = f"{words.lasting:,} event{'s' * (words.lasting > 1)}"
     return (
-        f"up to {words.lasting:,} events came outside of sessions that sent `start`, or more than ninety days ago: "
+        f"up to {events} came outside of sessions that sent `start`, or more than ninety days ago: "
         "what they said of contents can be taken out again, what they moved of weights cannot\n"
     )
 
