@@ -25,7 +25,7 @@ BODY = "Plain words stand here and say little of it.\n"
 CODE = "def close(handle):\n    return handle\n"
 FILES = {  # the title's last word stands in no other place
     "heading.md": (f"# Notes on Aardvarks\n\n{BODY}\n## Further\n\n{BODY}", "Notes on Aardvarks"),
-    "front.md": (f"---\ntitle: Notes on Badgers\n---\n{BODY}\n## Further\n\n{BODY}", "Notes on Badgers"),
+    "front.md": (f"---\ntitle: Notes on Badgers\n---\nHere. {BODY}\n## Further\n\n{BODY}", "Notes on Badgers"),
     "page.rst": (f"Notes on Capybaras\n==================\n\n{BODY}", "Notes on Capybaras"),
     "module.py": (f'#!/usr/bin/env python\n"""Notes on dingoes.\n\nMore."""\n\n{CODE}', "Notes on dingoes."),
     "crate.rs": ("//! Notes on echidnas.\n//! More.\n\npub fn close() {}\n", "Notes on echidnas."),
