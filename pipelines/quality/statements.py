@@ -3,8 +3,8 @@
 "Always lock the file" and "never lock the file" have nearly one vector, and two orders of the same sentence have one
 exactly. So sentences are paired, the same ones first, and then those that share most words. Of a pair what it denies,
 its absolutes, numbers, units, flags and order words must be the same, and no two words have changed places. What one
-text alone has, such as a notice around it, speaks for neither: then the words that both have decide. Texts of which
-one sentence alone differs, by words in the place of others, were edited, and may say that of something else.
+text alone has, such as a notice around it, speaks for neither: then the words that both have decide. A plain word in
+the place of another is taken for noise: nothing tells it from that.
 """
 
 from __future__ import annotations
@@ -195,18 +195,9 @@ class Statement:
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
         return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
 
-    def exchanges_words(self, other: Statement) -> bool:
-        """Whether words that say something stand in the place of others: "run pytest", "run tox"."""
-        blocks = ((self._saying(ours), self._saying(theirs)) for ours, theirs in self.differences(other))
-        return any(ours and theirs and ours != theirs for ours, theirs in blocks)
-
     def has_condition(self, other: Statement) -> bool:
         """Whether one of both alone says when it holds."""
         return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in self._lists.conditions)
-
-    def _saying(self, words: Sequence[str]) -> set[str]:
-        """Stems of those of some words that say something by themselves."""
-        return {stem_of(word) for word in words if word not in self._lists.idle}
 
     def keeps_order(self, other: Statement) -> bool:
         """Whether no two words have changed places, names and numbers that both have stand in one order, and all words
@@ -318,17 +309,9 @@ class Statements:
 def _edited(
     pairs: Sequence[tuple[Statement, Statement]], ours: Sequence[Statement], theirs: Sequence[Statement]
 ) -> bool:
-    """Whether one sentence alone differs in a place or two, and other words stand there; or a condition stands in one
-    of two places at most.
-    """
+    """Whether a condition stands in one of two places at most that differ."""
     places = max(len(ours), len(theirs)) + sum(1 for one, other in pairs for _ in one.differences(other))
-    if places > _EDITS:
-        return False
-    if len(pairs) + max(len(ours), len(theirs)) == 1 and (
-        (ours and theirs) or any(one.exchanges_words(other) for one, other in pairs)
-    ):
-        return True
-    return any(one.has_condition(other) for one, other in pairs)
+    return places <= _EDITS and any(one.has_condition(other) for one, other in pairs)
 
 
 def _paired(

@@ -245,7 +245,8 @@ def _shares(
     )
     given = np.bincount(number, weights=np.where(shared, 0.0, counted), minlength=len(first))[number]
     daily = prior.daily_words * np.where(crowded, prior.newcomers, 1)
-    share = np.minimum(1.0, (daily / np.maximum(given, 1.0)) ** prior.flood_power)
+    power = np.where(crowded, 1.0, prior.flood_power)
+    share = np.minimum(1.0, (daily / np.maximum(given, 1.0)) ** power)
     return np.where(named & ~shared, share, 1.0) * counted
 
 
