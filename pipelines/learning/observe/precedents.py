@@ -223,8 +223,8 @@ def _shares(
 
     Whoever says the same of the same content under the same question vouches for a word: it counts in full. Of n words
     a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all. A crowd
-    of new principals counts as `newcomers` of them on each content under a question, shares what so many may say that
-    day, and vouches for nobody (FBK-13).
+    of new principals counts as `newcomers` of them on each content under a question, shares in equal parts what so many
+    may say that day, newcomers · daily_words, and vouches for nobody (FBK-13).
 
     Args:
         names: Of contents, questions and principals.
