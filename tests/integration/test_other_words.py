@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.retrieval.query.near import Factors, Lexicon, Likeness, Wording
+from pipelines.retrieval.query.near import Factors, Likeness
+from pipelines.retrieval.query.wording import Lexicon, Wording
 from pipelines.settings import load_settings
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from pipelines.learning.priors import NearPrior
-from pipelines.retrieval.query.near import Lexicon
+from pipelines.retrieval.query.wording import Lexicon
 
 _NUMBER = re.compile(r"\d+")
 _FRAMES = ("{}", "please help: {}", "i would like to know, {}", "question about this: {}", "{} - does anybody know")

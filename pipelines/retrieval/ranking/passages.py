@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.learning.priors import NearPrior
-from pipelines.retrieval.query.near import Lexicon, Wording
+from pipelines.retrieval.query.wording import Lexicon, Wording
 from pipelines.retrieval.ranking.table import Floats, Ints
 
 Named = Callable[[int, Ints], Floats]

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ids import question_of
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.query.near import (
-    Factors,
-    Lexicon,
-    Likeness,
-    PastQuestion,
-    QuestionIndex,
-    Wording,
-    learned_factors,
-)
+from pipelines.retrieval.query.near import Factors, Likeness, PastQuestion, QuestionIndex, learned_factors
+from pipelines.retrieval.query.wording import Lexicon, Wording
 from tests.support.retrieval_fakes import WordEncoder
 from tests.support.words_spoken import PRIORS, a_word, precedents_of
 
