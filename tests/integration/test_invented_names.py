@@ -114,10 +114,10 @@ def asked(number: int) -> str:
     ("place", "counted"),
     [
         (lambda number: (QUESTION, SPAM), "counted as three people at most"),
-        (lambda number: (QUESTION, f"{SPAM}#L1-L{2 + number}"), "counted as three people at most"),
-        (lambda number: (asked(number), SPAM), "counted as three people at most"),
+        (lambda number: (QUESTION, f"{SPAM}#L1-L{2 + number}"), "which hardly counts"),
+        (lambda number: (asked(number), SPAM), "which hardly counts"),
         (lambda number: (asked(number % 25), SPAM), "counted as three people at most"),
-        (lambda number: (asked(number % 40), f"{SPAM}#L1-L{2 + number % 7}"), "counted as three people at most"),
+        (lambda number: (asked(number % 40), f"{SPAM}#L1-L{2 + number % 7}"), "counted as one person at most"),
     ],
     ids=["at its page", "each at other lines", "each in other words", "in some other words", "in both"],
 )
@@ -156,17 +156,17 @@ def test_verdicts_of_invented_names_move_a_result_no_further(
 
 
 @pytest.mark.parametrize("settings", [RULES, SIGNED], ids=["unsigned", "signed"])
-def test_a_name_for_each_of_a_thousand_questions_is_heard_no_more_than_three_who_may_say_so(
+def test_a_name_for_each_of_a_thousand_questions_is_heard_like_three_who_share_them(
     people: Searches, settings: FeedbackSettings
 ) -> None:
     """FBK-13: a crowd has what three known ones may say a day, and the page is lifted under none of the questions."""
     questions = [f"{QUESTION} in chapter {number}" for number in range(len(NAMES))]
-    allowed = [pointing(KNOWN[number % len(KNOWN)], each, SPAM) for number, each in enumerate(questions[:75])]
-    people.learn(allowed, settings)
+    shared = [pointing(KNOWN[number % len(KNOWN)], each, SPAM) for number, each in enumerate(questions)]
+    people.learn(shared, settings)
     three = [score(people.spam(each)) for each in questions[:5]]
     people.learn([pointing(who, each, SPAM) for who, each in zip(NAMES, questions, strict=True)], settings)
     crowd = [score(people.spam(each)) for each in questions[:5]]
-    assert all(0.0 < moved <= may + 1e-9 for moved, may in zip(crowd, three, strict=True))
+    assert crowd == pytest.approx(three, rel=1e-3)
     assert {people.answer(each).results[0].uris[0] == SPAM for each in questions[:5]} == {False}
 
 

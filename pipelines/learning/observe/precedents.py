@@ -223,8 +223,8 @@ def _shares(
 
     Whoever says the same of the same content under the same question vouches for a word: it counts in full. Of n words
     a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all. A crowd
-    of new principals counts as `newcomers` of them on each content under a question, shares in equal parts what so many
-    may say that day, newcomers · daily_words, and vouches for nobody (FBK-13).
+    of new principals counts as `newcomers` of them on each content under a question, shares what so many may say that
+    day, and vouches for nobody (FBK-13).
 
     Args:
         names: Of contents, questions and principals.
@@ -245,8 +245,7 @@ def _shares(
     )
     given = np.bincount(number, weights=np.where(shared, 0.0, counted), minlength=len(first))[number]
     daily = prior.daily_words * np.where(crowded, prior.newcomers, 1)
-    power = np.where(crowded, 1.0, prior.flood_power)
-    share = np.minimum(1.0, (daily / np.maximum(given, 1.0)) ** power)
+    share = np.minimum(1.0, (daily / np.maximum(given, 1.0)) ** prior.flood_power)
     return np.where(named & ~shared, share, 1.0) * counted
 
 
