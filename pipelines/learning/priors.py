@@ -165,8 +165,7 @@ class OutcomePrior(Section):
         daily_words: Of one principal and day, as many count in full that nobody else shares.
         flood_power: Of n such words each counts (daily_words / n) to this power.
         crowd: Principals from which on that bound holds.
-        newcomers: Of those who speak on one day alone, as many count in full; all of a day count at most as so many, on
-            one content and in what they may say that day (FBK-13).
+        newcomers: As many of those who speak on one day alone count on one content, and in what they may say (FBK-13).
     """
 
     curve: OutcomeCurve

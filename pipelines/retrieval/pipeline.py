@@ -38,7 +38,9 @@ class Pipeline(Resources):
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
         return one_ahead(
-            self._batches(queries), partial(search, self), lambda some: answers(self, self._rank(*some, now))
+            self._batches(queries),
+            partial(search, self),
+            lambda some: answers(self, self._rank(*some, now, explained=True)),
         )
 
     def rank(self, queries: Sequence[Query], *, now: float) -> list[Placings]:
@@ -49,8 +51,14 @@ class Pipeline(Resources):
         size = self.settings.encode_batch
         return [queries[start : start + size] for start in range(0, len(queries), size)]
 
-    def _rank(self, plans: Sequence[Plan], rankings: ChannelRankings, now: float) -> RankedBatch:
-        """Rank the candidates of a batch of queries: all of them in one table, in which none minds the others."""
+    def _rank(
+        self, plans: Sequence[Plan], rankings: ChannelRankings, now: float, *, explained: bool = False
+    ) -> RankedBatch:
+        """Rank the candidates of a batch of queries: all of them in one table, in which none minds the others.
+
+        Args:
+            explained: Whether results say what people called them before: that takes a second choice of passages.
+        """
         watch, tuned = Stopwatch(rankings.elapsed_ms, len(plans)), self.settings
         contexts = ranking_contexts(self, plans, rankings, now)
         weights, beliefs = [each.weights for each in contexts], [each.reading.beliefs for each in contexts]
@@ -76,9 +84,11 @@ class Pipeline(Resources):
             )
             page = partial(diverse, ks=ks, vectors=vectors, settings=tuned, passes=passes, relations=self.relations)
             contenders = best_of(scored, depths, past=past)
-            shown = with_past_verdicts(
-                page(contenders), scored, past, best_of, lambda every: page(every.head(depths)), settings=tuned
-            )
+            shown = page(contenders)
+            if explained:
+                shown = with_past_verdicts(
+                    shown, scored, past, best_of, lambda every: page(every.head(depths)), settings=tuned
+                )
             choices = {
                 at: Choice(
                     contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at], self.relations

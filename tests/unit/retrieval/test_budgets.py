@@ -160,7 +160,7 @@ def test_what_ranking_raises_is_raised_where_the_answer_is_asked_for(monkeypatch
     """RET-7: only channels may be left out; and the next search is answered."""
     searcher = a_searcher(a_generation())
 
-    def gone(*_: object) -> Any:
+    def gone(*_: object, **__: object) -> Any:
         raise TimeoutError("the store is gone")
 
     with monkeypatch.context() as patched:
