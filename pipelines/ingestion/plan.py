@@ -18,6 +18,7 @@ from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precis
 from pipelines.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
+from pipelines.extraction.scores import extraction_facts
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
@@ -336,7 +337,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    return {**plan.extraction.fingerprint, "enabled": True, "checkpoint": identify(plan.extraction)}
+    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:
