@@ -283,7 +283,7 @@ def stages_of(
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
     if sparse is not None and not shared:
-        weighing = (plan.embedding.sparse.model_copy(update=threads), weighed, plan.vectors)
+        weighing = (plan.embedding.model_copy(update=threads), weighed, plan.vectors)
         steps.append(((WeighTerms, weighing), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)

@@ -67,7 +67,6 @@ class RouterSettings(_Section):
     """What makes a query simple or complex, and what each kind gets."""
 
     enabled: bool
-    parts: bool
     simple_words: Whole
     same_beginning: Count
     complex_words: Count
@@ -272,20 +271,16 @@ class SpreadSettings(_Section):
         processes: How many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none.
         least_queries: Queries that each process must have to be worth starting: fewer than twice as many are answered
             by the process that asks.
-        batch: Queries that a process answers at a time.
-        deaths: Processes that may die over one batch before the search is given up.
     """
 
     processes: Whole
     least_queries: Count
-    batch: Count
-    deaths: Whole
 
     def worth(self, queries: int) -> int:
         """How many processes so many queries are worth; 1 is the one that asks.
 
         Examples:
-            >>> rules = SpreadSettings(processes=0, least_queries=1000, batch=64, deaths=2)
+            >>> rules = SpreadSettings(processes=0, least_queries=1000)
             >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
             [1, 1, 2, 9]
             >>> rules.model_copy(update={"processes": 4}).worth(9500)
@@ -333,7 +328,6 @@ class RetrievalSettings(_Section):
     encode_batch: Count
     encode_threads: Whole
     channel_threads: Count
-    product_threads: Whole
     spread: SpreadSettings
     time_step_s: Positive
     refresh_s: Positive
@@ -342,7 +336,6 @@ class RetrievalSettings(_Section):
     quality: QualitySettings
     session: SessionSettings
     ask: Share
-    head_depth: Whole
 
     @property
     def channel_budgets_ms(self) -> Mapping[Channel, float]:

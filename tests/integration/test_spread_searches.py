@@ -45,7 +45,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     published_store(root, DOCUMENTS)
     # Answers are compared here, which lack a channel where a busy machine keeps it beyond its time.
     patient = ["retrieval.budget_ms.searching=60000", "retrieval.budget_ms.following=60000"]
-    return load_settings(assignments=[f"storage.root={root}", "retrieval.spread.batch=2", *patient], environment={})
+    return load_settings(assignments=[f"storage.root={root}", "retrieval.encode_batch=2", *patient], environment={})
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
 from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.embedding.projection import stored_projection
-from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
 from pipelines.extraction.scores import extraction_facts
 from pipelines.extraction.settings import ExtractionSettings
@@ -100,7 +100,7 @@ class WeighTerms(UnitWorker):
         maker: What makes the encoder from its settings, as "module:name".
     """
 
-    def __init__(self, settings: SparseSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
+    def __init__(self, settings: EmbeddingSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
         self._settings = settings
         self._made_with = made_with
         self._maker = maker
