@@ -23,6 +23,9 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.runtime.clock import SECONDS_PER_DAY
 
 _EXAMPLES = 10  # that a report shows
+_LEAST_PAGES = 3  # of one path: one or two, such as a README, many folders have
+_LEAST_DAYS = 1.0  # that a page must be later: what was copied in one go has dates of one day, in whatever order
+_NEIGHBOURS = 8  # folders next by date that a page is compared in, however many releases there are
 _NUMBER = re.compile(r"\d+")
 PROSE = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.PAPER, ContentType.TEXT})
 """What says how things are. Code and configuration of two releases, or of two hosts, may both be in use."""
@@ -108,8 +111,8 @@ def find_successions(pages: Sequence[Page], passages: Passages, settings: Succes
     sizes = Counter(folder for page in prose for folder in _folders(page.uri))
     edges: list[LearnedEdge] = []
     examples: list[SuccessionExample] = []
-    for (older, newer), pairs in sorted(_by_trees(prose, settings).items()):
-        least = max(settings.least_pages, settings.least_share * sizes[older])
+    for (older, newer), pairs in sorted(_by_trees(prose).items()):
+        least = max(_LEAST_PAGES, settings.least_share * sizes[older])
         if len(pairs) < least or _counts_down(older, newer):
             continue
         read = [(pair, passages(pair.older.uri), passages(pair.newer.uri)) for pair in pairs]
@@ -148,7 +151,7 @@ def _counts_down(older: str, newer: str) -> bool:
     return word == other and numbers > others
 
 
-def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tuple[str, str], Sequence[_Pair]]:
+def _by_trees(pages: Sequence[Page]) -> Mapping[tuple[str, str], Sequence[_Pair]]:
     """Pages of one path in two folders that stand side by side, the later one last, by these folders."""
     places: defaultdict[tuple[str, str], list[tuple[str, Page]]] = defaultdict(list)
     for page in pages:
@@ -161,8 +164,8 @@ def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tu
         if len(some) > 1:
             in_order = sorted(some, key=lambda each: (_date(each[1]), each[1].uri))
             for at, (folder, page) in enumerate(in_order):
-                for other, later in in_order[at + 1 : at + 1 + settings.neighbours]:
-                    if _date(later) - _date(page) >= settings.least_days * SECONDS_PER_DAY:
+                for other, later in in_order[at + 1 : at + 1 + _NEIGHBOURS]:
+                    if _date(later) - _date(page) >= _LEAST_DAYS * SECONDS_PER_DAY:
                         pairs[folder, other].append(_Pair(page, later))
     return {trees: sorted(some) for trees, some in pairs.items() if len(some) > len(pairs.get(trees[::-1], ()))}
 
