@@ -148,7 +148,6 @@ class ThinningSettings(BaseModel):
     Attributes:
         enabled: Off, all that was thinned is found again from the next night on.
         least_cosine: To the mean of the document's chunks, below which one is a candidate.
-        least_chunks: That stay of every document.
         most_loss: Share of recall@20 that the store's questions may lose, all of a night's candidates together.
     """
 
@@ -156,7 +155,6 @@ class ThinningSettings(BaseModel):
 
     enabled: bool
     least_cosine: Annotated[float, Field(ge=-1.0, le=1.0)]
-    least_chunks: Annotated[int, Field(ge=2)]
     most_loss: Annotated[float, Field(ge=0.0, le=0.1)]
 
 

@@ -150,7 +150,6 @@ class LimitSettings(BaseModel):
     event_bytes: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
     event_id_records: int = Field(gt=0)
-    impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
     principals: int = Field(gt=0)

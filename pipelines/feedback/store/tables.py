@@ -283,7 +283,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
     """
     limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
-    _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
+    _forget_before(connection, "shown", change, limits.waiting_records, 2 * window_ms)
     (unpublished,) = connection.execute(
         "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",
         (change.next_offset - limits.dead_letter_records,),

@@ -19,8 +19,14 @@ WRITTEN = "summaries_written"
 FAILED = "summaries_failed"
 """Count of requests that it did not answer as it should: those documents have extracts."""
 
+SHOWN_CHARACTERS = 12_000
+"""Of a document that the model is shown, from its beginning: about 3,000 tokens, which every model reads."""
+
 MOST_FAILURES = 3
 """In a row; then a worker asks no more, and the rest of its documents have extracts."""
+
+
+_INSTRUCTION = "Say in at most three sentences what the following document is about, for somebody who searches."
 
 
 class Summariser:
@@ -59,7 +65,7 @@ class Summariser:
         most = settings.max_tokens
         try:
             # Its own tokens may be shorter.
-            text = model.complete(settings.instruction, document.text[: settings.characters], max_tokens=2 * most)
+            text = model.complete(_INSTRUCTION, document.text[:SHOWN_CHARACTERS], max_tokens=2 * most)
             summary = within(text, most, self._count)
         except EndpointError:
             summary = ""
