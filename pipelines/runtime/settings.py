@@ -55,7 +55,7 @@ class KafkaSettings(BaseModel):
 
 
 HTTP_TIMEOUT_S = 5
-"""For one request to a tracking server, unless MLFLOW_HTTP_REQUEST_TIMEOUT says otherwise; a local one takes milliseconds."""
+"""For one request to a tracking server, unless MLFLOW_HTTP_REQUEST_TIMEOUT says otherwise; a local one takes less."""
 
 
 class TrackingSettings(BaseModel):
