@@ -127,7 +127,6 @@ class LinkSettings(BaseModel):
 
     Attributes:
         least_cosine: Of the default encoder's vectors of contents of different documents; above 1 none are similar.
-        neighbours: Nearest ones of each content that are looked at.
         least_uses: From which on contents are linked that were used together.
         half_uses: At which such a link has half of its greatest strength.
         half_life_days: After which a use counts half; days after the newest use of anything do not count.
@@ -136,7 +135,6 @@ class LinkSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_cosine: Annotated[float, Field(gt=0.0)]
-    neighbours: Annotated[int, Field(ge=1)]
     least_uses: Annotated[float, Field(gt=0.0)]
     half_uses: Annotated[float, Field(gt=0.0)]
     half_life_days: Annotated[float, Field(gt=0.0)]

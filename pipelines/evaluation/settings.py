@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+BOOTSTRAP_DRAWS = 1_000
+"""Resamples of the queries behind each interval: its bounds stand within a few thousandths."""
+
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -40,7 +43,6 @@ class EvaluationSettings(BaseModel):
     depth: Count
     interval: Share
     seed: int
-    bootstrap_draws: Annotated[int, Field(ge=100)]
     memory: MemorySettings
     ground_truth: GroundTruthSettings
 
@@ -72,5 +74,4 @@ class QueryLogSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: Probability
-    flush_s: Positive
     keep_days: Count

@@ -33,6 +33,10 @@ def milliseconds(seconds: float) -> int:
     return round(seconds * MS)
 
 
+EVENT_ID_RECORDS = 5_000_000
+"""Newest records of a partition whose event ids are remembered: at 32 bytes each, 160 MB, and days of a busy log."""
+
+
 class CreditSettings(BaseModel):
     """How much one piece of feedback weighs, in observations.
 
@@ -149,7 +153,6 @@ class LimitSettings(BaseModel):
 
     event_bytes: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
-    event_id_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
     principals: int = Field(gt=0)

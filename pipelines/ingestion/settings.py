@@ -78,7 +78,6 @@ class SummarySettings(BaseModel):
         max_tokens: In the encoder's tokens.
         endpoint: URL of an OpenAI-compatible chat completion; empty for extracts from the text itself.
         model, api_key: What it is asked with.
-        timeout_s: For one answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,7 +86,6 @@ class SummarySettings(BaseModel):
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
     api_key: SecretStr
-    timeout_s: float = Field(gt=0.0)
 
 
 class ParserSettings(BaseModel):

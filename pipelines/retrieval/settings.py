@@ -236,11 +236,9 @@ class ReleaseNotesSettings(_Section):
 
 
 class QualitySettings(_Section):
-    """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
+    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
     Attributes:
-        tiers, validations: Value by declared word, in lower case.
-        undeclared: Of a document that declares none of these words, where others do.
         lasting: Intents of history that age does not touch.
         citations_half: Citations of a paper that give back half of the freshness which its age took.
         momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
@@ -248,9 +246,6 @@ class QualitySettings(_Section):
 
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffAt(0.0)]
-    tiers: Mapping[str, Share]
-    validations: Mapping[str, Share]
-    undeclared: Share
     lasting: tuple[str, ...]
     citations_half: Positive
     momentum_half: Positive

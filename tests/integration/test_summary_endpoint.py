@@ -119,7 +119,7 @@ def test_an_endpoint_that_hangs_or_is_not_there_holds_nothing_up(endpoint: Endpo
     """ING-18: the time limit is for one answer."""
     endpoint.hold.clear()
     for url in (endpoint.url, "http://127.0.0.1:9/none"):
-        asking = Summariser(settings(url, "ingest.summary.timeout_s=0.2"), words)
+        asking = Summariser(settings(url), words, timeout_s=0.2)
         assert asking.summed_up(a_document(), []).summary is not None
         assert dict(asking.counts) == {FAILED: 1}
 

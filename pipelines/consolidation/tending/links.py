@@ -23,6 +23,7 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 
 _EXAMPLES = 5  # of each kind that a report shows
+_NEIGHBOURS = 5  # nearest contents of each that are compared
 _TOGETHER = 10  # contents of one question that are linked, the best first: pairs are their square
 
 LINKS = (LinkKind.SIMILAR, LinkKind.CO_USED)
@@ -119,7 +120,7 @@ def find_links(
 def _similar(memory: Memory, vectors: Callable[[], Rows], joined: Joined, settings: LinkSettings) -> list[LearnedEdge]:
     if settings.least_cosine > 1.0:
         return []
-    pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=settings.neighbours)
+    pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=_NEIGHBOURS)
     contents = memory.contents
     fresh = ~joined.has(contents, pairs)
     fresh[fresh] = memory.apart(pairs[fresh])

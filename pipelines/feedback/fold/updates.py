@@ -70,7 +70,7 @@ from pipelines.feedback.fold.words import (
     note_question,
     question_of_text,
 )
-from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
@@ -190,7 +190,7 @@ class _Batch:
         if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
         before = self._seen.get(fingerprint) or self.stored.seen.get(fingerprint)
-        if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
+        if before and self._remembered(before, EVENT_ID_RECORDS, self._window_ms):
             return Fate.DUPLICATE
         self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, FEEDBACK):

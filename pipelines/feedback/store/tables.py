@@ -37,7 +37,7 @@ from pipelines.feedback.fold.names import (
     SourceCounts,
     names_of,
 )
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
@@ -282,7 +282,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
     limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
-    _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
+    _forget_before(connection, "seen", change, EVENT_ID_RECORDS, window_ms)
     _forget_before(connection, "shown", change, limits.waiting_records, 2 * window_ms)
     (unpublished,) = connection.execute(
         "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",

@@ -34,10 +34,12 @@ class Summariser:
 
     Args:
         count_tokens: In the encoder's own tokens.
+        timeout_s: For one answer of the model.
     """
 
-    def __init__(self, settings: SummarySettings, count_tokens: TokenCounter) -> None:
+    def __init__(self, settings: SummarySettings, count_tokens: TokenCounter, timeout_s: float = 20.0) -> None:
         self._settings = settings
+        self._timeout_s = timeout_s
         self._count = count_tokens
         self._failed_in_row = 0
         self.counts: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Summariser:
         if self._failed_in_row >= MOST_FAILURES:
             self.counts[FAILED] += 1
             return None
-        model = ChatEndpoint(settings.endpoint, settings.model, settings.api_key, settings.timeout_s)
+        model = ChatEndpoint(settings.endpoint, settings.model, settings.api_key, self._timeout_s)
         most = settings.max_tokens
         try:
             # Its own tokens may be shorter.
