@@ -13,7 +13,7 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import InjectedLesson
-from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
@@ -110,11 +110,12 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
     if text is not None:
         stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
     of = f"{belief.status.value}: {belief.reason}"
-    sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
+    sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
+    sure += f", by the multiplicative rule {legacy:.2f}"
     stdout.out(visible(f"  {of}; {sure}"))
     stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
     for note in history:
-        stdout.out(visible(_story(note)))
+        stdout.out(visible(_story(note, belief.id)))
 
 
 @lessons.command()
@@ -354,9 +355,16 @@ def _noted(note: LessonNote) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value != ""}
 
 
-def _story(note: LessonNote) -> str:
-    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}", note.other]
-    sayings = [note.span and f"“{note.span}”", note.why]
+_LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said instead of"}
+
+
+def _story(note: LessonNote, shown: str) -> str:
+    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}"]
+    if note.what in _LINKS:
+        about.insert(0, f"{note.lesson} {_LINKS[note.what]} {note.other}")
+    elif note.lesson != shown:
+        about.insert(0, f"of {note.lesson}")
+    sayings = [note.span and f"“{note.span}”", note.why and one_line(note.why)]
     details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
     return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
 
