@@ -355,7 +355,8 @@ class ChunkStore:
         if "revisions" not in self._files:
             return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
         noted = self.table("revisions")
-        return np.array(noted["content_hash"].to_pylist(), dtype="S64"), self.rows_of(noted["revision"].to_pylist())
+        gone, became = (list(map(str, noted[name].to_pylist())) for name in ("content_hash", "revision"))
+        return np.array(gone, dtype="S64"), self.rows_of(became)
 
     @cached_property
     def _spans(self) -> tuple[np.ndarray, np.ndarray]:

@@ -245,7 +245,8 @@ class LessonCounts:
         wanted = {self.ids[place] for place in places}
         questions = [code for code, name in enumerate(self._questions) if name in wanted]
         kinds = [code for prefix in (REVISES, ALIAS, APART) for code, _ in self._named(prefix)]
-        return np.unique(self.lesson[np.isin(self.question, questions) & np.isin(self.bin, kinds)]).tolist()
+        rows = np.isin(self.question, questions) & np.isin(self.bin, kinds)
+        return [int(each) for each in np.unique(self.lesson[rows])]
 
     def members(self, place: int) -> list[int]:
         """The places of all lessons in a class."""

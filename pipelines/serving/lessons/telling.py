@@ -293,11 +293,11 @@ def _say(
 
 def _told(belief: LessonBelief) -> str:
     """Whether agents are told a lesson that is not active, and what changes that."""
-    told = "now and then" if belief.status is LessonStatus.NEEDS_VALIDATION else "never"
+    frequency = "now and then" if belief.status is LessonStatus.NEEDS_VALIDATION else "never"
     helps = (
         f"`weft lessons show {belief.id}` says what came of it, `weft lessons validate {belief.id}` that it is right"
     )
-    return f"agents are told this {told}: {belief.status.value}, {belief.reason}; {helps}"
+    return f"agents are told this {frequency}: {belief.status.value}, {belief.reason}; {helps}"
 
 
 def _short(belief: LessonBelief) -> dict[str, object]:
