@@ -112,8 +112,8 @@ class SuccessionSettings(BaseModel):
 
     Attributes:
         least_share: Of the earlier one's pages that the later one has, too; above 1 no folder is a release.
-        least_overlap: Share of lines, of the shorter page's, that the middle one of these pages has in common with the
-            other; a page with less needs the same title.
+        least_overlap: Share of phrases, of the shorter page's, that the middle one of these pages has in common with
+            the other; a page with less needs the same title, or new pages that have so much of what it said.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

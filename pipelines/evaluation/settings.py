@@ -52,10 +52,7 @@ class SimulationSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    persistence: Probability
-    verdict_rate: Probability
     noise: Probability
-    verdict_noise: Probability
     random: Probability
     adversarial: Probability
     sessions: Count

@@ -298,7 +298,7 @@ def past_outcomes(
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
     words = QuestionWords.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)
-    return PastOutcomes(precedents, words, near, placed.numbers, share)
+    return PastOutcomes(precedents, words, near, placed.numbers, share, placed.revised)
 
 
 def with_answered(
