@@ -199,11 +199,11 @@ class Detector:
 
     def _praised(self, sentence: re.Match[str], before: str, subjects: _Subjects) -> tuple[int, float, int] | None:
         """The one lesson that praise names a part of, where the agent's words before it name that one."""
-        hinted, told = subjects.shares(sentence.group()), subjects.shares(f"{before}\n{sentence.group()}")
+        hinted, together = subjects.shares(sentence.group()), subjects.shares(f"{before}\n{sentence.group()}")
         place = hinted.index(max(hinted))
-        hint, share = hinted.pop(place), told.pop(place)
+        hint, share = hinted.pop(place), together.pop(place)
         margin = self._settings.margin
-        sure = hint - max(hinted, default=0.0) >= margin and share - max(told, default=0.0) >= margin
+        sure = hint - max(hinted, default=0.0) >= margin and share - max(together, default=0.0) >= margin
         if sure and hint >= self._settings.hint and share >= self._settings.least:
             return place, share, sentence.end()
         return None

@@ -153,7 +153,7 @@ class LessonCounts:
         return self._reported + self._typed(self._prior.weights["person"])
 
     @cached_property
-    def told_of_sources(self) -> Ints:
+    def by_outcome(self) -> Ints:
         """The same as `counted`, a person's word as one outcome: it outranks others on its lesson, and is no four
         observations of where that came from.
         """
