@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from pipelines.domain.links import Provider
 from pipelines.quality.opposites import Polarity
@@ -119,8 +119,8 @@ class SuccessionSettings(BaseModel):
     Attributes:
         least_share: Of the earlier one's pages that the later one has, too; above 1 no folder is a release.
         least_pages: How many these are at least.
-        least_overlap: Share of lines, of the shorter page's, that the middle one of these pages has in common with the
-            other; a page with less needs the same title.
+        least_overlap: Share of phrases, of the shorter page's, that the middle one of these pages has in common with
+            the other; a page with less needs the same title, or new pages that have so much of what it said.
         least_days: That a page must be later than another.
         neighbours: Folders next by date that the page of a path is compared in.
     """
@@ -179,37 +179,19 @@ class CitationSettings(BaseModel):
 
     Attributes:
         providers: Those that are on; none asks nobody.
-        urls, interval_s: Of every provider: where it is, and seconds between two requests.
+        urls: Of providers that are asked elsewhere than at their public address.
         refresh_hours: Age from which on a count is asked for again.
         most_works: Asked for in one night; the others wait for the next ones.
-        timeout_s: For one answer.
-        attempts: At one answer; what may pass is asked for again.
-        backoff_s: Before the second attempt, twice that before each further one, where the service names no time.
-        most_wait_s: A provider that asks for a longer wait is left alone.
-        most_failures: In a row, after which a provider is left alone for the night.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     providers: tuple[Provider, ...]
     urls: Mapping[Provider, Annotated[str, Field(pattern=r"^https?://\S+$")]]
-    interval_s: Mapping[Provider, Annotated[float, Field(ge=0.0)]]
     semantic_scholar_key: SecretStr
     github_token: SecretStr
     refresh_hours: Annotated[float, Field(ge=24.0, le=72.0)]
     most_works: Annotated[int, Field(ge=0)]
-    timeout_s: Annotated[float, Field(gt=0.0)]
-    attempts: Annotated[int, Field(ge=1)]
-    backoff_s: Annotated[float, Field(ge=0.0)]
-    most_wait_s: Annotated[float, Field(ge=0.0)]
-    most_failures: Annotated[int, Field(ge=1)]
-
-    @model_validator(mode="after")
-    def _knows_every_provider(self) -> Self:
-        for name, stated in (("urls", self.urls), ("interval_s", self.interval_s)):
-            if missing := sorted(set(Provider) - stated.keys()):
-                raise ValueError(f"consolidation.citations.{name}: expected one for each provider, missing {missing}")
-        return self
 
 
 class RebuildSettings(BaseModel):

@@ -242,6 +242,7 @@ class PastVerdicts(msgspec.Struct, frozen=True):
         own: The asker's own word; None without one.
         rank_before: Where it would stand without all that; None where no channel finds it.
         new: A crowd of new names beside those counted so far; None without one.
+        edited: How many of all of them said so before its text was edited (ARC-4).
     """
 
     right: int = 0
@@ -252,6 +253,7 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     own: bool | None = None
     rank_before: int | None = None
     new: NewNames | None = None
+    edited: int = 0
 
 
 class RelatedDocument(msgspec.Struct, frozen=True):

@@ -25,8 +25,6 @@ class CrossEncoderSettings(BaseModel):
     model: str
     max_tokens: int = Field(ge=8)
     most_tokens: int = Field(ge=8)
-    threads: int = Field(ge=0)
-    device: Literal["auto", "cpu", "cuda"]
     precision: Literal["auto", "fp32", "int8"]
 
 
@@ -40,8 +38,6 @@ class SparseSettings(BaseModel):
     most_terms: int = Field(ge=1)
     most_query_terms: int = Field(ge=1, le=1024)  # Lucene compares no more
     scale: float = Field(gt=0, allow_inf_nan=False)
-    threads: int = Field(ge=0)
-    device: Literal["auto", "cpu", "cuda"]
 
 
 class EmbeddingSettings(BaseModel):

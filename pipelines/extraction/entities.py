@@ -14,7 +14,8 @@ from gliner import GLiNER
 
 from pipelines.domain.chunks import Mention
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of, source_of
+from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of
+from pipelines.extraction.scores import scores_of
 from pipelines.extraction.settings import WINDOW_OVERLAP_WORDS, WINDOW_WORDS, ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
 from pipelines.runtime.storage.errors import advice_on
@@ -36,9 +37,8 @@ class EntityExtractor:
         self._model = _load(settings)
         self._tokenizer = self._model.data_processor.transformer_tokenizer
         self._room = self._room_beside_labels()
-        self._thresholds = {
-            label: settings.label_thresholds.get(label, settings.threshold) for label in settings.labels
-        }
+        self._scores = scores_of(settings)
+        self._thresholds = {label: self._scores.thresholds.get(label, settings.threshold) for label in settings.labels}
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Mentions of every text, in text order and without overlaps; spans are characters of the whole text."""
@@ -49,7 +49,7 @@ class EntityExtractor:
         mentions: list[list[Mention]] = [[] for _ in texts]
         for (index, window), spans in zip(parts, predicted, strict=True):
             mentions[index] += self._mentions(texts[index], window, spans)
-        confidence = self._settings.confidence_of
+        confidence = self._scores.confidence_of
         return [
             [replace(each, score=confidence(each.label, each.score)) for each in without_overlaps(of_text)]
             for of_text in mentions
@@ -88,7 +88,7 @@ class EntityExtractor:
 
 
 def _load(settings: ExtractionSettings) -> Any:
-    source = source_of(settings)
+    source = settings.source
     try:
         onnx_file = onnx_file_of(settings)
         return _load_torch(source, settings) if onnx_file is None else _load_onnx(source, onnx_file, settings)

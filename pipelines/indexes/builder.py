@@ -32,6 +32,7 @@ from pipelines.indexes.manifest import (
     seal,
 )
 from pipelines.indexes.merge import Merge, MergedTables, merge_tables
+from pipelines.indexes.revisions import RevisionTask, write_revisions
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from pipelines.indexes.text.impact import ImpactTask, build_impacts
@@ -109,6 +110,7 @@ class GenerationBuilder:
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)
         impacts = self._map(build_impacts, self._impact_tasks(merged, parts, facts, base))
+        revised = self._map(write_revisions, [self._revision_task()])
         dense = self._dense_tasks(merged, parts, base, retrained=retrained)
         built = list(self._map(build_vectors, dense))
         dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
@@ -116,6 +118,7 @@ class GenerationBuilder:
         graph = self._one(build_graph_of, task)
         _await(text)
         _await(impacts)
+        _await(revised)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
@@ -135,6 +138,11 @@ class GenerationBuilder:
             models={**dict(facts.get("models", {})), **{name: name for name in merged.encoders}},
             parameters={**own, **dict(facts.get("parameters", {}))},
         )
+
+    def _revision_task(self) -> RevisionTask:
+        made_at = 0.0 if self._earlier is None else read_generation_manifest(self._earlier).created_at
+        own = self._settings
+        return RevisionTask(self._staging, self._earlier, made_at, self._work, own.revisions, own.merge)
 
     def _dense_tasks(
         self, merged: MergedTables, parts: Sequence[Path], base: Path | None, *, retrained: bool

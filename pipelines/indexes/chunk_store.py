@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +136,8 @@ class ChunkStore:
             # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
             self._files = {
                 name: pq.ParquetFile(folder / f"{name}.parquet", memory_map=True)
-                for name in ("documents", "chunks", "contents", "mentions", "rejected")
+                for name in ("documents", "chunks", "contents", "mentions", "rejected", "revisions")
+                if name != "revisions" or (folder / f"{name}.parquet").exists()  # earlier versions wrote none
             }
         except pa.ArrowInvalid as error:
             raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
@@ -161,6 +162,12 @@ class ChunkStore:
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
         return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
+
+    def revisions_of(self, content_hash: str) -> tuple[int, ...]:
+        """Rows of the contents that took the place of one that was here before, ascending; none of any other."""
+        gone, rows = self._revisions
+        some = slice(*(np.searchsorted(gone, content_hash.encode("ascii", "replace"), side) for side in _SIDES))
+        return tuple(sorted(rows[some].tolist()))
 
     def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
         """The contents at some rows, in the order asked for; IndexError where a row is outside the generation."""
@@ -343,6 +350,15 @@ class ChunkStore:
         return np.array(self._hashes, dtype="S64")
 
     @cached_property
+    def _revisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Contents that are gone, sorted, and the row of what took the place of each."""
+        if "revisions" not in self._files:
+            return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
+        noted = self.table("revisions")
+        gone, became = (list(map(str, noted[name].to_pylist())) for name in ("content_hash", "revision"))
+        return np.array(gone, dtype="S64"), self.rows_of(became)
+
+    @cached_property
     def _spans(self) -> tuple[np.ndarray, np.ndarray]:
         table = self.table("contents")
         return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
@@ -352,6 +368,7 @@ class ChunkStore:
         return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
 
 
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _BATCH = 1_024  # contents decoded at once while iterating
 
 

@@ -89,7 +89,6 @@ class GraphIndexSettings(BaseModel):
     least_confidence: float = Field(gt=0.0, le=1.0)
     least_mention_confidence: float = Field(ge=0.0, le=1.0)
     found_strength: float = Field(ge=0.0, le=1.0)
-    declared_strength: float = Field(ge=0.0, le=1.0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
     analytics: bool
@@ -104,6 +103,20 @@ class MergeSettings(BaseModel):
     threads: int = Field(ge=1)
 
 
+class RevisionSettings(BaseModel):
+    """When a text counts as what another one became (ARC-4).
+
+    Attributes:
+        least_overlap: Of the shorter one's runs of three words, in the other one.
+        days: For how long it is remembered what became of a text.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_overlap: float = Field(gt=0.0, le=1.0)
+    days: int = Field(ge=0)
+
+
 class IndexSettings(BaseModel):
     """Everything the indexes of a generation are built with."""
 
@@ -115,3 +128,4 @@ class IndexSettings(BaseModel):
     vectors: VectorSettings
     lexical: LexicalSettings
     graph: GraphIndexSettings
+    revisions: RevisionSettings

@@ -18,6 +18,7 @@ from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precis
 from pipelines.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
+from pipelines.extraction.scores import extraction_facts
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
@@ -282,7 +283,7 @@ def stages_of(
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
     if sparse is not None and not shared:
-        weighing = (plan.embedding.sparse.model_copy(update=threads), weighed, plan.vectors)
+        weighing = (plan.embedding.model_copy(update=threads), weighed, plan.vectors)
         steps.append(((WeighTerms, weighing), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
@@ -336,7 +337,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    return {**plan.extraction.fingerprint, "enabled": True, "checkpoint": identify(plan.extraction)}
+    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:

@@ -11,7 +11,8 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ids import ContentHash
-from pipelines.extraction.checkpoints import CHECKPOINT, identify
+from pipelines.extraction.checkpoints import identify
+from pipelines.extraction.settings import CHECKPOINT
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import Direction, EdgeKind
 from pipelines.ingestion.pipeline import ingest

@@ -218,6 +218,9 @@ class MemoryChunks:
         rows = {str(item.content_hash): item.row for item in self._held}
         return np.array([rows.get(each, -1) for each in hashes], dtype=np.int64)
 
+    def revisions_of(self, _content_hash: str) -> tuple[int, ...]:
+        return ()
+
     def chunks_of_document(self, uri: str) -> list[Chunk]:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)

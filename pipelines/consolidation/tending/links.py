@@ -100,7 +100,7 @@ def find_links(
 ) -> Links:
     """The links of all contents, the same for the same contents and evidence, in whatever order they come.
 
-    Time is that of `close_pairs`, n log n in contents, and linear in evidence.
+    Time is that of `close_pairs`, nearly linear in contents, and linear in evidence.
 
     Args:
         vectors: Unit rows of the contents, float32 (n, dimension); asked for where similar ones are wanted.

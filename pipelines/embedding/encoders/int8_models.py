@@ -112,7 +112,7 @@ class Int8CrossEncoder:
     Its scores stay within some hundredths of those in single precision; more threads change no bit of them.
     """
 
-    def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings) -> None:
+    def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings, threads: int) -> None:
         """Read a model.
 
         Raises:
@@ -127,7 +127,7 @@ class Int8CrossEncoder:
         with computing_with(1):  # as above
             self._bert = PackedBert(weights, model)
         self._read = PairReader(folder, min(settings.max_tokens, model.longest), settings.most_tokens)
-        threads = settings.threads or torch.get_num_threads()
+        threads = threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "cross-encoder", torch.set_num_threads, (1,))
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:

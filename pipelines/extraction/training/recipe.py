@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import msgspec
 import torch
 
 from pipelines.domain.chunks import Mention
 from pipelines.extraction.entities import EntityExtractor
+from pipelines.extraction.scores import SCORES_FILE, LabelScores
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import LOWEST, ExtractionReport, measure
@@ -90,10 +92,9 @@ def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionRepo
             "model": str(run.checkpoint),
             "onnx_file": WEIGHTS,
             "threads": run.threads,
-            "label_thresholds": {},
-            "confidences": {},
         }
     )
+    (run.checkpoint / SCORES_FILE).unlink(missing_ok=True)  # of an earlier state: scores are measured as they are
 
     def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
         asked = measured.model_copy(update={"labels": tuple(labels), "threshold": LOWEST})
@@ -106,6 +107,8 @@ def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionRepo
         default=run.settings.threshold,
         unseen=read_sentences(run.data / "dev.jsonl.gz", UNSEEN),
     )
+    scores = LabelScores(report.thresholds, {label: tuple(points) for label, points in report.confidences.items()})
+    (run.checkpoint / SCORES_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(scores)))
     facts = CardFacts(
         size=sum(file.stat().st_size for file in run.checkpoint.iterdir() if file.suffix != ".md"),
         speed=speed(EntityExtractor(measured), sentences),

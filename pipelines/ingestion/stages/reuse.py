@@ -127,7 +127,7 @@ class Base:
     Attributes:
         generation: The live one, if there is any.
         folder: Where unchanged documents are taken from; None where everything is made anew.
-        earlier: Where it stands since when documents are indexed; None where that is damaged, too.
+        earlier: Where it stands since when documents are indexed, and what they said; None where that is damaged, too.
         content_hash: Of what lies there; None likewise.
         sources: Where its documents came from.
     """
@@ -151,7 +151,7 @@ class Base:
             return cls(live)
         folder = catalog.folder_of(live)
         if full or manifest.format != FORMAT:
-            return cls(live, sources=manifest.sources, earlier=_with_whole_documents(folder, manifest))
+            return cls(live, sources=manifest.sources, earlier=_with_whole_tables(folder, manifest))
         return cls(live, folder, manifest.content_hash, manifest.sources, folder)
 
     def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
@@ -181,11 +181,11 @@ class Base:
         return both
 
 
-def _with_whole_documents(folder: Path, manifest: Manifest) -> Path | None:
-    """The folder of a generation, where its table of documents is as it was written."""
-    name = f"{CHUNKS_FOLDER}/documents.parquet"
+def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:
+    """The folder of a generation, where its tables of documents, chunks and revisions are as they were written."""
+    names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions"))
     try:
-        verify_some(folder, {name: manifest.files[name]})
-    except (CorruptionError, KeyError):
+        verify_some(folder, {name: manifest.files[name] for name in names if name in manifest.files})
+    except CorruptionError:
         return None
     return folder

@@ -235,7 +235,7 @@ class LessonBeliefs:
     def _of_lessons(self) -> tuple[Floats, Floats]:
         """What each class tells of its source: good observations, and all, float64 (n,) each."""
         own = self.counts.of_class == np.arange(len(self.counts))
-        hits, misses = (self.counts.by_outcome[:, side] / MICRO * own for side in (0, 1))
+        hits, misses = (self.counts.counted_of_sources[:, side] / MICRO * own for side in (0, 1))
         per_lesson = np.divide(self._prior.per_lesson, self._prior.per_lesson + hits + misses)
         return np.asarray(hits * per_lesson), np.asarray((hits + misses) * per_lesson)
 

@@ -153,7 +153,7 @@ class LessonCounts:
         return self._reported + self._typed(self._prior.weights["person"])
 
     @cached_property
-    def by_outcome(self) -> Ints:
+    def counted_of_sources(self) -> Ints:
         """The same as `counted`, a person's word as one outcome: it outranks others on its lesson, and is no four
         observations of where that came from.
         """
@@ -245,7 +245,8 @@ class LessonCounts:
         wanted = {self.ids[place] for place in places}
         questions = [code for code, name in enumerate(self._questions) if name in wanted]
         kinds = [code for prefix in (REVISES, ALIAS, APART) for code, _ in self._named(prefix)]
-        return np.unique(self.lesson[np.isin(self.question, questions) & np.isin(self.bin, kinds)]).tolist()
+        rows = np.isin(self.question, questions) & np.isin(self.bin, kinds)
+        return [int(each) for each in np.unique(self.lesson[rows])]
 
     def members(self, place: int) -> list[int]:
         """The places of all lessons in a class."""

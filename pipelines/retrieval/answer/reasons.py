@@ -162,7 +162,16 @@ def _called(past: PastVerdicts) -> list[str]:
             sentences.append(f"{people(count)} called this {word} for {about}")
     if past.new is not None:
         sentences.append(_crowd(past.new, about))
+    if sentences and past.edited:
+        sentences[-1] += f" ({_of_whom(past)}before its text was edited)"
     return sentences or ["clicks and answers speak of it"]
+
+
+def _of_whom(past: PastVerdicts) -> str:
+    """How many of those who spoke said so of the text as it was; nothing where all did."""
+    new = past.new or NewNames(0, 0, 0, 0, 0)
+    spoke = sum(each.right + each.wrong + each.near_right + each.near_wrong for each in (past, new))
+    return "" if past.edited >= spoke else f"{_number(past.edited)} of them "
 
 
 def _crowd(new: NewNames, near: str) -> str:

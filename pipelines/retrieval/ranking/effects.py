@@ -104,6 +104,7 @@ class PastOutcomes:
         near: Factor of each question that counts, by fingerprint.
         numbers: Of what verdicts name, by row of the content that it is.
         share: Of what came of contents elsewhere, in [0, 1]: less after a change of topic.
+        revised: Numbers of contents whose text was edited since.
     """
 
     precedents: Precedents
@@ -111,6 +112,7 @@ class PastOutcomes:
     near: Mapping[str, float]
     numbers: Mapping[int, Sequence[int]]
     share: float = 1.0
+    revised: frozenset[int] = frozenset()
 
     @property
     def own(self) -> Mapping[int, bool]:

@@ -135,6 +135,7 @@ def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastV
         own=bool(good[own][-1]) if own.any() else None,
         rank_before=rank,
         new=NewNames(*people(crowd), counts_as) if crowd.any() else None,
+        edited=len(set(verdicts.principal[np.isin(verdicts.content, list(past_outcomes.revised))].tolist())),
     )
 
 

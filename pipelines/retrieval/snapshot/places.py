@@ -29,10 +29,12 @@ class PlacedPrecedents:
     Attributes:
         rows: By number of the content in the precedents.
         numbers: The same the other way round.
+        revised: Numbers of contents whose text was edited since: their rows are those of what it became (ARC-4).
     """
 
     rows: Mapping[int, Sequence[int]]
     numbers: Mapping[int, Sequence[int]]
+    revised: frozenset[int] = frozenset()
 
 
 class Places:
@@ -65,19 +67,22 @@ class Places:
     def _find(self, precedents: Precedents, aliases: ContentAliases) -> PlacedPrecedents:
         numbers = sorted(set(precedents.words.content.tolist()))
         names = [precedents.contents[number] for number in numbers]
-        rows = {
-            number: (row,) if row >= 0 else self.rows_of_uri(name)
-            for number, name, row in zip(numbers, names, self._contents.rows_of(names).tolist(), strict=True)
-        }
-        for number, name in zip(numbers, names, strict=True):
+        own, revised = self._contents.rows_of(names).tolist(), set[int]()
+        rows: dict[int, Sequence[int]] = {}
+        for number, name, row in zip(numbers, names, own, strict=True):
+            if row < 0 and (became := self._contents.revisions_of(name)):
+                revised.add(number)
+                rows[number] = became
+            else:
+                rows[number] = (row,) if row >= 0 else self.rows_of_uri(name)
             if members := aliases.members(name):
-                own = self._contents.rows_of(members).tolist()
-                rows[number] = tuple(sorted({*rows[number], *own} - {-1}))
+                theirs = self._contents.rows_of(members).tolist()
+                rows[number] = tuple(sorted({*rows[number], *theirs} - {-1}))
         back: defaultdict[int, list[int]] = defaultdict(list)
         for number, some in rows.items():
             for row in some:
                 back[row].append(number)
-        return PlacedPrecedents(rows, back)
+        return PlacedPrecedents(rows, back, frozenset(revised))
 
     def rows_of_uri(self, uri: str) -> tuple[int, ...]:
         """Rows of a document's contents: all, or those under a heading or at a line that follow "#"."""

@@ -187,12 +187,12 @@ def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
     speaker = "user" if message.get("role", record.get("type")) == "user" else "agent"
     content = message.get("content")
     if isinstance(content, str):
-        yield EpisodeStep(_typed(content), speaker)
+        yield EpisodeStep(_spoken_text(content), speaker)
     for part in content if isinstance(content, list) else ():
         if not isinstance(part, dict):
             continue
         if isinstance(part.get("text"), str):
-            yield EpisodeStep(_typed(part["text"]), speaker)
+            yield EpisodeStep(_spoken_text(part["text"]), speaker)
         elif part.get("type") == "tool_use":
             stated = part.get("input")
             given: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
@@ -205,7 +205,7 @@ def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
             )
 
 
-def _typed(text: str) -> str:
+def _spoken_text(text: str) -> str:
     return _TAGGED.sub(" ", text[:_LONGEST])
 
 

@@ -117,7 +117,7 @@ def add(
     print_lines([facts]) if as_json else stdout.out(lesson.id)
     then = after(settings, Catalog(Path(settings.storage.root)).live_evidence(), event).of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
-        sys.stderr.write(visible(f"weft: {_reach(then)}") + "\n")
+        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
 
 
 @store_command
@@ -283,7 +283,7 @@ def _say(
     then = after(settings, catalog.live_evidence(), event).of(before.id)
     assert then is not None  # it was there before
     if then.status is LessonStatus.RETIRED and isinstance(event, LessonChange) and event.op == "restore":
-        sys.stderr.write(visible(f"weft: {_reach(then)}") + "\n")
+        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
     facts = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
     if as_json:
         print_lines([facts])
@@ -291,13 +291,13 @@ def _say(
     stdout.out(visible(f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"))
 
 
-def _reach(belief: LessonBelief) -> str:
+def _injection_note(belief: LessonBelief) -> str:
     """Whether agents are told a lesson that is not active, and what changes that."""
-    often = "now and then" if belief.status is LessonStatus.NEEDS_VALIDATION else "never"
+    frequency = "now and then" if belief.status is LessonStatus.NEEDS_VALIDATION else "never"
     helps = (
         f"`weft lessons show {belief.id}` says what came of it, `weft lessons validate {belief.id}` that it is right"
     )
-    return f"agents are told this {often}: {belief.status.value}, {belief.reason}; {helps}"
+    return f"agents are told this {frequency}: {belief.status.value}, {belief.reason}; {helps}"
 
 
 def _short(belief: LessonBelief) -> dict[str, object]:

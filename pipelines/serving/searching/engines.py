@@ -33,6 +33,9 @@ from pipelines.settings import Settings
 if TYPE_CHECKING:
     from pipelines.serving.searching.searcher_pool import SearcherPool
 
+PRODUCT_THREADS = 1
+"""Of one product of vectors, while a job searches: more halve the searches a second on two cores."""
+
 
 @dataclass(frozen=True, slots=True)
 class Engines:
@@ -73,13 +76,14 @@ def load_engines(settings: Settings) -> Engines:
     from pipelines.embedding.encoders.sparse_head import OnePassEncoder, SparseHead  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
+    cross_encoder = settings.retrieval.rerank.cross_encoder
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
-    pairs, arithmetic = load_pair_encoder(settings.retrieval.rerank.cross_encoder), arithmetic_of(embedding)
+    pairs, arithmetic = load_pair_encoder(cross_encoder, embedding.device, **threads), arithmetic_of(embedding)
     if embedding.sparse.model == SAME:
         both = OnePassEncoder(encoders[0], SparseHead(embedding))
         return Engines([both, *encoders[1:]], both, pairs, arithmetic=arithmetic)
-    terms = load_sparse_encoder(embedding.sparse.model_copy(update=threads))
+    terms = load_sparse_encoder(embedding.model_copy(update=threads))
     return Engines(encoders, terms, pairs, arithmetic=arithmetic)
 
 
@@ -114,7 +118,7 @@ def searching(
     vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))
     keep_freed_memory(FREED_BYTES)
     with (
-        linear_algebra_threads(rules.product_threads),
+        linear_algebra_threads(PRODUCT_THREADS),
         Searcher(
             source,
             encoder,

@@ -65,6 +65,16 @@ def result(past: PastVerdicts | None, channels: dict[Channel, ChannelHit] = BOTH
             " it was second, by meaning and by words",
         ),
         (
+            PastVerdicts(right=3, rank_before=2, edited=3),
+            "three people called this right for this question (before its text was edited); before that it was second,"
+            " by meaning and by words",
+        ),
+        (
+            PastVerdicts(right=2, near_right=1, rank_before=2, edited=1),
+            "two people called this right for this question; one person called this right for a near question (one of"
+            " them before its text was edited); before that it was second, by meaning and by words",
+        ),
+        (
             PastVerdicts(rank_before=2),
             "clicks and answers speak of it; before that it was second, by meaning and by words",
         ),
