@@ -159,6 +159,8 @@ class _Rules:
     def _rule(self, match: re.Match[str]) -> str | None:
         """What a sentence says as an instruction; None where it is none."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        if "general" in groups:  # it holds for all of a kind, and stands as it was said
+            return groups["general"].rstrip(".! ")
         rule = groups["rule"].strip()
         if "deny" in groups:
             rule = f"{'Never' if groups['deny'].lower() == 'never' else 'Do not'} {self._base(rule)}"

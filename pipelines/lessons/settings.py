@@ -95,6 +95,7 @@ class DetectionSettings(_Section):
         anaphora: Phrases that stand for the lesson which the agent named last.
         least: Share of what a lesson is about that a sentence must name.
         margin: By which the share of the second lesson must lie behind.
+        hint: Share that praise must name where the agent's words before it name the lesson.
     """
 
     contradiction: Patterns
@@ -106,6 +107,7 @@ class DetectionSettings(_Section):
     anaphora: Patterns
     least: Share
     margin: Share
+    hint: Share
 
     @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "done", "anaphora")
     @classmethod
