@@ -28,6 +28,7 @@ _REASONS = re.compile(
 _BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
 _OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to|is to|are to)\b", re.IGNORECASE)
 _LONGEST_COMMAND = 120
+_GENERAL = "general"  # the section of what no word of a section stands in
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def section_of(content: str, settings: LessonSettings) -> str:
     for section, named in settings.reflection.sections.items():
         if stems.intersection(map(stem_of, named)):
             return section
-    return settings.reflection.general
+    return _GENERAL
 
 
 class _Rules:

@@ -65,10 +65,9 @@ class AtomicitySettings(_Section):
 
 
 class PromptSettings(_Section):
-    """The prompt form: tokens it has at most, where nobody says how many, and lessons looked at."""
+    """The prompt form: tokens it has at most, where nobody says how many."""
 
     budget: Count
-    lessons: Count
 
 
 class DuplicateSettings(_Section):
@@ -131,14 +130,12 @@ class ReflectionSettings(_Section):
         knowledge: Of blocks that state a rule, over the whole text; the group `rule`.
         excluded: A sentence that matches holds once, or is no rule: a question, a condition, of somebody else.
         sections: Words that speak for each section.
-        general: The section of everything else.
     """
 
     corrections: Patterns
     knowledge: Patterns
     excluded: Patterns
     sections: dict[str, Phrases]
-    general: str
 
 
 class ReflectorSettings(_Section):
@@ -146,13 +143,11 @@ class ReflectorSettings(_Section):
 
     Attributes:
         endpoint: URL of an OpenAI-compatible chat completion; empty for the rules.
-        timeout_s: For one answer; after it the rules reflect.
     """
 
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
     api_key: SecretStr
-    timeout_s: float = Field(gt=0.0)
 
 
 class LessonSettings(_Section):

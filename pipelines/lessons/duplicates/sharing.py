@@ -60,7 +60,8 @@ def distinct(values: Ints) -> Ints:
         [1, 3]
     """
     ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    different: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return different
 
 
 def _keys(rows: Ints, prefix: int, together: int, most: int) -> tuple[Ints, Ints]:
