@@ -38,6 +38,7 @@ from pipelines.settings import Settings
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
+_MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
 
 
 def _reason(why: str | None) -> str | None:
@@ -298,12 +299,23 @@ def _say(
 
 
 def _opposed(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> list[Lesson]:
-    """What agents may be told that a lesson contradicts; nothing where it is not told itself."""
-    stated = settings.lessons
-    opposes = Opposed(LessonWords(stated.words), stated.duplicates.proposed, beliefs.separate)
+    """What agents may be told that a lesson contradicts in half of its words or more; nothing where it is not told.
+
+    Among very many lessons nothing is looked for: `weft lessons review` has such pairs.
+    """
+    if len(beliefs.ids) > _MOST_LOOKED_AT:
+        return []
     injectable = {each.lesson.id: each.lesson for each in beliefs.injectable()}
-    others = [each for each in injectable.values() if each.id != lesson.id]
-    return [each for each in others if opposes(lesson, each)] if lesson.id in injectable else []
+    if lesson.id not in injectable:
+        return []
+    opposes = Opposed(LessonWords(settings.lessons.words), settings.lessons.duplicates.proposed, beliefs.separate)
+    words = set(lesson.content.casefold().split())
+    near = (
+        each
+        for each in injectable.values()
+        if 2 * len(words.intersection(each.content.casefold().split())) >= len(words)
+    )
+    return [each for each in near if each.id != lesson.id and opposes(lesson, each)]
 
 
 def _conflict_note(lesson: Lesson, other: Lesson) -> str:
