@@ -1,8 +1,10 @@
 """Index sources and make the result live.
 
-    python -m jobs.reindex --source PATH [--source PATH …] --store DIR [--domain NAME] [--full] [--json]
+    python -m jobs.reindex PATH… --store DIR [--domain NAME] [--full] [--json]
     python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
+
+`--source PATH` names one, too, and may be repeated.
 
 Sources that the configuration declares (`sources:`) are read, too; one of them that cannot be read costs itself: its
 documents stay as they were, and the exit code is 1. A source that was live and is not named any more takes its
@@ -53,6 +55,9 @@ _SHOWN = 20  # declared relations without a target that are named; --json names 
 @job_command
 def reindex(
     options: CommonOptions,
+    paths: Annotated[
+        list[Path], typer.Argument(parser=named_path, metavar="PATH", help="What to index; --source names more.")
+    ] = [],
     source: Annotated[
         list[Path],
         typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
@@ -64,7 +69,7 @@ def reindex(
 ) -> None:
     """Index sources and make the result live."""
     settings = options.settings()
-    plan = plan_of(settings, source, domain=domain, full=full)
+    plan = plan_of(settings, [*paths, *source], domain=domain, full=full)
     if not drop:
         _confirm_drop(plan)
     outcome = run_visibly(settings, plan)

@@ -11,30 +11,24 @@ import huggingface_hub
 import onnxruntime
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.settings import ExtractionSettings
+from pipelines.extraction.settings import BUNDLED, ExtractionSettings
 from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import sha256_of
 
-BUNDLED: Final = "bundled"
 NAME_ANOTHER: Final = (
     "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, or "
     f"{BUNDLED!r} for the one that comes with weft"
 )
 """The advice where a model cannot be loaded, and the machine is not to blame."""
-CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
 ONNX_FILE: Final = "model.onnx"  # the name GLiNER looks for by default
 _CONFIG = "gliner_config.json"
 _TORCH_FILES = ("model.safetensors", "pytorch_model.bin")
 
 
-def source_of(settings: ExtractionSettings) -> str:
-    """The folder or hub name that the configured model is loaded from."""
-    return str(CHECKPOINT) if settings.model == BUNDLED else str(Path(settings.model).expanduser())
-
-
 def onnx_file_of(settings: ExtractionSettings) -> str | None:
-    """The file that ONNX Runtime runs, or None where PyTorch does."""
-    return settings.onnx_file or (ONNX_FILE if settings.model == BUNDLED else None)
+    """The file that ONNX Runtime runs, where the checkpoint has one; None where PyTorch runs it."""
+    has_one = settings.model == BUNDLED or (Path(settings.source) / ONNX_FILE).is_file()
+    return ONNX_FILE if has_one else None
 
 
 def identify(settings: ExtractionSettings) -> str:
@@ -46,7 +40,7 @@ def identify(settings: ExtractionSettings) -> str:
     Raises:
         ModelUnavailableError: There is no such folder or hub name, or what is there is not a whole checkpoint.
     """
-    folder = Path(source_of(settings))
+    folder = Path(settings.source)
     try:
         return _of_folder(folder, settings) if folder.is_dir() else _of_hub(settings)
     # The hub client and ONNX Runtime raise what they like; every reason stops the run alike.

@@ -14,7 +14,8 @@ from gliner import GLiNER
 
 from pipelines.domain.chunks import Mention
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of, source_of
+from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of
+from pipelines.extraction.scores import scores_of
 from pipelines.extraction.settings import WINDOW_OVERLAP_WORDS, WINDOW_WORDS, ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
 from pipelines.runtime.storage.errors import advice_on
@@ -26,19 +27,21 @@ _BATCH: Final = 1  # windows per call; on a CPU 1 measured faster than 8, which 
 class EntityExtractor:
     """A recogniser that is loaded once and then asked in batches."""
 
-    def __init__(self, settings: ExtractionSettings) -> None:
+    def __init__(self, settings: ExtractionSettings, *, threads: int = 1) -> None:
         """Load the checkpoint.
+
+        Args:
+            threads: That compute: more actors scale better than more threads; 0 takes one per core.
 
         Raises:
             ModelUnavailableError: The checkpoint cannot be loaded; a run must stop at its start.
         """
         self._settings = settings
-        self._model = _load(settings)
+        self._model = _load(settings, threads)
         self._tokenizer = self._model.data_processor.transformer_tokenizer
         self._room = self._room_beside_labels()
-        self._thresholds = {
-            label: settings.label_thresholds.get(label, settings.threshold) for label in settings.labels
-        }
+        self._scores = scores_of(settings)
+        self._thresholds = {label: self._scores.thresholds.get(label, settings.threshold) for label in settings.labels}
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Mentions of every text, in text order and without overlaps; spans are characters of the whole text."""
@@ -49,7 +52,7 @@ class EntityExtractor:
         mentions: list[list[Mention]] = [[] for _ in texts]
         for (index, window), spans in zip(parts, predicted, strict=True):
             mentions[index] += self._mentions(texts[index], window, spans)
-        confidence = self._settings.confidence_of
+        confidence = self._scores.confidence_of
         return [
             [replace(each, score=confidence(each.label, each.score)) for each in without_overlaps(of_text)]
             for of_text in mentions
@@ -87,11 +90,11 @@ class EntityExtractor:
                 yield Mention(start, end, text[start:end], span["label"], float(span["score"]))
 
 
-def _load(settings: ExtractionSettings) -> Any:
-    source = source_of(settings)
+def _load(settings: ExtractionSettings, threads: int) -> Any:
+    source = settings.source
     try:
         onnx_file = onnx_file_of(settings)
-        return _load_torch(source, settings) if onnx_file is None else _load_onnx(source, onnx_file, settings)
+        return _load_torch(source, threads) if onnx_file is None else _load_onnx(source, onnx_file, threads)
     # GLiNER, the hub client and ONNX Runtime raise what they like; every reason stops the run alike.
     except Exception as error:
         raise ModelUnavailableError(
@@ -100,9 +103,9 @@ def _load(settings: ExtractionSettings) -> Any:
         ) from error
 
 
-def _load_onnx(source: str, onnx_file: str, settings: ExtractionSettings) -> Any:
+def _load_onnx(source: str, onnx_file: str, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = settings.threads
+    options.intra_op_num_threads = threads
     # Idle workers would spin on cores that the other actors need.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return GLiNER.from_pretrained(
@@ -114,7 +117,7 @@ def _load_onnx(source: str, onnx_file: str, settings: ExtractionSettings) -> Any
     )
 
 
-def _load_torch(source: str, settings: ExtractionSettings) -> Any:
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
+def _load_torch(source: str, threads: int) -> Any:
+    if threads:
+        torch.set_num_threads(threads)
     return GLiNER.from_pretrained(source, local_files_only=Path(source).exists())

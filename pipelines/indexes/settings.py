@@ -89,7 +89,6 @@ class GraphIndexSettings(BaseModel):
     least_confidence: float = Field(gt=0.0, le=1.0)
     least_mention_confidence: float = Field(ge=0.0, le=1.0)
     found_strength: float = Field(ge=0.0, le=1.0)
-    declared_strength: float = Field(ge=0.0, le=1.0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
     analytics: bool

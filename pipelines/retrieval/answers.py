@@ -35,6 +35,10 @@ SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""
 
 
+HEAD_DEPTH = 20
+"""Hits of each channel that an answer names for the query log (EVA-3): two pages of ten."""
+
+
 @dataclass(frozen=True, slots=True)
 class RankedBatch:
     """What is shown for the queries of a batch.
@@ -93,7 +97,7 @@ def _answer(
         learned=reading.learned,
         fusion=tuned.fusion.value,
         truncated=plan.truncated,
-        heads=head(context.hits, tuned.head_depth, resources.snapshot.generation.contents),
+        heads=head(context.hits, HEAD_DEPTH, resources.snapshot.generation.contents),
         failed_channels=failed,
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,

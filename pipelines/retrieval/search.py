@@ -137,7 +137,7 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
     facts, filters, thinned = resources.facts, snapshot.filters, snapshot.thinned
     plans = [make_plan(query, facts, filters, tuned, resources.holding, thinned=thinned) for query in queries]
-    run = partial(run_channels, resources.channels, budget_ms=tuned.budget_ms, threads=resources.threads)
+    run = partial(run_channels, resources.channels, budget_ms=tuned.channel_budgets_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
     if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
         asked = [plans[at] for at in signed]

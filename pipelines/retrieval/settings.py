@@ -67,11 +67,9 @@ class RouterSettings(_Section):
     """What makes a query simple or complex, and what each kind gets."""
 
     enabled: bool
-    parts: bool
     simple_words: Whole
     same_beginning: Count
     complex_words: Count
-    complex_questions: Count
     question_words: tuple[str, ...]
     comparisons: tuple[str, ...]
     limits: Mapping[Complexity, Count]
@@ -154,22 +152,42 @@ class ContextSettings(_Section):
         return self
 
 
+class BudgetSettings(_Section):
+    """Time per query that a channel has: one that searches, and one that follows what these found (RET-7)."""
+
+    searching: Positive
+    following: Positive
+
+
 class GraphSettings(_Section):
-    """How activation spreads; a kind of edge that is not named weighs 0."""
+    """How activation spreads.
+
+    Attributes:
+        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
+        found_strength: Of a relation that was found after the generation was built; a declared one has 1.
+    """
 
     edge_weights: Mapping[EdgeKind, Share]
-    strengths: Mapping[RelationSource, Share]
+    found_strength: Share
     hops: Count
     decay: Share
     least_energy: Weight
     seed_hits: Whole
-    name_energy: Weight
     name_words: Count
     name_characters: Count
 
+    @property
+    def strengths(self) -> Mapping[RelationSource, float]:
+        """Of relations that are no part of a generation, by who says so."""
+        return {**dict.fromkeys(RelationSource, self.found_strength), RelationSource.DECLARED: 1.0}
+
 
 class DegreeSettings(_Section):
-    """How well connected contents are; a kind of edge that is not named weighs 0."""
+    """How well connected contents are.
+
+    Attributes:
+        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
+    """
 
     edge_weights: Mapping[EdgeKind, Share]
     cap: Share
@@ -218,11 +236,9 @@ class ReleaseNotesSettings(_Section):
 
 
 class QualitySettings(_Section):
-    """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
+    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
     Attributes:
-        tiers, validations: Value by declared word, in lower case.
-        undeclared: Of a document that declares none of these words, where others do.
         lasting: Intents of history that age does not touch.
         citations_half: Citations of a paper that give back half of the freshness which its age took.
         momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
@@ -230,9 +246,6 @@ class QualitySettings(_Section):
 
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffAt(0.0)]
-    tiers: Mapping[str, Share]
-    validations: Mapping[str, Share]
-    undeclared: Share
     lasting: tuple[str, ...]
     citations_half: Positive
     momentum_half: Positive
@@ -252,20 +265,16 @@ class SpreadSettings(_Section):
         processes: How many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none.
         least_queries: Queries that each process must have to be worth starting: fewer than twice as many are answered
             by the process that asks.
-        batch: Queries that a process answers at a time.
-        deaths: Processes that may die over one batch before the search is given up.
     """
 
     processes: Whole
     least_queries: Count
-    batch: Count
-    deaths: Whole
 
     def worth(self, queries: int) -> int:
         """How many processes so many queries are worth; 1 is the one that asks.
 
         Examples:
-            >>> rules = SpreadSettings(processes=0, least_queries=1000, batch=64, deaths=2)
+            >>> rules = SpreadSettings(processes=0, least_queries=1000)
             >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
             [1, 1, 2, 9]
             >>> rules.model_copy(update={"processes": 4}).worth(9500)
@@ -276,10 +285,16 @@ class SpreadSettings(_Section):
 
 SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
 """Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
+_FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
 
 
 class RetrievalSettings(_Section):
-    """Depths, weights, limits and time budgets of a search."""
+    """Depths, weights, limits and time budgets of a search.
+
+    Attributes:
+        channel_weights: Of the static fusions; a channel that is not named has 1.
+        edge_weights: Of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0.
+    """
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
     without_signals: tuple[Signal, ...]
@@ -290,8 +305,9 @@ class RetrievalSettings(_Section):
     complete_scores: bool
     graph: GraphSettings
     degree: DegreeSettings
-    budget_ms: Mapping[Channel, Positive]
+    budget_ms: BudgetSettings
     channel_weights: Mapping[Channel, Weight]
+    edge_weights: Mapping[EdgeKind, Share]
     rrf_k: Positive
     dbsf_sigmas: Positive
     common_word: Share
@@ -305,7 +321,6 @@ class RetrievalSettings(_Section):
     encode_batch: Count
     encode_threads: Whole
     channel_threads: Count
-    product_threads: Whole
     spread: SpreadSettings
     time_step_s: Positive
     refresh_s: Positive
@@ -314,11 +329,24 @@ class RetrievalSettings(_Section):
     quality: QualitySettings
     session: SessionSettings
     ask: Share
-    head_depth: Whole
 
-    @model_validator(mode="after")
-    def _every_channel_is_tuned(self) -> Self:
-        for name, values in (("budget_ms", self.budget_ms), ("channel_weights", self.channel_weights)):
-            if missing := [channel.value for channel in SEARCHING if channel not in values]:
-                raise ValueError(f"{name}: expected a value per channel, none for {missing}")
-        return self
+    @property
+    def channel_budgets_ms(self) -> Mapping[Channel, float]:
+        """Time per query of every channel that searches a generation."""
+        searching, following = self.budget_ms.searching, self.budget_ms.following
+        return {channel: following if channel in _FOLLOWING else searching for channel in SEARCHING}
+
+    @property
+    def static_weights(self) -> Mapping[Channel, float]:
+        """Weight in the static fusions of every channel that searches a generation."""
+        return {**dict.fromkeys(SEARCHING, 1.0), **self.channel_weights}
+
+    @property
+    def graph_weights(self) -> Mapping[EdgeKind, float]:
+        """What each kind of edge passes on."""
+        return {**self.edge_weights, **self.graph.edge_weights}
+
+    @property
+    def degree_weights(self) -> Mapping[EdgeKind, float]:
+        """What each kind of edge counts for in degree."""
+        return {**self.edge_weights, **self.degree.edge_weights}

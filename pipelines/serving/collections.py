@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import Measurement, as_query, measure_searcher
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.ingestion.stages.reuse import cutting_code
+from pipelines.retrieval.settings import BudgetSettings
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.files import sha256_of, write_atomically
@@ -30,7 +30,7 @@ _PATIENCE_MS = 60_000.0  # for a query in a channel: a measurement must not lose
 
 def measuring(settings: Settings) -> Settings:
     """The settings of a measurement: no entities are looked for, and no channel is lost to a busy machine."""
-    patient = dict.fromkeys(Channel, _PATIENCE_MS)
+    patient = BudgetSettings(searching=_PATIENCE_MS, following=_PATIENCE_MS)
     return settings.model_copy(
         update={
             "extraction": settings.extraction.model_copy(update={"enabled": False}),

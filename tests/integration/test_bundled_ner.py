@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.checkpoints import CHECKPOINT
 from pipelines.extraction.entities import EntityExtractor
-from pipelines.extraction.settings import ExtractionSettings
+from pipelines.extraction.settings import CHECKPOINT, ExtractionSettings
 from pipelines.settings import load_settings
 
 MOST_BYTES = 30_000_000

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from jobs import _job
 from jobs.consolidate import consolidate
@@ -47,6 +48,7 @@ GOOD = {
     "/downloads/point/last-month/left-pad": [Reply(body={"downloads": 5})],
     "/repos/ray-project/ray": [Reply(body={"stargazers_count": 30_000})],
 }
+QUICK = Pace(interval_s=0.0, timeout_s=5.0, attempts=1, backoff_s=0.0)
 WORKS = [
     Work(Provider.SEMANTIC_SCHOLAR, "DOI:10.1/x"),
     Work(Provider.PYPI, "numpy"),
@@ -57,13 +59,7 @@ WORKS = [
 
 def settings(service: Asked, **changes: Any) -> CitationSettings:
     usual = load_settings(environment={}).consolidation.citations.model_dump()
-    here = {
-        "providers": tuple(Provider),
-        "urls": dict.fromkeys(Provider, service.url),
-        "interval_s": dict.fromkeys(Provider, 0.0),
-        "backoff_s": 0.0,
-        "timeout_s": 5.0,
-    }
+    here = {"providers": tuple(Provider), "urls": dict.fromkeys(Provider, service.url)}
     return CitationSettings.model_validate({**usual, **here, **changes})
 
 
@@ -100,7 +96,7 @@ def test_each_provider_says_what_its_service_counts() -> None:
     """CIT-1: citations and their velocity, the h-index, peer review; downloads; stars."""
     with a_service(GOOD) as service:
         rules = settings(service, github_token="t0ken", semantic_scholar_key="k3y")
-        counted, outcome = refreshed(WORKS, {}, providers_of(rules, NOW), rules, NOW)
+        counted, outcome = refreshed(WORKS, {}, providers_of(rules, NOW, QUICK), rules, NOW)
     by_work = {str(work): counted[str(work)].measures for work in WORKS}
     years = (NOW - datetime(2020, 7, 1, tzinfo=UTC).timestamp()) / 86400 / 365.25
     assert by_work["semantic_scholar:DOI:10.1/x"] == {
@@ -197,8 +193,8 @@ def test_a_service_that_is_not_there_costs_nothing_but_its_counts() -> None:
         pass
     known = {"pypi:numpy": CountedWork(0.0, {Measure.DOWNLOADS: 1.0})}
     with a_service(GOOD) as service:
-        rules = settings(service, urls={**dict.fromkeys(Provider, service.url), Provider.PYPI: gone.url}, attempts=2)
-        counted, outcome = refreshed(WORKS, known, providers_of(rules, NOW), rules, NOW)
+        rules = settings(service, urls={**dict.fromkeys(Provider, service.url), Provider.PYPI: gone.url})
+        counted, outcome = refreshed(WORKS, known, providers_of(rules, NOW, QUICK), rules, NOW)
     assert counted["pypi:numpy"] == known["pypi:numpy"]
     assert (outcome.counted, outcome.failed, outcome.left) == (3, 1, 0)
 
@@ -208,7 +204,7 @@ def test_an_answer_of_another_shape_is_a_failure_that_is_counted(body: object) -
     """CIT-1: counts are never made up."""
     with a_service({"/api/packages/numpy/recent": [Reply(body=body)]}) as service:
         rules = settings(service)
-        counted, outcome = refreshed(WORKS[1:2], {}, providers_of(rules, NOW), rules, NOW)
+        counted, outcome = refreshed(WORKS[1:2], {}, providers_of(rules, NOW, QUICK), rules, NOW)
     assert (counted, outcome.failed) == ({}, 1)
 
 
@@ -224,7 +220,7 @@ def test_counts_are_asked_for_again_after_days_and_no_sooner() -> None:
             "pypi:numpy",
         ]
         some = settings(service, most_works=2)
-        _, outcome = refreshed(WORKS, known, providers_of(some, NOW), some, NOW)
+        _, outcome = refreshed(WORKS, known, providers_of(some, NOW, QUICK), some, NOW)
     assert (outcome.due, outcome.counted, outcome.left) == (3, 2, 1)
 
 
@@ -232,10 +228,23 @@ def test_a_provider_that_keeps_failing_is_left_alone_for_the_night() -> None:
     """CIT-1."""
     works = [Work(Provider.NPM, f"package-{number}") for number in range(9)]
     with a_service({f"/downloads/point/last-month/{work.name}": [Reply(500)] for work in works}) as service:
-        rules = settings(service, attempts=1, most_failures=3)
-        _, outcome = refreshed(works, {}, providers_of(rules, NOW), rules, NOW)
+        rules = settings(service)
+        _, outcome = refreshed(works, {}, providers_of(rules, NOW, QUICK), rules, NOW)
         assert len(service.paths) == 3
     assert (outcome.failed, outcome.left) == (3, 6)
+
+
+def test_a_key_quickens_the_pace_of_those_that_grant_it() -> None:
+    """CIT-1: of each provider what it allows, with a key and without."""
+    plain = load_settings(environment={}).consolidation.citations.model_copy(update={"providers": tuple(Provider)})
+    keyed = plain.model_copy(update={"github_token": SecretStr("t"), "semantic_scholar_key": SecretStr("k")})
+    slow, quick = (
+        {name: each._client.pace.interval_s for name, each in providers_of(rules, NOW).items()}  # type: ignore[attr-defined]
+        for rules in (plain, keyed)
+    )
+    faster = {name for name in Provider if quick[name] < slow[name]}
+    assert faster == {Provider.GITHUB, Provider.SEMANTIC_SCHOLAR}
+    assert all(quick[name] == slow[name] > 0.0 for name in set(Provider) - faster)
 
 
 @pytest.mark.parametrize("hours", [23.0, 73.0])

@@ -13,6 +13,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Signal
 from pipelines.embedding.encoders.encoder import load_pair_encoder
 from pipelines.embedding.models import locate
+from pipelines.embedding.ports import PairScorer
 from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.settings import load_settings
@@ -35,8 +36,12 @@ def saved(folder: Path, labels: int = 1) -> Path:
 
 
 def named(model: str, precision: str = "auto", max_tokens: int = 64, most_tokens: int = 4400) -> CrossEncoderSettings:
-    facts = {"model": model, "max_tokens": max_tokens, "threads": 0, "device": "cpu"}
+    facts = {"model": model, "max_tokens": max_tokens}
     return CrossEncoderSettings.model_validate(facts | {"precision": precision, "most_tokens": most_tokens})
+
+
+def loaded(settings: CrossEncoderSettings) -> PairScorer | None:
+    return load_pair_encoder(settings, "cpu", threads=0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_reads_query_and_text_together(tiny: Path) -> None:
     """RET-10: one number in [0, 1] per pair, in the order of the texts, the same in any company."""
-    model = load_pair_encoder(named(str(tiny)))
+    model = loaded(named(str(tiny)))
     assert model is not None
     scores = model.score("when is a checkpoint written", TEXTS)
     assert all(0.0 <= score <= 1.0 for score in scores)
@@ -75,7 +80,7 @@ def test_eight_bits_score_as_single_precision_does(trained: Path) -> None:
     topics = ["a checkpoint is written to disk", "bananas are yellow and sweet", "def save(path): return open(path)"]
     topics += ["the war ended in 1945", "proteins fold within milliseconds", "she moved to Lisbon last spring"]
     texts = [f"{one}. {other}." for one in topics for other in topics] + ["", "bananas " * 300]
-    quick, exact = (load_pair_encoder(named(str(trained), precision, 128)) for precision in ("int8", "fp32"))
+    quick, exact = (loaded(named(str(trained), precision, 128)) for precision in ("int8", "fp32"))
     assert type(quick) is not type(exact)
     found, expected = np.array(quick.score(query, texts)), np.array(exact.score(query, texts))
     assert np.ptp(expected) > 0.1
@@ -89,8 +94,8 @@ def test_a_search_reads_no_more_than_it_may(trained: Path) -> None:
     query, texts = "how is a checkpoint written", ["it is written to disk", "bananas " * 20, "checkpoint " * 60]
     query_tokens = 7  # its five words, and what stands around them
     ends = [query_tokens + 5 + 1, query_tokens + 20 + 1, query_tokens + 60 + 1]
-    whole = load_pair_encoder(named(str(trained), "int8", 128, sum(ends)))
-    tight = load_pair_encoder(named(str(trained), "int8", 128, ends[0] + ends[1] + query_tokens + 30 + 1))
+    whole = loaded(named(str(trained), "int8", 128, sum(ends)))
+    tight = loaded(named(str(trained), "int8", 128, ends[0] + ends[1] + query_tokens + 30 + 1))
     assert whole is not None
     assert tight is not None
     shortened = [*texts[:2], "checkpoint " * 30]
@@ -102,13 +107,13 @@ def test_a_search_reads_no_more_than_it_may(trained: Path) -> None:
 def test_eight_bits_are_refused_for_a_model_they_cannot_compute(tmp_path: Path) -> None:
     """RET-10: what was expected, and what to do."""
     with pytest.raises(ModelUnavailableError, match="int8 takes the folder of a BERT"):
-        load_pair_encoder(named(str(tmp_path), "int8"))
+        loaded(named(str(tmp_path), "int8"))
 
 
 def test_its_signal_ranks_the_best_and_is_told(tiny: Path) -> None:
     """RET-10: blended by its share; without it the answer is what it was (ARC-8)."""
     generation = MemoryGeneration({f"d{number}": [f"checkpoint {number} written"] for number in range(6)})
-    model = load_pair_encoder(named(str(tiny)))
+    model = loaded(named(str(tiny)))
     off = settings()
     on = settings(rerank=off.rerank.model_dump() | {"depth": 4, "cross_encoder": named(str(tiny)).model_dump()})
     source = MemorySource(generation)
@@ -146,12 +151,12 @@ def test_one_that_fails_is_named_and_costs_no_answer() -> None:
 
 def test_none_is_loaded_where_none_is_named() -> None:
     """RET-10: the default."""
-    assert load_pair_encoder(load_settings(environment={}).retrieval.rerank.cross_encoder) is None
+    assert loaded(load_settings(environment={}).retrieval.rerank.cross_encoder) is None
 
 
 def test_a_missing_or_unfit_model_says_what_to_do(tmp_path: Path) -> None:
     """RET-10: what was expected, what was found."""
     with pytest.raises(ModelUnavailableError, match=r"cross_encoder\.model: expected a cross-encoder.*nowhere"):
-        load_pair_encoder(named(str(tmp_path / "nowhere")))
+        loaded(named(str(tmp_path / "nowhere")))
     with pytest.raises(ModelUnavailableError, match=r"expected one number per pair.*gives 3"):
-        load_pair_encoder(named(str(saved(tmp_path / "three", labels=3))))
+        loaded(named(str(saved(tmp_path / "three", labels=3))))

@@ -34,8 +34,8 @@ TEXTS = {
 QUESTIONS = ["when is a checkpoint written", "who releases a lock", "which fruit is yellow", "commit"]
 CURVE = MatchCurve(6.0, 3.0, -4.0)
 # Far longer than the test takes: no hour may end in the middle of it.
-APART = ["--set", "retrieval.time_step_s=1e9", "--set", "retrieval.budget_ms.dense=60000", "--set"]
-APART += ["retrieval.budget_ms.lexical=60000", "--set", "retrieval.budget_ms.graph=60000"]
+APART = ["--set", "retrieval.time_step_s=1e9", "--set", "retrieval.budget_ms.searching=60000", "--set"]
+APART += ["retrieval.budget_ms.following=60000"]
 
 
 @pytest.fixture(scope="module")

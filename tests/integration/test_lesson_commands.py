@@ -31,17 +31,24 @@ class Agents:
     store: Path
     bootstrap: str
 
-    def run(self, *arguments: str, given: str = "", says: bool = False) -> str:
+    def run(self, *arguments: str, given: str = "", says: bool = False, room: str = "lessons") -> str:
         place = ["--store", str(self.store), *(["--bootstrap", self.bootstrap] if says else [])]
-        command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        command = [sys.executable, "-m", "weft.cli", room, *arguments, *place]
         done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def refused(self, *arguments: str) -> str:
-        """What a command that is refused says."""
+    def both(self, *arguments: str) -> tuple[str, str]:
+        """What a command that says something prints, and what it says on stderr."""
         place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
         command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    def refused(self, *arguments: str, room: str = "lessons") -> str:
+        """What a command that is refused says."""
+        place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
+        command = [sys.executable, "-m", "weft.cli", room, *arguments, *place]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 1, done.stdout
         return done.stderr
@@ -129,6 +136,40 @@ def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents
     last = story["history"][-1]
     assert (last["origin"], last["session"]) == ("detection", "agent-s-1")
     assert last["span"] == "You forgot to pin the base image by its digest again."
+
+
+@pytest.mark.timeout(300)
+def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> None:
+    """LES-3, LES-10: what was contradicted stays retired when it is said again, and its sayer learns of it."""
+    said = ("add", "Squash the commits before a merge", "--tool", "Git")
+    known, told = agents.both(*said, "--source", "user_correction")
+    assert told == ""
+    lesson = known.strip()
+    agents.await_("prompt", "--tool", "Git", until=lambda printed: lesson in printed)
+    agents.run("contradict", lesson, "--why", "single\ncommits  are\tread", "--principal", "bob", says=True)
+    agents.await_("prompt", "--tool", "Git", until=lambda printed: printed == "")
+    again, told = agents.both(*said, "--source", "user_correction")
+    assert again == known
+    assert "never: retired" in told
+    assert f"weft lessons validate {lesson}" in told
+    assert "now and then" in agents.both("add", "Look at the diff before a merge", "--tool", "Git")[1]
+    assert "; single commits are read\n" in agents.run("show", lesson)
+    assert "expected at most 2,000 characters" in agents.refused("contradict", lesson, "--why", "x" * 2_001)
+
+
+@pytest.mark.timeout(300)
+def test_what_an_agent_said_in_its_session_is_unlearned(agents: Agents) -> None:
+    """LES-7, LRN-17: begun and completed first, it is everybody's at once, and can be taken out again."""
+    whose = ("--principal", "cleo")
+    assert "weft sessions start" in agents.refused("unlearn", "s-9", room="sessions")
+    for phase in ("start", "complete"):
+        agents.run(phase, "s-9", *whose, says=True, room="sessions")
+    text = "Drain the spool before the nightly backup"
+    agents.run("add", text, "--tool", "Cron", "--source", "user_correction", "--session", "s-9", *whose, says=True)
+    agents.await_("prompt", "--tool", "Cron", until=lambda printed: text in printed)
+    agents.run("unlearn", "s-9", says=True, room="sessions")
+    agents.await_("prompt", "--tool", "Cron", until=lambda printed: printed == "")
+    assert text not in agents.run("list")
 
 
 def _shown(agents: Agents, used: dict[str, object]) -> str:
@@ -220,12 +261,13 @@ def test_the_first_lesson_makes_store_and_topic_and_says_what_is_to_run(tmp_path
         command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, "--tool", "Bash", *place]
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         update = ["-m", "jobs.update", "--local", *place]
-        assert said.stderr.endswith(f"once updaters run: python {' '.join(update)}\n")
+        assert f"once updaters run: python {' '.join(update)}\n" in said.stderr
         assert f"made a new store in {store}" in said.stderr
         subprocess.run([sys.executable, *update, "--until-caught-up"], cwd=ROOT, capture_output=True, check=True)
         assert TEXT in Agents(store, broker.bootstrap).run("list")
         again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        assert (again.stdout, again.stderr) == (said.stdout, "")
+        assert again.stdout == said.stdout
+        assert again.stderr.startswith("weft: agents are told this now and then: needs_validation")
 
 
 def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SOURCES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "feedback.md", ROOT / "pi
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A store of two pages and a package, chunk by chunk, with the bundled encoder and its token embeddings."""
     root = tmp_path_factory.mktemp("own")
-    patient = [f"retrieval.budget_ms.{channel.value}=60000" for channel in Channel]
+    patient = ["retrieval.budget_ms.searching=60000", "retrieval.budget_ms.following=60000"]
     stored = load_settings(
         assignments=[f"storage.root={root}", "extraction.enabled=false", "retrieval.unit=chunk", *patient],
         environment={},

@@ -73,7 +73,7 @@ def test_the_wheel_indexes_searches_learns_and_consolidates(
     source.mkdir()
     (source / "locks.md").write_text("# Locks\n\nA lock is released when its transaction ends.\n")
     (source / "fruit.md").write_text("# Fruit\n\nBananas are yellow and grow in the tropics.\n")
-    indexed = json.loads(installed.weft("index", "--source", str(source), *store, "--json").splitlines()[-1])
+    indexed = json.loads(installed.weft("index", str(source), *store, "--json").splitlines()[-1])
     assert indexed["documents"] == 2
     answer = json.loads(installed.weft("search", "when is a lock released", *store, "--json").splitlines()[-1])
     best = answer["results"][0]

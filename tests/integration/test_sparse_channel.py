@@ -24,7 +24,7 @@ from pipelines.domain.matching import TermWeights
 from pipelines.domain.ranking import Channel, Query, Signal
 from pipelines.embedding.encoders.encoder import load_sparse_encoder
 from pipelines.embedding.ports import TermEncoder
-from pipelines.embedding.settings import SparseSettings
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.replay.masking import MaskedImpacts, Masks
 from pipelines.indexes import schemas
 from pipelines.indexes.generation import Generation
@@ -45,9 +45,10 @@ pytestmark = pytest.mark.integration
 weighted = st.dictionaries(st.integers(0, 30), st.integers(1, 400), max_size=12)
 
 
-def named(**changes: object) -> SparseSettings:
-    stated = load_settings(environment={}).embedding.sparse
-    return stated.model_copy(update={"model": str(splade_tiny()), "device": "cpu", **changes})
+def named(**changes: object) -> EmbeddingSettings:
+    stated = load_settings(environment={}).embedding
+    sparse = stated.sparse.model_copy(update={"model": str(splade_tiny()), **changes})
+    return stated.model_copy(update={"sparse": sparse, "device": "cpu"})
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_weights_are_those_of_the_model(encoder: TermEncoder) -> None:
         with torch.inference_mode():
             logits = model(**tokenizer(text, return_tensors="pt")).logits[0]
         expected = torch.log1p(torch.relu(logits)).max(dim=0).values.numpy() * 100
-        heaviest = np.sort(np.rint(expected))[::-1][: named().most_terms]
+        heaviest = np.sort(np.rint(expected))[::-1][: named().sparse.most_terms]
         assert np.sort(weights.weights)[::-1] == pytest.approx(heaviest[heaviest > 0], abs=1)
         assert weights.weights == pytest.approx(expected[weights.terms], abs=1)
 

@@ -144,7 +144,7 @@ def test_indexing_passes_each_text_once(model: Path, source: Path, tmp_path: Pat
 
     assert passed() == (len(TEXTS), True)  # vectors were cached, weights were not
     assert passed() == (0, False)
-    assert passed("embedding.sparse.threads=2", "embedding.sparse.max_tokens=32") == (0, False)  # the encoder's hold
+    assert passed("embedding.threads=2", "embedding.sparse.max_tokens=32") == (0, False)  # the encoder's hold
     assert passed("embedding.sparse.scale=200") == (len(TEXTS), True)
     assert passed("embedding.sparse.model=''") == (0, True)
     assert passed() == (0, True)

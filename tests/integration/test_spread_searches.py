@@ -44,9 +44,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     root = tmp_path_factory.mktemp("spread")
     published_store(root, DOCUMENTS)
     # Answers are compared here, which lack a channel where a busy machine keeps it beyond its time.
-    channels = load_settings(environment={}).retrieval.budget_ms
-    patient = [f"retrieval.budget_ms.{channel.value}=60000" for channel in channels]
-    return load_settings(assignments=[f"storage.root={root}", "retrieval.spread.batch=2", *patient], environment={})
+    patient = ["retrieval.budget_ms.searching=60000", "retrieval.budget_ms.following=60000"]
+    return load_settings(assignments=[f"storage.root={root}", "retrieval.encode_batch=2", *patient], environment={})
 
 
 @pytest.fixture(scope="module")

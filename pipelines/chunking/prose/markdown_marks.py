@@ -71,7 +71,7 @@ _LINE = re.compile(
     rb"|(?P<tab>===[!+]?[ \t]+\")(?P<name>[^\"\n]*)(?P<tab_end>\")"
     rb"|(?P<colons>:{3,}[ \t]*)(?P<open>\{?)(?P<container>[\w-]*)(?P<close>\}?)(?P<rest>[^\n]*)"
     rb"|(?P<snippet>;?-{1,9}8<-{1,9}[ \t]*\"?)(?P<snippet_file>[^\"\n]*)(?P<snippet_end>\"?)"
-    rb"|(?P<label>\([\w .:-]{1,100}\)=|\[TOC\]|\[\[_?TOC_?\]\])"
+    rb"|(?P<label>\([\w ./:-]{1,100}\)=|\[TOC\]|\[\[_?TOC_?\]\])"
     rb")[ \t]*\r?$",
     re.MULTILINE,
 )
@@ -81,7 +81,7 @@ _KINDS = re.compile(
     rb"note|tip|hint|info|important|warning|caution|danger|attention|error|bug|success|failure|example|question|seealso"
     rb"|deprecated|version(?:added|changed|removed)"
 )
-_OPTION = re.compile(rb"[ \t]*:(?P<name>[\w-]{1,40}):[ \t]*(?P<value>[^\n]*)\n?")
+_OPTION = re.compile(rb"[ \t]*:(?P<name>[\w-]{1,40}):(?=[\s]|\Z)[ \t]*(?P<value>[^\n]*)\n?")
 _DATED = re.compile(rb"deprecated|version(?:added|changed|removed)")
 _PICTURES = frozenset({b"image", b"figure"})
 _ELEMENT = re.compile(rb"</?([A-Za-z][\w-]*)")
@@ -301,6 +301,9 @@ def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
     rest = match["rest"].strip()
     yield match.span("colons")
     if rest.startswith(b".") and not match["open"]:
+        return
+    if _DATED.fullmatch(match["container"]):  # what it says of a version stands before that
+        yield from (match.span(name) for name in ("open", "close"))
         return
     shown = "container" if not rest and _KINDS.fullmatch(match["container"]) else "rest"
     first = match.start(shown) + len(match[shown]) - len(match[shown].lstrip())

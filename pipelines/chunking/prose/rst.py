@@ -61,7 +61,7 @@ def chunk_rst(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter)
 def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
-    blocks = reader.blocks(0, len(reader.texts), 0)
+    blocks = reader.with_names_ahead(reader.blocks(0, len(reader.texts), 0))
     references = list(references_in(source, reader.literals))
     marks, instead = rst_marks(source, reader.literals, references, reader.rules)
     return Outline(
@@ -101,7 +101,8 @@ class _Reader:
         objects: Names of the code that is described, by offset.
         notes: Text of footnotes and citations by name.
         heads: Of tables and of code.
-        rules: Spans of the lines of signs below and above headings, and between paragraphs.
+        rules: Spans of the lines of signs below and above headings, and between paragraphs, and of directives that
+            say what the heading below them says.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -152,6 +153,25 @@ class _Reader:
             blocks.append(block)
             line = after
         return blocks
+
+    def with_names_ahead(self, blocks: Sequence[Block]) -> list[Block]:
+        """The blocks, of which those that only name the heading below them lead to it: `.. setting:: retries`."""
+        named = list(blocks)
+        title: frozenset[str] = frozenset()
+        for at, block in reversed(list(enumerate(blocks))):
+            if block.heading is not None:
+                title = frozenset({block.heading.title, *block.heading.title.split()})
+            elif title and self._argument_of(block) in title:
+                named[at] = Block(block.start, block.end, ANCHOR)
+                self.rules.append((block.start, block.end))
+            elif block.kind != ANCHOR:
+                title = frozenset()
+        return named
+
+    def _argument_of(self, block: Block) -> str | None:
+        """What a directive says that is one line; None of anything else."""
+        match = _DIRECTIVE.match(self._source[block.start : block.end].strip())
+        return decoded(match.group(2) or b"").strip() if match else None
 
     def _block(self, line: int, end: int, base: int, depth: int, *, literal: bool) -> tuple[Block, int]:
         """The block that begins at a line, and the line after it."""

@@ -17,7 +17,8 @@ _DIRECTIVE = re.compile(
 _EXPLICIT = re.compile(rb"[ \t]*\.\.(?:\s|\Z)")
 _LABEL = re.compile(rb"^[ \t]*(?:\.\.[ \t]+_[^\n]{1,300}:|__[ \t]+\S[^\n]{0,300})[ \t\r]*$", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*\.\.[ \t]+_([^:`\n]{1,200}):", re.MULTILINE)
-_OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):[ \t]*)(?P<value>[^\n]*)\n?")
+# A line of the text may begin with a role, :ref:`so`.
+_OPTION = re.compile(rb"[ \t]+(?P<mark>:(?P<name>[\w-]{1,40}):(?=\s|\Z)[ \t]*)(?P<value>[^\n]*)\n?")
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
 _FIELD = re.compile(rb"\A\s*(?P<mark>(?::(?:orphan|nocomments|nosearch|tocdepth|no-[a-z-]+):[^\n]*\n?)+)")
 _DEFINITION = re.compile(

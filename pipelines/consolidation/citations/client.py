@@ -37,10 +37,10 @@ class Pace:
     """
 
     interval_s: float
-    timeout_s: float
-    attempts: int
-    backoff_s: float
-    most_wait_s: float
+    timeout_s: float = 10.0  # a service that is slower is about to fail
+    attempts: int = 4  # 1 + 2 + 4 s of waiting outlast a restart
+    backoff_s: float = 1.0
+    most_wait_s: float = 60.0  # GitHub asks for an hour: that is another night
 
 
 @dataclass(slots=True)

@@ -75,6 +75,14 @@ def github(url: str, client: JsonClient, _now: float) -> CitationProvider:
     )
 
 
+URLS: Mapping[Provider, str] = {
+    Provider.SEMANTIC_SCHOLAR: "https://api.semanticscholar.org",
+    Provider.PYPI: "https://pypistats.org",
+    Provider.NPM: "https://api.npmjs.org",
+    Provider.GITHUB: "https://api.github.com",
+}
+"""Their public addresses."""
+
 PROVIDERS: Mapping[Provider, Callable[[str, JsonClient, float], CitationProvider]] = {
     Provider.SEMANTIC_SCHOLAR: semantic_scholar,
     Provider.PYPI: pypi,

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 
 from pipelines.catalog.citations import CountedWorks
 from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
-from pipelines.consolidation.citations.providers import PROVIDERS, CitationProvider
+from pipelines.consolidation.citations.providers import PROVIDERS, URLS, CitationProvider
 from pipelines.consolidation.settings import CitationSettings
 from pipelines.domain.links import CountedWork, Provider, Work
 
 log = logging.getLogger(__name__)
 
 _SECONDS_PER_HOUR = 3600.0
+_MOST_FAILURES = 3  # in a row, after which a provider is left alone for the night: it is down, and each costs seconds
+# Seconds between two requests: what each grants those without a key, and with one.
+_INTERVALS_S = {
+    Provider.SEMANTIC_SCHOLAR: (3.0, 1.0),
+    Provider.PYPI: (2.0, 2.0),
+    Provider.NPM: (0.5, 0.5),
+    Provider.GITHUB: (60.0, 0.72),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def refreshed(
     counted = absent = failed = 0
     in_row: dict[Provider, int] = dict.fromkeys(providers, 0)
     for work in some:
-        if in_row[work.provider] >= settings.most_failures:
+        if in_row[work.provider] >= _MOST_FAILURES:
             continue
         try:
             counts = providers[work.provider].counts(work.name)
@@ -87,29 +95,28 @@ def refreshed(
     return held, Refreshed(len(wanted), counted, absent, failed, left)
 
 
-def providers_of(settings: CitationSettings, now: float) -> dict[Provider, CitationProvider]:
-    """Those that are on."""
-    return {name: PROVIDERS[name](settings.urls[name], _client(settings, name), now) for name in settings.providers}
+def providers_of(settings: CitationSettings, now: float, pace: Pace | None = None) -> dict[Provider, CitationProvider]:
+    """Those that are on.
+
+    Args:
+        pace: At which each is asked; None for what it grants.
+    """
+    clients = {name: _client(settings, name, pace) for name in settings.providers}
+    return {name: PROVIDERS[name](settings.urls.get(name, URLS[name]), each, now) for name, each in clients.items()}
 
 
-def _client(settings: CitationSettings, name: Provider) -> JsonClient:
-    pace = Pace(
-        interval_s=settings.interval_s[name],
-        timeout_s=settings.timeout_s,
-        attempts=settings.attempts,
-        backoff_s=settings.backoff_s,
-        most_wait_s=settings.most_wait_s,
-    )
-    return JsonClient(pace, _headers(settings, name))
+def _client(settings: CitationSettings, name: Provider, pace: Pace | None) -> JsonClient:
+    key = _key(settings, name)
+    return JsonClient(pace or Pace(interval_s=_INTERVALS_S[name][bool(key)]), {"User-Agent": "weft", **key})
 
 
-def _headers(settings: CitationSettings, name: Provider) -> Mapping[str, str]:
-    agent = {"User-Agent": "weft"}
+def _key(settings: CitationSettings, name: Provider) -> Mapping[str, str]:
+    """The header that says whose requests they are; empty without a key."""
     if name is Provider.SEMANTIC_SCHOLAR and (key := settings.semantic_scholar_key.get_secret_value()):
-        return {**agent, "x-api-key": key}
+        return {"x-api-key": key}
     if name is Provider.GITHUB and (key := settings.github_token.get_secret_value()):
-        return {**agent, "Authorization": f"Bearer {key}"}
-    return agent
+        return {"Authorization": f"Bearer {key}"}
+    return {}
 
 
 def distinct(works: Iterable[Sequence[Work]]) -> list[Work]:

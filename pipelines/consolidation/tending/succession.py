@@ -1,9 +1,10 @@
 """Pages that a later release of the same tree has in the place of others, found by the night (CON-4).
 
 Two folders are releases of one tree where the later one has most pages of the other, under the same paths and in part
-word for word, and later dates. What a page there says then supersedes what the page of the same path said. Nothing of
-this follows from names or dates alone: copies of a few pages, translations and other projects share paths or titles,
-and not most of a tree's pages with their lines.
+word for word, and later dates. What a page there says then supersedes what the page of the same path said, in whatever
+markup either is. A page that was moved or split is superseded by the new pages that say what it said. Nothing of this
+follows from names or dates alone: copies of a few pages, translations and other projects share paths or titles, and not
+most of a tree's pages with their phrases.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.runtime.clock import SECONDS_PER_DAY
 
 _EXAMPLES = 10  # that a report shows
+_LEAST_PAGES = 3  # of one path: one or two, such as a README, many folders have
+_LEAST_DAYS = 1.0  # that a page must be later: what was copied in one go has dates of one day, in whatever order
+_NEIGHBOURS = 8  # folders next by date that a page is compared in, however many releases there are
 _NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"\w+")
+_PHRASE = 3  # words that stand side by side: longer ones lose pages whose examples were written anew
 PROSE = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.PAPER, ContentType.TEXT})
-"""What says how things are. Code and configuration of two releases, or of two hosts, may both be in use."""
+"""What says how things are, and which folder is a release. Configuration of two hosts may both be in use."""
 
 
 class Page(NamedTuple):
@@ -62,7 +68,7 @@ class SuccessionExample:
     """A page and what supersedes it, by passages of both, as a report shows them.
 
     Attributes:
-        overlap: Share of the lines of the shorter page that the other one has.
+        overlap: Share of the phrases of the shorter page that the other one has.
     """
 
     newer: str
@@ -91,6 +97,10 @@ FindSuccessions = Callable[[], Successions]
 """What supersedes what of what is live."""
 
 
+Phrase = tuple[str, ...]
+"""Words that stand side by side."""
+
+
 class _Pair(NamedTuple):
     older: Page
     newer: Page
@@ -99,31 +109,89 @@ class _Pair(NamedTuple):
 def find_successions(pages: Sequence[Page], passages: Passages, settings: SuccessionSettings) -> Successions:
     """The pages that others supersede, the same for the same pages, in whatever order they come.
 
-    Time is n log n in pages; only pages are read that share their path with one of a tree which may be a release.
+    Time is n log n in pages; only pages of trees which may be releases are read.
 
     Args:
         passages: Asked of pages alone.
     """
     prose = [page for page in pages if page.content_type in PROSE]
     sizes = Counter(folder for page in prose for folder in _folders(page.uri))
+    code = _by_trees([page for page in pages if page.content_type is ContentType.CODE])
     edges: list[LearnedEdge] = []
     examples: list[SuccessionExample] = []
-    for (older, newer), pairs in sorted(_by_trees(prose, settings).items()):
-        least = max(settings.least_pages, settings.least_share * sizes[older])
+    for (older, newer), pairs in sorted(_by_trees(prose).items()):
+        least = max(_LEAST_PAGES, settings.least_share * sizes[older])
         if len(pairs) < least or _counts_down(older, newer):
             continue
-        read = [(pair, passages(pair.older.uri), passages(pair.newer.uri)) for pair in pairs]
-        shares = [_overlap(_lines(old), _lines(new)) for _, old, new in read]
-        if median(shares) < settings.least_overlap:
+        read = _Reading(passages)
+        if median(map(read.overlap, pairs)) < settings.least_overlap:
             continue
-        for (pair, old, new), share in sorted(zip(read, shares, strict=True), key=lambda each: each[1]):
-            if share < settings.least_overlap and pair.older.title != pair.newer.title:
-                continue
-            if (ends := _ends(old, new)) is not None:
+        stayed = [pair for pair in pairs if read.overlap(pair) >= settings.least_overlap or _same_title(pair)]
+        stayed += [pair for pair in code.get((older, newer), ()) if read.overlap(pair) >= settings.least_overlap]
+        trees = [[page for page in prose if page.uri.startswith(f"{tree}/")] for tree in (older, newer)]
+        moved = _moved(*_left(trees, pairs, stayed), read, settings)
+        for pair in sorted([*stayed, *moved], key=lambda each: (read.overlap(each), each)):
+            if (ends := _ends(passages(pair.older.uri), passages(pair.newer.uri))) is not None:
                 before, after = ends
                 edges.append(LearnedEdge(after.content, LinkKind.SUPERSEDES, before.content, RelationSource.AUTO))
+                share = read.overlap(pair)
                 examples.append(SuccessionExample(pair.newer.uri, pair.older.uri, share, after.text, before.text))
     return Successions(LearnedEdges.of(edges), frozenset(), tuple(examples[:_EXAMPLES]))
+
+
+class _Reading:
+    """The phrases of pages, each page read once."""
+
+    def __init__(self, passages: Passages) -> None:
+        self._passages = passages
+        self._read: dict[str, frozenset[Phrase]] = {}
+
+    def phrases(self, page: Page) -> frozenset[Phrase]:
+        if page.uri not in self._read:
+            self._read[page.uri] = _phrases(self._passages(page.uri))
+        return self._read[page.uri]
+
+    def overlap(self, pair: _Pair) -> float:
+        """Share of the phrases of the shorter page that the other one has."""
+        one, other = self.phrases(pair.older), self.phrases(pair.newer)
+        return len(one & other) / max(1, min(len(one), len(other)))
+
+
+def _same_title(pair: _Pair) -> bool:
+    return pair.older.title == pair.newer.title
+
+
+def _left(
+    trees: Sequence[Sequence[Page]], pairs: Sequence[_Pair], stayed: Sequence[_Pair]
+) -> tuple[Sequence[Page], Sequence[Page]]:
+    """Pages of the earlier tree that none of the same path supersedes, and pages that only the later tree has."""
+    superseded, same = {pair.older for pair in stayed}, {pair.newer for pair in pairs}
+    older, newer = ([page for page in tree if page.modified_at is not None] for tree in trees)
+    return [page for page in older if page not in superseded], [page for page in newer if page not in same]
+
+
+def _moved(
+    older: Sequence[Page], newer: Sequence[Page], read: _Reading, settings: SuccessionSettings
+) -> Iterator[_Pair]:
+    """What became of pages that are not where they were: of each the new pages that have most of what it said.
+
+    A new page counts where most of what it shares with the old one is in none that shares more with it: release notes
+    of two versions have a frame in common.
+    """
+    holders: defaultdict[Phrase, list[Page]] = defaultdict(list)
+    for page in sorted(newer):
+        for phrase in read.phrases(page):
+            holders[phrase].append(page)
+    for page in sorted(older):
+        shared = Counter(holder for phrase in read.phrases(page) for holder in holders.get(phrase, ()))
+        covered: set[Phrase] = set()
+        for holder, count in sorted(shared.items(), key=lambda each: (-each[1], each[0])):
+            pair = _Pair(page, holder)
+            fresh = (read.phrases(page) & read.phrases(holder)) - covered
+            later = _date(holder) - _date(page) >= _LEAST_DAYS * SECONDS_PER_DAY
+            if later and read.overlap(pair) >= settings.least_overlap and 2 * len(fresh) > count:
+                covered |= fresh
+                yield pair
 
 
 def _folders(uri: str) -> Iterator[str]:
@@ -148,21 +216,24 @@ def _counts_down(older: str, newer: str) -> bool:
     return word == other and numbers > others
 
 
-def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tuple[str, str], Sequence[_Pair]]:
-    """Pages of one path in two folders that stand side by side, the later one last, by these folders."""
+def _by_trees(pages: Sequence[Page]) -> Mapping[tuple[str, str], Sequence[_Pair]]:
+    """Pages of one path in two folders that stand side by side, the later one last, by these folders.
+
+    The suffix may be another: documentation moves from one markup to another.
+    """
     places: defaultdict[tuple[str, str], list[tuple[str, Page]]] = defaultdict(list)
     for page in pages:
         if page.modified_at is not None:
             for folder in _folders(page.uri):
                 above, _, _ = folder.rpartition("/")
-                places[above, page.uri[len(folder) :]].append((folder, page))
+                places[above, _without_suffix(page.uri[len(folder) :])].append((folder, page))
     pairs: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for some in places.values():
         if len(some) > 1:
             in_order = sorted(some, key=lambda each: (_date(each[1]), each[1].uri))
             for at, (folder, page) in enumerate(in_order):
-                for other, later in in_order[at + 1 : at + 1 + settings.neighbours]:
-                    if _date(later) - _date(page) >= settings.least_days * SECONDS_PER_DAY:
+                for other, later in in_order[at + 1 : at + 1 + _NEIGHBOURS]:
+                    if other != folder and _date(later) - _date(page) >= _LEAST_DAYS * SECONDS_PER_DAY:
                         pairs[folder, other].append(_Pair(page, later))
     return {trees: sorted(some) for trees, some in pairs.items() if len(some) > len(pairs.get(trees[::-1], ()))}
 
@@ -171,21 +242,25 @@ def _date(page: Page) -> float:
     return page.modified_at or 0.0
 
 
-def _lines(passages: Iterable[Passage]) -> frozenset[str]:
-    stripped = (line.strip() for passage in passages for line in passage.text.splitlines())
-    return frozenset(line for line in stripped if line)
+def _without_suffix(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + (name.rpartition(".")[0] or name)
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(1, min(len(one), len(other)))
+def _phrases(passages: Iterable[Passage]) -> frozenset[Phrase]:
+    """The words of passages, whatever marks and lines they stand in, as often as they stand side by side."""
+    of_each = ([word.lower() for word in _WORD.findall(passage.text)] for passage in passages)
+    return frozenset(
+        tuple(words[at : at + _PHRASE]) for words in of_each for at in range(max(1, len(words) - _PHRASE + 1))
+    )
 
 
 def _ends(old: Sequence[Passage], new: Sequence[Passage]) -> tuple[Passage, Passage] | None:
-    """A content of each page that stands in no other, those with most lines in common; None where one has none."""
+    """A content of each page that stands in no other, those with most in common; None where one has none."""
     before, after = ([each for each in page if each.alone] for page in (old, new))
     if not before or not after:
         return None
-    lines = [(_lines([each]), each) for each in after]
+    candidates = [(_phrases([each]), each) for each in after]
     first = before[0]
-    own = _lines([first])
-    return first, max(lines, key=lambda each: len(own & each[0]))[1]
+    own = _phrases([first])
+    return first, max(candidates, key=lambda each: len(own & each[0]))[1]

@@ -19,14 +19,15 @@ from pipelines.embedding.settings import CrossEncoderSettings
 class CrossEncoderModel:
     """A cross-encoder that gives one number per pair; deterministic, shared by threads."""
 
-    def __init__(self, settings: CrossEncoderSettings) -> None:
+    def __init__(self, settings: CrossEncoderSettings, device: str, threads: int) -> None:
         """Load a model by path or hub name.
 
         Raises:
             ModelUnavailableError: It cannot be loaded, or gives several numbers for a pair.
         """
         self._settings = settings
-        self._model = _load(settings)
+        self._threads = threads
+        self._model = _load(settings, device)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, in [0, 1]; longer ones are cut to the model's window.
@@ -44,7 +45,7 @@ class CrossEncoderModel:
 
     def _predicted(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         try:
-            with computing_with(self._settings.threads), torch.inference_mode():
+            with computing_with(self._threads), torch.inference_mode():
                 scores = self._model.predict(
                     pairs,
                     batch_size=PAIRS_AT_ONCE,
@@ -59,11 +60,11 @@ class CrossEncoderModel:
         return np.asarray(scores, dtype=np.float64).clip(0.0, 1.0)
 
 
-def _load(settings: CrossEncoderSettings) -> Any:
+def _load(settings: CrossEncoderSettings, device: str) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
-    device = None if settings.device == "auto" else settings.device
     try:
-        model = CrossEncoder(settings.model, device=device, max_length=settings.max_tokens)
+        wanted = None if device == "auto" else device
+        model = CrossEncoder(settings.model, device=wanted, max_length=settings.max_tokens)
     except Exception as error:  # whatever a foreign model folder or an unreachable hub makes the libraries raise
         raise ModelUnavailableError(
             f"retrieval.rerank.cross_encoder.model: expected a cross-encoder at the path or of the name "

@@ -11,7 +11,7 @@ from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
 from pipelines.embedding.encoders.precision import AUTO, device_of, resolve_precision, warn_if_slow
 from pipelines.embedding.models import find_sparse_model, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
-from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings, SparseSettings
+from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
 _INT8 = "pipelines.embedding.encoders.int8_models:Int8Encoder"
 _INT8_PAIRS = "pipelines.embedding.encoders.int8_models:Int8CrossEncoder"
@@ -62,8 +62,12 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
     return encoder
 
 
-def load_pair_encoder(settings: CrossEncoderSettings) -> PairScorer | None:
+def load_pair_encoder(settings: CrossEncoderSettings, device: str, *, threads: int) -> PairScorer | None:
     """The configured cross-encoder; None where none is named.
+
+    Args:
+        device: As in `EmbeddingSettings`.
+        threads: That compute; 0 takes as many as PyTorch would.
 
     Raises:
         ModelUnavailableError: It cannot be found or loaded.
@@ -71,31 +75,31 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairScorer | None:
     if not settings.model:
         return None
     folder = Path(settings.model).expanduser()
-    packed = _packed_pairs(folder, settings)
+    packed = _packed_pairs(folder, settings, device)
     pair_encoder: PairScorer = (
-        pkgutil.resolve_name(_PAIRS)(settings)
+        pkgutil.resolve_name(_PAIRS)(settings, device, threads)
         if packed is None
-        else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings)
+        else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings, threads)
     )
     return pair_encoder
 
 
-def load_sparse_encoder(settings: SparseSettings) -> TermEncoder | None:
+def load_sparse_encoder(settings: EmbeddingSettings) -> TermEncoder | None:
     """The configured sparse encoder; None where none is named.
 
     Raises:
         ModelUnavailableError: It cannot be found or loaded.
     """
-    model = find_sparse_model(settings)
+    model = find_sparse_model(settings.sparse)
     if model is None:
         return None
     sparse_encoder: TermEncoder = pkgutil.resolve_name(_SPARSE)(model, settings)
     return sparse_encoder
 
 
-def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
+def _packed_pairs(folder: Path, settings: CrossEncoderSettings, device: str) -> Bert | None:
     """The model as the packed forward pass reads it; None where something else is to compute it."""
-    if settings.precision == "fp32" or device_of(settings.device) == "cuda":
+    if settings.precision == "fp32" or device_of(device) == "cuda":
         return None
     model = read_pair_scorer(folder)
     if model is None and settings.precision == "int8":

@@ -43,7 +43,6 @@ class Int8Encoder:
             self._bert = PackedBert(read_weights(folder), model)
         self._read = TokenReader(folder, settings.max_tokens, model.pad)
         self._count = TokenCounter(folder, settings.max_tokens)
-        self._pack_tokens = settings.pack_tokens
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
         self._shares = threads
@@ -72,7 +71,7 @@ class Int8Encoder:
         lengths = [len(item.ids) for item in read]
         # No thread waits while another has all the texts.
         share = -(-sum(lengths) // self._shares)
-        rows_of = list(packs(lengths, min(self._pack_tokens, share)))
+        rows_of = list(packs(lengths, min(PACK_TOKENS, share)))
         for rows, (whole, of_rows) in zip(rows_of, self._side_by_side(encoded, rows_of), strict=True):
             vectors[rows] = shortened(whole, self.dimension)
             per_text |= dict(zip(rows, of_rows, strict=True))
@@ -100,6 +99,9 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
+PACK_TOKENS = 512
+"""In one forward pass, where nothing is padded: what the processor's caches hold."""
+
 PAIRS_AT_ONCE = 2
 """Pairs in one forward pass, of which as many run side by side as there are threads: what the caches hold."""
 
@@ -112,7 +114,7 @@ class Int8CrossEncoder:
     Its scores stay within some hundredths of those in single precision; more threads change no bit of them.
     """
 
-    def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings) -> None:
+    def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings, threads: int) -> None:
         """Read a model.
 
         Raises:
@@ -127,7 +129,7 @@ class Int8CrossEncoder:
         with computing_with(1):  # as above
             self._bert = PackedBert(weights, model)
         self._read = PairReader(folder, min(settings.max_tokens, model.longest), settings.most_tokens)
-        threads = settings.threads or torch.get_num_threads()
+        threads = threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "cross-encoder", torch.set_num_threads, (1,))
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:

@@ -16,7 +16,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.matching import TermWeights
 from pipelines.embedding.encoders.compute import computing_with, whole_weights
 from pipelines.embedding.models import Model
-from pipelines.embedding.settings import SparseSettings
+from pipelines.embedding.settings import EmbeddingSettings
 
 
 class SparseEncoderModel:
@@ -26,13 +26,14 @@ class SparseEncoderModel:
     weights of a query's tokens does that; others read a query as they read a text.
     """
 
-    def __init__(self, model: Model, settings: SparseSettings) -> None:
+    def __init__(self, model: Model, settings: EmbeddingSettings) -> None:
         """Load a model.
 
         Raises:
             ModelUnavailableError: It cannot be loaded, or makes no weights of terms.
         """
-        self._settings = settings
+        self._settings = settings.sparse
+        self._threads = settings.threads
         self._model = _load(model.folder, settings)
         self.name = model.name
         self.weigh_queries(["a"])  # what makes no weights is found out now
@@ -49,7 +50,7 @@ class SparseEncoderModel:
         if not texts:
             return []
         try:
-            with computing_with(self._settings.threads), torch.inference_mode():
+            with computing_with(self._threads), torch.inference_mode():
                 rows = encode(list(texts), batch_size=1, show_progress_bar=False, convert_to_tensor=False)
                 read = [_read(row) for row in rows]
         except Exception as error:  # whatever a foreign model raises
@@ -64,13 +65,14 @@ def _read(row: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     return row.indices()[0].numpy(), row.values().float().numpy()
 
 
-def _load(folder: Path, settings: SparseSettings) -> Any:
+def _load(folder: Path, settings: EmbeddingSettings) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     device = None if settings.device == "auto" else settings.device
     try:
         model = SparseEncoder(str(folder), device=device, local_files_only=True).eval()
-        model.max_seq_length = min(settings.max_tokens, model.max_seq_length or settings.max_tokens)
+        longest = settings.sparse.max_tokens
+        model.max_seq_length = min(longest, model.max_seq_length or longest)
     except Exception as error:  # whatever a foreign model folder makes the libraries raise
         raise ModelUnavailableError(
             f"embedding.sparse.model: expected a sparse encoder of sentence-transformers in {folder}, found: {error}; "

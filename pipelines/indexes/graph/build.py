@@ -127,7 +127,7 @@ def build_graph(
         _nodes(connection)
         _similar(connection, dense, settings)
         _write(connection, _NODES, NODES, folder / "nodes.parquet")
-        strengths = {"auto": settings.found_strength, "declared": settings.declared_strength}
+        strengths = {"auto": settings.found_strength, "declared": 1.0}
         _write(connection, _EDGES, EDGES, folder / "edges.parquet", strengths)
         _write(connection, "SELECT * FROM unmet ORDER BY ALL", UNMET, folder / UNMET_FILE)
         kinds = dict(connection.execute(f"SELECT kind, count(*) FROM ({_EDGES}) GROUP BY kind", strengths).fetchall())  # noqa: S608

@@ -26,8 +26,9 @@ from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
 from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.embedding.projection import stored_projection
-from pipelines.embedding.settings import EmbeddingSettings, SparseSettings
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
+from pipelines.extraction.scores import extraction_facts
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.ingestion.report import ENCODED_WITH
@@ -75,7 +76,7 @@ class FindEntities(UnitWorker):
     def work(self, unit: Unit) -> Unit:
         """Add the table `mentions`."""
         texts = _texts_of(unit)
-        facts = json.dumps(self._settings.fingerprint, sort_keys=True), self._checkpoint
+        facts = json.dumps(extraction_facts(self._settings), sort_keys=True), self._checkpoint
         keys = {content: blob_key(*facts, text) for content, text in texts.items()}
         mentions, computed = _completed(self._cache, keys, texts, self._extract)
         rows = [(content, mention) for content in texts for mention in mentions[keys[content]]]
@@ -99,7 +100,7 @@ class WeighTerms(UnitWorker):
         maker: What makes the encoder from its settings, as "module:name".
     """
 
-    def __init__(self, settings: SparseSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
+    def __init__(self, settings: EmbeddingSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
         self._settings = settings
         self._made_with = made_with
         self._maker = maker

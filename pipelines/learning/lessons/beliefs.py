@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
@@ -133,11 +134,18 @@ class LessonBeliefs:
         return None if text is None else self._believed(self.counts.place[lesson_id], text)
 
     def history(self, lesson_id: str) -> list[LessonNote]:
-        """What happened to a lesson, and to those merged with it, in order: when, by whom, why."""
+        """What happened to a lesson, and to those merged with it, in order: when, by whom, why.
+
+        What was said of another lesson and names one of these is told, too: that it revises it, is it, or is not.
+        """
         place = self.counts.place.get(lesson_id)
         if place is None:
             return []
-        return sorted((note_in(each) for each in self.counts.notes(self.counts.members(place))), key=_in_order)
+        members = self.counts.members(place)
+        own = {self.counts.ids[each] for each in members}
+        bins = self.counts.notes({*members, *self.counts.naming(members)})
+        notes = (replace(note_in(name), lesson=of) for of, name in bins)
+        return sorted((note for note in notes if note.lesson in own or note.other in own), key=_in_order)
 
     def propensity(self, lesson_id: str) -> float:
         """The probability that a lesson is injected where it fits: 1 of an active one; of one in need of validation
@@ -227,7 +235,7 @@ class LessonBeliefs:
     def _of_lessons(self) -> tuple[Floats, Floats]:
         """What each class tells of its source: good observations, and all, float64 (n,) each."""
         own = self.counts.of_class == np.arange(len(self.counts))
-        hits, misses = (self.counts.counted[:, side] / MICRO * own for side in (0, 1))
+        hits, misses = (self.counts.counted_of_sources[:, side] / MICRO * own for side in (0, 1))
         per_lesson = np.divide(self._prior.per_lesson, self._prior.per_lesson + hits + misses)
         return np.asarray(hits * per_lesson), np.asarray((hits + misses) * per_lesson)
 

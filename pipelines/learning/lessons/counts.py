@@ -150,18 +150,26 @@ class LessonCounts:
         By origin and age; of one principal on one day at most `daily` observations of one class; and a person's last
         word alone (LES-4, LRN-20).
         """
-        prior = self._prior
+        return self._reported + self._typed(self._prior.weights["person"])
+
+    @cached_property
+    def counted_of_sources(self) -> Ints:
+        """The same as `counted`, a person's word as one outcome: it outranks others on its lesson, and is no four
+        observations of where that came from.
+        """
+        return self._reported + self._typed(1.0)
+
+    @cached_property
+    def _reported(self) -> Ints:
         rows, result, by_origin = self._outcome_rows
-        good = _GOOD[result]
         mass = np.rint(self.micro[rows] * self._bounded(rows) * by_origin * self._faded(self.day[rows]))
+        return self._summed(self._groups[rows], np.where(_GOOD[result], 0, 1), mass, (len(self), 2))
+
+    def _typed(self, weight: float) -> Ints:
         words = self._words
         existing = np.array([word in _RESULT for word in words.word], dtype=bool)
-        weight = prior.weights["person"] * words.share * self._faded(words.day)
-        typed = np.rint(np.where(existing, weight, 0.0) * MICRO)
-        group = np.concatenate([self._groups[rows], words.lesson])
-        side = np.concatenate([good, words.good])
-        everything = np.concatenate([mass, typed])
-        return self._summed(group, np.where(side, 0, 1), everything, (len(self), 2))
+        mass = np.rint(np.where(existing, weight * words.share * self._faded(words.day), 0.0) * MICRO)
+        return self._summed(words.lesson, np.where(words.good, 0, 1), mass, (len(self), 2))
 
     @cached_property
     def opinions(self) -> Mapping[int, Opinion]:
@@ -226,10 +234,19 @@ class LessonCounts:
         """The bin of the text of each of some lessons: as most said it, of equals the first in order."""
         return self._commonest(TEXT, places)
 
-    def notes(self, places: Iterable[int]) -> list[str]:
-        """The bins of what happened to some lessons, in no order."""
+    def notes(self, places: Iterable[int]) -> list[tuple[str, str]]:
+        """What happened to some lessons, in no order: the id of each, and the bin of a note."""
         rows = np.flatnonzero(np.isin(self.lesson, list(places)))
-        return [name for name in (self._bins[code] for code in self.bin[rows].tolist()) if name.startswith(NOTE)]
+        bins = ((row, self._bins[self.bin[row]]) for row in rows.tolist())
+        return [(self.ids[self.lesson[row]], name) for row, name in bins if name.startswith(NOTE)]
+
+    def naming(self, places: Iterable[int]) -> list[int]:
+        """The places of lessons that were said instead of some, or of which it was said whether they are one."""
+        wanted = {self.ids[place] for place in places}
+        questions = [code for code, name in enumerate(self._questions) if name in wanted]
+        kinds = [code for prefix in (REVISES, ALIAS, APART) for code, _ in self._named(prefix)]
+        rows = np.isin(self.question, questions) & np.isin(self.bin, kinds)
+        return [int(each) for each in np.unique(self.lesson[rows])]
 
     def members(self, place: int) -> list[int]:
         """The places of all lessons in a class."""

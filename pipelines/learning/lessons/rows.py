@@ -49,6 +49,7 @@ class LessonNote(msgspec.Struct, frozen=True, omit_defaults=True):
         by: Who said so.
         session: The conversation that it was said in.
         other: The parent, the representative, or the lesson kept apart from.
+        lesson: The one that it is about; the row names it, the bin does not.
     """
 
     what: str
@@ -62,6 +63,7 @@ class LessonNote(msgspec.Struct, frozen=True, omit_defaults=True):
     span: str = ""
     injection: str = ""
     other: str = ""
+    lesson: str = ""
 
 
 _encoder = msgspec.json.Encoder()

@@ -15,7 +15,7 @@ from pipelines.indexes.graph.aliases import entity_key, entity_keys
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked
-from pipelines.retrieval.settings import DegreeSettings, GraphSettings
+from pipelines.retrieval.settings import GraphSettings
 
 _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")
@@ -82,11 +82,13 @@ Energies = tuple[np.ndarray, np.ndarray]
 class GraphChannel:
     """Follows the edges of one generation's graph, both ways."""
 
-    def __init__(self, edges: EdgeArrays, names: Vocabulary, settings: GraphSettings) -> None:
+    def __init__(
+        self, edges: EdgeArrays, names: Vocabulary, weights: Mapping[EdgeKind, float], settings: GraphSettings
+    ) -> None:
         self._contents = edges.contents
         self._names = names
         self._settings = settings
-        self._passes = passing(edges, settings.edge_weights)
+        self._passes = passing(edges, weights)
 
     def follow(
         self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
@@ -116,7 +118,7 @@ class GraphChannel:
             # A name that may mean several is shared by them.
             for entity in entities:
                 place = self._contents + entity
-                energies[place] = energies.get(place, 0.0) + self._settings.name_energy / len(entities)
+                energies[place] = energies.get(place, 0.0) + 1.0 / len(entities)
         for ranked in first.values():
             for rank, row in enumerate(ranked.ranking.rows[: self._settings.seed_hits].tolist(), start=1):
                 energies[row] = energies.get(row, 0.0) + 1.0 / rank
@@ -211,13 +213,13 @@ def _look_up(places: Ints, energies: Floats, rows: Ints) -> Floats:
 class DegreeChannel:
     """Ranks the hits of other channels by degree; it has none of its own, since degree knows no query."""
 
-    def __init__(self, edges: EdgeArrays, settings: DegreeSettings, *, excluded: Collection[int] = ()) -> None:
+    def __init__(self, edges: EdgeArrays, weights: Mapping[EdgeKind, float], *, excluded: Collection[int] = ()) -> None:
         """Weigh every content's edges once.
 
         Args:
             excluded: Rows that have no degree: what always holds need not be well connected.
         """
-        self._scores = degree_scores(edges, settings.edge_weights, excluded=excluded)
+        self._scores = degree_scores(edges, weights, excluded=excluded)
 
     def follow(
         self,

@@ -127,7 +127,8 @@ def _searching(
 def _following(
     generation: OpenGeneration, settings: RetrievalSettings, relations: PlacedRelations
 ) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
-    graph, degree = settings.graph, settings.degree
+    graph, excluded = settings.graph, settings.degree.excluded_tiers
+    passes, counts = settings.graph_weights, settings.degree_weights
 
     @cache
     def stored() -> EdgeArrays:
@@ -138,15 +139,16 @@ def _following(
         return GraphChannel(
             relations.carrying.added_to(stored(), graph.strengths),
             Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
+            passes,
             graph,
         )
 
     def by_degree() -> FollowingChannel:
         edges = relations.added_to(stored(), graph.strengths)
-        return DegreeChannel(edges, degree, excluded=generation.chunks.rows_of_tiers(degree.excluded_tiers))
+        return DegreeChannel(edges, counts, excluded=generation.chunks.rows_of_tiers(excluded))
 
     further = relations.further
     return {
-        Channel.GRAPH: ((graph, further), by_activation),
-        Channel.DEGREE: ((degree, graph.strengths, further), by_degree),
+        Channel.GRAPH: ((graph, passes, further), by_activation),
+        Channel.DEGREE: ((counts, excluded, graph.strengths, further), by_degree),
     }

@@ -205,7 +205,7 @@ def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: Ret
     """
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates, weights)
-    by_channel = settings.channel_weights
+    by_channel = settings.static_weights
     fused = _STATIC[settings.fusion](candidates, by_channel, settings)
     return with_convergence(fused, by_channel, bonus=settings.convergence_bonus)
 

@@ -60,7 +60,7 @@ def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Seq
     if not tuned.represent:
         return chosen.head(ks)
     # What was called right stands where its effects put it: who called it wrong since is not shown it again.
-    weighed = {channel for channel in SEARCHING if learned or settings.channel_weights[channel] > 0.0}
+    weighed = {channel for channel in SEARCHING if learned or settings.static_weights[channel] > 0.0}
     counted = [channel in weighed for channel in CHANNELS]
     return represented(chosen, ks, tuned, passes, np.array(counted))
 

@@ -258,7 +258,7 @@ class _Opened:
                 "direction": (Direction.IN if each.inward else Direction.OUT).value,
                 "source": each.source.value,
                 "time": each.at,
-                "weight": self.settings.retrieval.graph.edge_weights.get(EdgeKind(each.kind.value), 0.0)
+                "weight": self.settings.retrieval.graph_weights.get(EdgeKind(each.kind.value), 0.0)
                 * self.settings.retrieval.graph.strengths[each.source],
                 "says": related(each),
             }

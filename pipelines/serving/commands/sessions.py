@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.live import Reach
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.sessions import Life, Phase
 from pipelines.feedback.store.overlays import PENDING, SETTLED, merge_report_in, overlay_in, session_in, sessions_in
@@ -21,10 +22,11 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import moment, print_rows
+from pipelines.serving.console.terminal import login, moment, print_rows
 from pipelines.settings import Settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
+By = Annotated[str | None, typer.Option("--principal", help="Whose it is; default the name you are logged in by.")]
 InPhase = Annotated[Phase | None, typer.Option("--phase", help="Only those in this phase.")]
 InVersion = Annotated[str | None, typer.Option("--version", help="Only those in this learned version.")]
 
@@ -88,6 +90,32 @@ def show(session: Session, options: CommonOptions) -> None:
         sys.stdout.write(json.dumps(facts, indent=1) + "\n")
 
 
+def _saying(phase: str, help_: str) -> Callable[..., None]:
+    """A command by which the principal of a session says what becomes of it."""
+
+    def command(session: Session, options: CommonOptions, principal: By = None, bootstrap: Bootstrap = None) -> None:
+        settings = options.settings(bootstrap=bootstrap)
+        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+            event_id = producer.session(session, phase, principal=principal or login() or ANONYMOUS)
+            producer.flush()
+        sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
+
+    command.__doc__ = help_
+    wrapped: Callable[..., None] = store_command(command)
+    return wrapped
+
+
+_SAYINGS = {
+    "start": "From here on the session learns alone: nobody else reads what is said in it.",
+    "suspend": "The session sleeps: it is remembered for longer.",
+    "resume": "The session goes on; one that has ended, or never began, starts.",
+    "complete": "What the session learned becomes everybody's at once, and so does what is said in it later.",
+    "abandon": "What the session learned is dropped, and what is said in it later.",
+}
+for _phase, _help in _SAYINGS.items():
+    sessions.command(_phase)(_saying(_phase, _help))
+
+
 @sessions.command()
 @store_command
 def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
@@ -116,8 +144,9 @@ def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionStat
             yield state, life
     if not count:
         raise StoreError(
-            f"expected a session that was started, found no {session!r}; list them with `weft sessions list`: what was "
-            "said without a start, or too long ago, cannot be told apart"
+            f"expected a session that was started, found no {session!r}; list them with `weft sessions list`: "
+            "what was said without a start, or too long ago, cannot be told apart. `weft sessions start` and "
+            "`complete` it before anything is said in it: all read that at once, and it can be"
         )
 
 

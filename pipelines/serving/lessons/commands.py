@@ -13,7 +13,7 @@ import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import InjectedLesson
-from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus
+from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
@@ -21,7 +21,7 @@ from pipelines.learning.lessons.measures import confidence_bands
 from pipelines.learning.lessons.rows import LessonNote
 from pipelines.lessons.finding import LessonFinder, finder_of
 from pipelines.lessons.markdown import to_markdown
-from pipelines.lessons.prompt import estimated_tokens, prompt_form
+from pipelines.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import SECONDS_PER_DAY, stamp
@@ -110,11 +110,12 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
     if text is not None:
         stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
     of = f"{belief.status.value}: {belief.reason}"
-    sure = f"P(good) in [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}, by factors {legacy:.2f}"
+    sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
+    sure += f", by the multiplicative rule {legacy:.2f}"
     stdout.out(visible(f"  {of}; {sure}"))
     stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
     for note in history:
-        stdout.out(visible(_story(note)))
+        stdout.out(visible(_story(note, belief.id)))
 
 
 @lessons.command()
@@ -136,11 +137,10 @@ def prompt(
 ) -> None:
     """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
     settings = options.settings(bootstrap=bootstrap)
-    stated = settings.lessons.prompt
     use = ToolUse(tool, tuple(file or ()), context)
     rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    chosen = _finder(settings).find(use, limit=stated.lessons, rng=rng)
-    most = stated.budget if budget is None else budget
+    chosen = _finder(settings).find(use, limit=MOST_LESSONS, rng=rng)
+    most = settings.lessons.prompt.budget if budget is None else budget
     form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
     shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
     injection = None
@@ -354,9 +354,16 @@ def _noted(note: LessonNote) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value != ""}
 
 
-def _story(note: LessonNote) -> str:
-    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}", note.other]
-    sayings = [note.span and f"“{note.span}”", note.why]
+_LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said instead of"}
+
+
+def _story(note: LessonNote, shown: str) -> str:
+    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}"]
+    if note.what in _LINKS:
+        about.insert(0, f"{note.lesson} {_LINKS[note.what]} {note.other}")
+    elif note.lesson != shown:
+        about.insert(0, f"of {note.lesson}")
+    sayings = [note.span and f"“{note.span}”", note.why and one_line(note.why)]
     details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
     return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
 

@@ -43,6 +43,9 @@ _MOST = 100  # lessons looked at, the likeliest first: several times as many as 
 _STEMS = 2_000  # words of a context that are looked up
 _KEPT_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
 _FILES = ("file_path", "path", "notebook_path", "file", "filename")
+_LONGEST = 20_000  # characters of one value that are read: what a tool is for stands at the beginning
+_TOLD = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
+"""Events whose hooks may add to what an agent reads; what others print is no answer to them."""
 
 
 def answer(arguments: Sequence[str]) -> int:
@@ -94,6 +97,8 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
 
         tell_session(root, asked, bootstrap=options.bootstrap)
         return
+    if event is not None and event not in _TOLD:
+        return
     board = open_board(root)
     use = tool_use(asked)
     with_settings = board.settings
@@ -127,8 +132,8 @@ def tool_use(asked: Mapping[str, Any]) -> ToolUse:
     files = [given[name] for name in _FILES if isinstance(given.get(name), str)]
     more = asked.get("files")
     files += [each for each in (more if isinstance(more, list) else [more]) if isinstance(each, str)]
-    texts = [value for value in given.values() if isinstance(value, str)]
-    texts += [str(asked[name]) for name in ("context", "prompt") if asked.get(name)]
+    texts = [value[:_LONGEST] for value in given.values() if isinstance(value, str)]
+    texts += [str(asked[name])[:_LONGEST] for name in ("context", "prompt") if asked.get(name)]
     return ToolUse(str(asked.get("tool_name") or asked.get("tool") or ""), tuple(files), " ".join(texts))
 
 
@@ -266,7 +271,7 @@ def _is_left(board: Board, root: Path, path: Path) -> bool:
 
 
 def live_token(root: Path) -> list[list[Any]]:
-    """What changes whenever live evidence may have, as the catalog tells it."""
+    """What changes whenever live evidence may have, as the catalog tells it, however the store's folder is spelled."""
     watched = [root / "current.json", *sorted((root / "updaters").glob("*/evidence.parquet"))]
     token = []
     for path in watched:
@@ -274,7 +279,7 @@ def live_token(root: Path) -> list[list[Any]]:
             status = path.stat()
         except FileNotFoundError:
             continue
-        token.append([str(path), status.st_ino, status.st_size, status.st_mtime_ns])
+        token.append([path.relative_to(root).as_posix(), status.st_ino, status.st_size, status.st_mtime_ns])
     return token
 
 

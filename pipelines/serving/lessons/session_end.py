@@ -6,6 +6,7 @@ It may run after every turn: injections, outcomes and lessons carry ids of their
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -32,6 +33,8 @@ from pipelines.serving.lessons.operations import apply_operations, id_made_of, s
 from pipelines.serving.lessons.speaking import speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
+
+_TIMEOUT_S = 20.0  # for one answer of the model that reflects; then the rules do
 
 
 class SpooledInjection(msgspec.Struct, frozen=True):
@@ -101,6 +104,12 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
 
 
 _SPAN = 2_000
+_LONGEST = (
+    20_000  # characters of one message that are read: what a person says of an agent's work stands at its beginning
+)
+_OF_PROGRAMS = ("isMeta", "isSidechain", "isCompactSummary")  # what a record says where no person wrote the user's part
+_TAGGED = re.compile(r"<((?:system|command|local|bash|ide|user-prompt)-[a-z-]+)>.*?</\1>", re.DOTALL)
+"""What agents put into a person's message."""
 
 
 def _operations(settings: Settings, beliefs: LessonBeliefs, reflection: Reflection) -> Sequence[LessonOperation]:
@@ -120,7 +129,7 @@ def reflector_of(settings: Settings, words: LessonWords) -> Reflector:
     rules, stated = RuleReflector(settings.lessons, words), settings.lessons.reflector
     if not stated.endpoint:
         return rules
-    model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, stated.timeout_s)
+    model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, _TIMEOUT_S)
     return EndpointReflector(model.complete, settings.lessons, words, rules)
 
 
@@ -162,14 +171,15 @@ def read_transcript(transcript: object) -> list[TimedStep]:
             sys.stderr.write(f"weft lessons hook: expected a transcript, found no file {visible(str(transcript))}\n")
         return []
     turns = []
-    for line in Path(transcript).read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            at_ms = _milliseconds(record.get("timestamp"))
-            turns += [TimedStep(step, at_ms) for step in _steps(record)]
+    with Path(transcript).open(encoding="utf-8", errors="replace", newline="\n") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                continue  # one that is written just now
+            if isinstance(record, dict) and not any(record.get(name) is True for name in _OF_PROGRAMS):
+                at_ms = _milliseconds(record.get("timestamp"))
+                turns += [TimedStep(step, at_ms) for step in _steps(record)]
     return turns
 
 
@@ -179,20 +189,26 @@ def _steps(record: Mapping[str, Any]) -> Iterator[EpisodeStep]:
     speaker = "user" if message.get("role", record.get("type")) == "user" else "agent"
     content = message.get("content")
     if isinstance(content, str):
-        yield EpisodeStep(content, speaker)
+        yield EpisodeStep(_spoken_text(content), speaker)
     for part in content if isinstance(content, list) else ():
         if not isinstance(part, dict):
             continue
         if isinstance(part.get("text"), str):
-            yield EpisodeStep(part["text"], speaker)
+            yield EpisodeStep(_spoken_text(part["text"]), speaker)
         elif part.get("type") == "tool_use":
             stated = part.get("input")
             given: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
-            texts = [value for value in given.values() if isinstance(value, str)]
+            texts = [value[:_LONGEST] for value in given.values() if isinstance(value, str)]
             files = tuple(given[name] for name in ("file_path", "path") if isinstance(given.get(name), str))
             yield EpisodeStep(" ".join(texts), "tool", tool=str(part.get("name", "")), files=files)
         elif part.get("type") == "tool_result":
-            yield EpisodeStep("", "tool", failed=bool(part.get("is_error")), output=str(part.get("content", "")))
+            yield EpisodeStep(
+                "", "tool", failed=bool(part.get("is_error")), output=str(part.get("content", ""))[:_LONGEST]
+            )
+
+
+def _spoken_text(text: str) -> str:
+    return _TAGGED.sub(" ", text[:_LONGEST])
 
 
 def _milliseconds(stamp: object) -> int:

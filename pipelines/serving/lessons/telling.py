@@ -5,14 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.events import LessonChange, LessonEvent, LessonOutcome
-from pipelines.domain.lesson import Conditions, Lesson, LessonId, LessonKind, LessonPriority, LessonResult, LessonSource
+from pipelines.domain.lesson import (
+    Conditions,
+    Lesson,
+    LessonId,
+    LessonKind,
+    LessonPriority,
+    LessonResult,
+    LessonSource,
+    LessonStatus,
+    one_line,
+)
+from pipelines.feedback.events.lesson_events import lesson_text
 from pipelines.learning.lessons.beliefs import LessonBelief
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.manager import LessonOperation, OperationKind
@@ -23,7 +34,20 @@ from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
-Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.")]
+_LONGEST_WHY = 2_000
+
+
+def _reason(why: str | None) -> str | None:
+    """A reason in one line; None where there is none."""
+    stated = one_line(why or "")
+    if len(stated) > _LONGEST_WHY:
+        raise InvalidLessonError(
+            [f"why: expected at most {_LONGEST_WHY:,} characters, found {len(stated):,}: shorten it"]
+        )
+    return stated or None
+
+
+Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.", callback=_reason)]
 By = Annotated[str | None, typer.Option("--principal", help="Who says so; default the name you are logged in by.")]
 Session = Annotated[
     str | None, typer.Option("--session", help="The conversation that it was said in; default one of the lesson's own.")
@@ -58,7 +82,8 @@ def add(
 ) -> None:
     """Say a lesson; said by others before, it is said once more. Prints its id.
 
-    Vague advice is said all the same, and stderr says what is wrong with it. Secrets and personal data are refused.
+    Vague advice is said all the same, and stderr says what is wrong with it; also where agents are not told it for
+    certain, such as one that somebody has contradicted. Secrets and personal data are refused.
     """
     conditions = Conditions(
         tools=tuple(tool or ()), files=tuple(file or ()), actions=tuple(action or ()), words=tuple(word or ())
@@ -83,13 +108,16 @@ def add(
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
     with begun(settings), speaking(settings, principal, session) as speaker:
-        of, by = speaker.session_of(lesson.id), speaker.principal
-        if parent is None:
-            event_id = speaker.producer.lesson_added(of, lesson, principal=by, why=why)
-        else:
-            event_id = speaker.producer.lesson_revised(of, parent, lesson, principal=by, why=why)
-    facts = {"lesson_id": lesson.id, "event_id": event_id, "session": of, "principal": by, "revises": parent}
+        of, by, stated = speaker.session_of(lesson.id), speaker.principal, lesson_text(lesson)
+        op: Literal["add", "revise"] = "add" if parent is None else "revise"
+        event = speaker.producer.say(
+            of, by, lambda stamp: LessonChange(**stamp, op=op, lesson=stated, lesson_id=parent, why=why)
+        )
+    facts = {"lesson_id": lesson.id, "event_id": event.event_id, "session": of, "principal": by, "revises": parent}
     print_lines([facts]) if as_json else stdout.out(lesson.id)
+    then = after(settings, Catalog(Path(settings.storage.root)).live_evidence(), event).of(lesson.id)
+    if then is not None and then.status is not LessonStatus.ACTIVE:
+        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
 
 
 @store_command
@@ -254,11 +282,22 @@ def _say(
         )
     then = after(settings, catalog.live_evidence(), event).of(before.id)
     assert then is not None  # it was there before
+    if then.status is LessonStatus.RETIRED and isinstance(event, LessonChange) and event.op == "restore":
+        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
     facts = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
     if as_json:
         print_lines([facts])
         return
     stdout.out(visible(f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"))
+
+
+def _injection_note(belief: LessonBelief) -> str:
+    """Whether agents are told a lesson that is not active, and what changes that."""
+    frequency = "now and then" if belief.status is LessonStatus.NEEDS_VALIDATION else "never"
+    helps = (
+        f"`weft lessons show {belief.id}` says what came of it, `weft lessons validate {belief.id}` that it is right"
+    )
+    return f"agents are told this {frequency}: {belief.status.value}, {belief.reason}; {helps}"
 
 
 def _short(belief: LessonBelief) -> dict[str, object]:

@@ -17,6 +17,7 @@ from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arith
 from pipelines.embedding.models import SAME, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
+from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
@@ -32,6 +33,9 @@ from pipelines.settings import Settings
 
 if TYPE_CHECKING:
     from pipelines.serving.searching.searcher_pool import SearcherPool
+
+PRODUCT_THREADS = 1
+"""Of one product of vectors, while a job searches: more halve the searches a second on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +77,14 @@ def load_engines(settings: Settings) -> Engines:
     from pipelines.embedding.encoders.sparse_head import OnePassEncoder, SparseHead  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
+    cross_encoder = settings.retrieval.rerank.cross_encoder
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
-    pairs, arithmetic = load_pair_encoder(settings.retrieval.rerank.cross_encoder), arithmetic_of(embedding)
+    pairs, arithmetic = load_pair_encoder(cross_encoder, embedding.device, **threads), arithmetic_of(embedding)
     if embedding.sparse.model == SAME:
         both = OnePassEncoder(encoders[0], SparseHead(embedding))
         return Engines([both, *encoders[1:]], both, pairs, arithmetic=arithmetic)
-    terms = load_sparse_encoder(embedding.sparse.model_copy(update=threads))
+    terms = load_sparse_encoder(embedding.model_copy(update=threads))
     return Engines(encoders, terms, pairs, arithmetic=arithmetic)
 
 
@@ -114,7 +119,7 @@ def searching(
     vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))
     keep_freed_memory(FREED_BYTES)
     with (
-        linear_algebra_threads(rules.product_threads),
+        linear_algebra_threads(PRODUCT_THREADS),
         Searcher(
             source,
             encoder,
@@ -129,7 +134,7 @@ def searching(
             lessons=LessonsBeside(
                 LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
-                most=settings.lessons.prompt.lessons,
+                most=MOST_LESSONS,
                 least=settings.lessons.duplicates.proposed,
                 embed=vectors,
                 stored=vectors.stored,

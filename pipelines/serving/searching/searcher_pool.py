@@ -30,6 +30,9 @@ from pipelines.serving.searching.engines import LoadEngines, load_engines, sourc
 from pipelines.serving.searching.views import OpenViews, View
 from pipelines.settings import Settings
 
+DEATHS = 2
+"""Processes that may die over one batch before the search is given up: one may be killed for what others did."""
+
 T = TypeVar("T")
 
 Packed: TypeAlias = bytes | list[Answer] | list[Placings]
@@ -163,7 +166,7 @@ class SearcherPool:
         self, method: str, decoder: msgspec.msgpack.Decoder[list[T]], queries: Sequence[Query], views: Sequence[View]
     ) -> list[list[T]]:
         actors, shared = self._started(), self._handed_over(views)
-        batches = dealt(queries, self._size(), self._settings.retrieval.spread.batch)
+        batches = dealt(queries, self._size(), self._settings.retrieval.encode_batch)
         answers: list[list[T]] = [[] for _ in views]
         for packs in actors.map(method, [(shared, batch) for batch in batches]):
             for of_view, pack in zip(answers, packs, strict=True):
@@ -181,9 +184,8 @@ class SearcherPool:
     def _started(self) -> ActorPool:
         connect(self._settings.cluster)  # before anything else of Ray: what joins by itself takes Java's signals away
         if self._actors is None:
-            rules, size = self._settings.retrieval.spread, self._size()
             self._actors = ActorPool(
-                SearchProcess, self._load, size=size, cpus=1, deaths=rules.deaths, name="a search process"
+                SearchProcess, self._load, size=self._size(), cpus=1, deaths=DEATHS, name="a search process"
             )
         return self._actors
 
@@ -221,20 +223,15 @@ def unpacked(pack: bytes | list[T], decoder: msgspec.msgpack.Decoder[list[T]]) -
 def _alone(settings: Settings) -> Settings:
     """The settings for one of many processes: side by side are the processes, not threads of them."""
     one = {"threads": 1}
-    rerank, embedding = settings.retrieval.rerank, settings.embedding
-    pairs = rerank.cross_encoder.model_copy(update=one)
-    threads = dict.fromkeys(("encode_threads", "product_threads", "channel_threads"), 1)
+    embedding, threads = settings.embedding, dict.fromkeys(("encode_threads", "channel_threads"), 1)
     return settings.model_copy(
         update={
             "embedding": embedding.model_copy(
                 update={
                     **one,
                     "further": tuple({**each, **one} for each in embedding.further),
-                    "sparse": embedding.sparse.model_copy(update=one),
                 }
             ),
-            "retrieval": settings.retrieval.model_copy(
-                update={**threads, "rerank": rerank.model_copy(update={"cross_encoder": pairs})}
-            ),
+            "retrieval": settings.retrieval.model_copy(update=threads),
         }
     )

@@ -77,6 +77,22 @@ def test_sections_have_their_levels_paths_and_anchors() -> None:
     assert chunks_of(PAGE)[1].attributes["anchors"] == "install set-up linux"
 
 
+def test_what_names_the_heading_below_it_belongs_to_that() -> None:
+    """ING-6, ING-40: and is said once; what has more to say, or another name, is the section's above."""
+    section = "\n\n{name}\n{rule}\n\nAt most so many words of {name}.\n\n.. versionadded:: 2.0\n\n.. setting:: {next}\n"
+    names = ["RETRIES", "``wait``", "spider_idle", "End"]
+    rows = [
+        section.format(name=name, rule="-" * len(name), next=following.strip("`"))
+        for name, following in pairwise(names)
+    ]
+    chunks = chunks_of(f"Settings\n========\n\nThey are:\n{''.join(rows)}\n.. _last:\n\nEnd\n---\n\nNo more.\n")
+    assert [chunk.heading_path[-1] for chunk in chunks] == ["Settings", "RETRIES", "wait", "spider_idle", "End"]
+    for chunk, following in pairwise(chunks[1:]):
+        assert chunk.text.endswith("versionadded 2.0")
+        assert f"\n{following.heading_path[-1]}" not in chunk.text
+    assert [chunk.text.count(chunk.heading_path[-1]) for chunk in chunks[1:]] == [2, 2, 2, 1]
+
+
 def test_the_heading_path_is_part_of_the_text() -> None:
     """ING-6: what stands above, then the section with its own heading."""
     title, linux, mac, use = chunks_of(PAGE)

@@ -91,6 +91,71 @@ def test_a_page_that_was_written_anew_needs_the_same_title() -> None:
     assert len(found(trees, titled=False).edges) == len(NAMES) - 1
 
 
+def test_pages_in_another_markup_are_those_of_the_same_path() -> None:
+    """CON-4: documentation that moved from reStructuredText to Markdown between two releases."""
+    old = {path: text.replace("shop", "``shop``") for path, text in release("spring").items()}
+    new = {path.replace(".rst", ".md"): text.replace("shop", "*shop*") for path, text in release("summer").items()}
+    result = found({"shop-1": (old, SPRING), "shop-2": (new, SUMMER)})
+    assert pairs(result) == {(f"shop-2/{name}.md", f"shop-1/{name}.rst") for name in NAMES}
+
+
+PAYING = "pay by card or by letter before the goods are sent on their way to you"
+RETURNS = "send back what does not fit within two weeks and name the order it came with"
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ({"guide/paying.rst": f"{PAYING} again"}, {"guide/paying.rst"}),  # under another path
+        ({"a.rst": PAYING, "b.rst": f"{RETURNS} and why"}, {"a.rst", "b.rst"}),  # in two pages
+        (
+            {"a.rst": f"{PAYING} {RETURNS} or not", "b.rst": f"{PAYING} later"},
+            {"a.rst"},
+        ),  # one has all that another repeats
+        ({"a.rst": "pay by card and nothing else is the same in this page at all"}, set()),  # hardly anything
+        ({"paying.rst": "moved to the guide", "guide/paying.rst": PAYING}, {"guide/paying.rst"}),  # a note stays behind
+        ({}, set()),
+    ],
+)
+def test_a_page_that_was_moved_or_split_is_superseded_by_what_says_the_same(new: Tree, expected: set[str]) -> None:
+    """CON-4: of trees that are releases, whatever the paths of the new pages are."""
+    old = {**release("spring"), "paying.rst": f"{PAYING} {RETURNS}"}
+    result = found({"shop-1": (old, SPRING), "shop-2": ({**release("summer"), **new}, SUMMER)}, titled=False)
+    assert {newer for newer, older in pairs(result) if older == "shop-1/paying.rst"} == {
+        f"shop-2/{path}" for path in expected
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "later", "superseded"),
+    [
+        (ContentType.CODE, "def pay(card, order): return card.pay(order) # again", True),
+        (ContentType.CODE, "class Card: nothing else is as it was", False),
+        (ContentType.CONFIGURATION, "def pay(card, order): return card.pay(order) # again", False),
+    ],
+)
+def test_code_of_a_release_supersedes_that_of_the_same_path(kind: ContentType, later: str, superseded: bool) -> None:
+    """CON-4: pages say which folder is a release, and configuration stays in force."""
+    before = "def pay(card, order): return card.pay(order)"
+    texts = {f"shop-1/{path}": text for path, text in {**release("spring"), "pay.py": before}.items()}
+    texts |= {f"shop-2/{path}": text for path, text in {**release("summer"), "pay.py": later}.items()}
+    pages = [
+        Page(uri, None, kind if uri.endswith(".py") else ContentType.RST, SPRING if "-1/" in uri else SUMMER)
+        for uri in texts
+    ]
+    result = find_successions(pages, lambda uri: [Passage(content_hash(texts[uri]), texts[uri], alone=True)], RULES)
+    assert len(pairs(result)) == len(NAMES) + superseded
+
+
+def test_a_page_that_stayed_is_not_superseded_by_new_ones_like_it() -> None:
+    """CON-4: nor does what is no release supersede what it repeats."""
+    old = {**release("spring"), "paying.rst": PAYING}
+    new = {**release("summer"), "paying.rst": f"{PAYING} today", "more.rst": f"{PAYING} tomorrow"}
+    result = found({"shop-1": (old, SPRING), "shop-2": (new, SUMMER)})
+    assert {newer for newer, older in pairs(result) if older == "shop-1/paying.rst"} == {"shop-2/paying.rst"}
+    assert not pairs(found({"shop-1": (old, SPRING), "notes": ({"more.rst": PAYING}, SUMMER)}))
+
+
 @pytest.mark.parametrize(
     ("tree", "time"),
     [

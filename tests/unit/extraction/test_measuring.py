@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from pipelines.domain.chunks import Mention
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.extraction.scores import SCORES_FILE, LabelScores, scores_of
 from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import (
     Judged,
@@ -58,10 +61,22 @@ def test_a_confidence_is_the_share_of_finds_at_least_so_sure_that_are_right() ->
     text = Judged(found, frozenset({(0, 0, "person"), (2, 2, "person")}), frozenset({"person"}))
     points = precision_points([text], (0.2, 0.4, 0.8, 0.95), least_predicted=1)
     assert points == {"person": ((0.2, round(2 / 3, 2)), (0.4, round(2 / 3, 2)), (0.8, 1.0))}
-    settings = load_settings(environment={}).extraction.model_copy(update={"confidences": points})
-    assert settings.confidence_of("person", 0.6) == pytest.approx((points["person"][1][1] + 1.0) / 2)
-    assert (settings.confidence_of("person", 0.1), settings.confidence_of("person", 0.9)) == (0.67, 1.0)
-    assert settings.confidence_of("date", 0.4) == 0.4
+    scores = LabelScores(confidences=points)
+    assert scores.confidence_of("person", 0.6) == pytest.approx((points["person"][1][1] + 1.0) / 2)
+    assert (scores.confidence_of("person", 0.1), scores.confidence_of("person", 0.9)) == (0.67, 1.0)
+    assert scores.confidence_of("date", 0.4) == 0.4
+
+
+def test_scores_lie_beside_the_checkpoint_that_they_were_measured_with(tmp_path: Path) -> None:
+    """ING-16: another model has its own, or none; what is damaged is named."""
+    bundled = load_settings(environment={}).extraction
+    assert set(scores_of(bundled).thresholds) == set(scores_of(bundled).confidences) < set(bundled.labels)
+    other = bundled.model_copy(update={"model": str(tmp_path)})
+    assert scores_of(other) == scores_of(bundled.model_copy(update={"model": "some/hub-name"})) == LabelScores()
+    for damaged in ('{"confidences": {"person": [[0.5, 0.9], [0.4, 1.0]]}}', '{"threshold": {}}', "{"):
+        (tmp_path / SCORES_FILE).write_text(damaged)
+        with pytest.raises(ModelUnavailableError, match=r"scores\.json: expected thresholds and rising points"):
+            scores_of(other)
 
 
 def test_software_found_as_technology_counts_when_either_is_asked() -> None:

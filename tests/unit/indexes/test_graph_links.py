@@ -191,7 +191,7 @@ def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path:
     files = [a_file("t/a.md", {"symbol": "a"}, {}, language=None, links=declared), a_file("t/b.py", "main")]
     graph = a_graph(tmp_path, files)
     assert [(row["strength"], row["source"]) for row in graph.table("edges").to_pylist() if row["target_chunk"]] == [
-        (SETTINGS.declared_strength, "declared")
+        (1.0, "declared")
     ]
     assert edges(graph, files) == {("references", "t/a.md a", "t/b.py main", 1.0)}
 

@@ -11,7 +11,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import CAUSAL, Link, LinkKind
 from pipelines.indexes.graph.build import unmet_relations
 from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph
-from tests.support.graphs import Part, a_file, a_graph, edges, graph_settings
+from tests.support.graphs import Part, a_file, a_graph, edges
 
 
 def a_page(uri: str, *relations: tuple[LinkKind, str], **facts: object) -> Part:
@@ -26,7 +26,7 @@ def test_each_of_the_six_is_an_edge_of_its_own_kind_with_source_and_time(tmp_pat
     graph = a_graph(tmp_path, files)
     rows = [row for row in graph.table("edges").to_pylist() if row["kind"] in RELATIONS]
     assert {(row["kind"], row["confidence"], row["strength"], row["source"], row["time"]) for row in rows} == {
-        (kind.value, 1.0, graph_settings().declared_strength, "declared", 86_400.0) for kind in CAUSAL
+        (kind.value, 1.0, 1.0, "declared", 86_400.0) for kind in CAUSAL
     }
     head = {document.uri: chunks[0] for document, chunks in files}
     assert edges(graph, files) == {(kind.value, "t/a.md", f"t/{name}", 1.0) for kind, name in ends}

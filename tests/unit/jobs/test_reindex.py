@@ -57,4 +57,5 @@ def test_an_empty_path_is_wrong_usage(tmp_path: Path, option: str, capsys: pytes
     other = {"--source": "--store", "--store": "--source"}[option]
     assert _job.run(reindex, [other, str(tmp_path), option, ""]) == 2
     assert option in capsys.readouterr().err
+    assert _job.run(reindex, ["", "--store", str(tmp_path)]) == 2
     assert list(tmp_path.iterdir()) == []

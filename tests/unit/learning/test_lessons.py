@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.domain.events import LessonEvent
+from pipelines.domain.events import LessonChange, LessonEvent
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from pipelines.learning.lessons.legacy import legacy_confidence
@@ -93,6 +93,22 @@ def test_a_source_whose_lessons_fail_is_believed_less_and_all_others_a_little_le
     assert of(beliefs).prior < beliefs.sources[LessonSource.KNOWLEDGE_BLOCK] - 0.2 < 0.7
     alone = [lesson_added(), *outcomes("failure", PEOPLE)]
     assert of(believed(alone)).prior == pytest.approx(0.95)
+
+
+def test_a_word_on_a_lesson_is_one_outcome_of_its_source() -> None:
+    """LES-2, LES-4: people who contradict four corrections of a new store are still corrected at once."""
+    disputed: list[LessonEvent] = []
+    for number in range(4):
+        lesson = Lesson(section="api", content=f"Try {number}", source=LessonSource.USER_CORRECTION)
+        disputed += [lesson_added(lesson), *outcomes("contradiction", ["bob"], lesson, origin="person")]
+    beliefs = believed([*disputed, lesson_added()])
+    assert of(beliefs).status is LessonStatus.ACTIVE
+    reported = [event for event in disputed if isinstance(event, LessonChange)]
+    for event in list(reported):
+        assert event.lesson is not None
+        lesson = Lesson(section="api", content=event.lesson.content, source=LessonSource.USER_CORRECTION)
+        reported += outcomes("contradiction", ["bob"], lesson)
+    assert of(beliefs).prior == of(believed([*reported, lesson_added()])).prior
 
 
 def test_recent_outcomes_weigh_more() -> None:
@@ -275,6 +291,32 @@ def test_the_history_says_when_by_whom_and_why() -> None:
     first, second = believed(events).history(LESSON.id)
     assert (first.what, first.by, first.source) == ("add", "ada", "user_correction")
     assert (second.what, second.by, second.why, second.session) == ("contradiction", "bob", "it is managed now", "s1")
+
+
+def test_both_lessons_of_a_link_and_of_a_revision_tell_of_it() -> None:
+    """LES-10, LES-13: whichever was named first, split again, and of a parent by whom it was revised."""
+    other, child = a_lesson(), a_lesson(LessonSource.SUGGESTION)
+    events = [
+        lesson_added(ts=NOON),
+        lesson_added(other, ts=NOON + 1),
+        lesson_changed("alias", LESSON.id, other.id, ts=NOON + 2),
+        lesson_changed("apart", other.id, LESSON.id, ts=NOON + 3),
+        lesson_added(child, op="revise", lesson_id=other.id, ts=NOON + 4),
+        lesson_added(ts=NOON + 5, event_id="again"),
+    ]
+    beliefs = believed(events)
+    links = [("alias", LESSON.id), ("apart", other.id)]
+    assert [(note.what, note.lesson) for note in beliefs.history(LESSON.id)] == [
+        ("add", LESSON.id),
+        *links,
+        ("add", LESSON.id),
+    ]
+    assert [(note.what, note.lesson) for note in beliefs.history(other.id)] == [
+        ("add", other.id),
+        *links,
+        ("revise", child.id),
+    ]
+    assert [note.what for note in beliefs.history(child.id)] == ["revise"]
 
 
 def test_the_words_that_most_used_are_the_text() -> None:

@@ -23,15 +23,13 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher,
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
 WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
-TUNED = settings().graph.model_copy(
-    update={"edge_weights": WEIGHTS, "hops": 2, "decay": 0.5, "least_energy": 0.0, "seed_hits": 2}
-)
+TUNED = settings().graph.model_copy(update={"hops": 2, "decay": 0.5, "least_energy": 0.0, "seed_hits": 2})
 
 
 def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
     names = Vocabulary(graph.spellings(), longest=4, shortest=3)
-    channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
+    channel = GraphChannel(graph.arrays(), names, WEIGHTS, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)
 
@@ -95,14 +93,14 @@ def test_causal_relations_weigh_what_they_should(kind: str, weight: float) -> No
     """RET-7, GRA-1: caused 1, derived_from .9 … supports .5, in degree and in spreading; found ones half."""
     tuned, built = settings(), load_settings(environment={}).index.graph
     edges = MemoryGraph(3, (EdgeKind(kind), 0, 1), (EdgeKind.CAUSED, 2, 2)).arrays()
-    assert (built.declared_strength, built.found_strength) == (1.0, 0.5)
-    for strength in (built.declared_strength, built.found_strength):
+    assert built.found_strength == tuned.graph.found_strength == 0.5
+    for strength in (1.0, built.found_strength):
         some = replace(edges, strength=np.array([strength, 1.0]))
-        passes = passing(some, tuned.graph.edge_weights)
+        passes = passing(some, tuned.graph_weights)
         assert passes[[0, 1], [1, 0]].tolist() == pytest.approx([weight * strength] * 2)
         assert passes[2, 2] == 0.0  # what stands in both documents of a relation gains nothing by it
         both = replace(some, kind=np.array([some.kind[0], some.kind[1]]), target=np.array([1, 0]))
-        scores = degree_scores(both, tuned.degree.edge_weights)
+        scores = degree_scores(both, tuned.degree_weights)
         assert scores[1] / scores[0] == pytest.approx(np.log1p(weight * strength) / np.log1p(weight * strength + 1.0))
 
 
@@ -117,7 +115,7 @@ def test_declared_relations_lead_to_what_no_channel_finds(tmp_path: Path) -> Non
     graph = a_graph(tmp_path, files)
     hashes = sorted(chunks[0].content_hash for _, chunks in files)
     rows = {document.uri: hashes.index(chunks[0].content_hash) for document, chunks in files}
-    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3), settings().graph)
+    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3), settings().graph_weights, TUNED)
     for here, there in (("t/cause.md", "t/effect.md"), ("t/effect.md", "t/cause.md")):
         (ranked,) = channel.follow([""], [None], [{Channel.DENSE: Ranked(Hits.of([(rows[here], 0.9)]))}], 1)
         assert ranked.ranking.rows.tolist() == [rows[there]]
@@ -146,8 +144,7 @@ def test_the_cap_of_degree_bounds_what_it_adds_and_makes_no_ties() -> None:
 def test_degree_ranks_what_others_found_and_nothing_else() -> None:
     """RET-7: it knows no query."""
     graph = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (CALLS, 0, 3))
-    tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS})
-    channel = DegreeChannel(graph.arrays(), tuned)
+    channel = DegreeChannel(graph.arrays(), WEIGHTS)
     first = [{Channel.DENSE: Ranked(Hits.of([(2, 0.9), (0, 0.1)])), Channel.LEXICAL: Ranked(NOTHING)}]
     (ranked,) = channel.follow([""], [None], first, 9)
     assert [row for row, _ in ranked.ranking] == [0, 2]

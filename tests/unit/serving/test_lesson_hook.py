@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
 from pipelines.lessons.finding import finder_of
+from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.serving.lessons import hook
@@ -79,7 +80,7 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     for _ in range(40):
         files = ("db/1.sql",) if rng.random() < 0.3 else ()
         use = ToolUse(rng.choice(("Bash", "edit", "MCP__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
-        expected = finder.find(use, limit=SETTINGS.lessons.prompt.lessons, rng=Always())
+        expected = finder.find(use, limit=MOST_LESSONS, rng=Always())
         shown = board.find(use, rng=Always())
         assert [each.match.rank for each in shown] == pytest.approx([each.match.rank for each in expected])
         assert {each.match.believed.lesson.id for each in shown[:5]} == {
@@ -225,3 +226,53 @@ def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == ""
     assert read_transcript(str(tmp_path)) == read_transcript(7) == []
     assert capsys.readouterr().err.count("expected a transcript, found no file") == 2
+
+
+def user_line(text: object, **facts: object) -> str:
+    return json.dumps({"type": "user", "message": {"role": "user", "content": text}, **facts}, ensure_ascii=False)
+
+
+def test_a_transcript_holds_what_people_wrote_and_nothing_that_programs_put_there(tmp_path: Path) -> None:
+    """LES-5: summaries, subagents' tasks and reminders stand as a user's messages, and are no person's words."""
+    transcript = tmp_path / "transcript.jsonl"
+    lines = [
+        user_line("No, never push."),
+        user_line("Caveat: no, that is wrong", isMeta=True),
+        user_line("The user said: no, never do that", isCompactSummary=True),
+        user_line("Always check the logs", isSidechain=True),
+        user_line("Thanks. <system-reminder>\nNever say so.\n</system-reminder>"),
+        user_line([{"type": "text", "text": "one\u2028line\u0085of text"}], isMeta=False),
+        "[" * 100_000,
+        user_line("x" * 1_000_000),
+    ]
+    transcript.write_text("\n".join(lines) + '\n{"type": "user", "mess', encoding="utf-8")
+    first, second, third, last = (turn.step.text for turn in read_transcript(str(transcript)))
+    assert (first, second.strip(), third) == ("No, never push.", "Thanks.", "one\u2028line\u0085of text")
+    assert len(last) == 20_000
+
+
+@pytest.mark.parametrize("event", ["PermissionRequest", "Notification", "SessionStart", "PreCompact", "Another", 7])
+def test_hooks_that_may_add_nothing_print_nothing(
+    event: object, partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: an agent takes what such a hook prints for a decision, and refuses it; nothing was injected either."""
+    root = root_of(partition)
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}, "session_id": "s"}
+    assert asked(monkeypatch, json.dumps({"hook_event_name": event, **use}).encode(), "--store", str(root)) == 0
+    assert capsys.readouterr().out == ""
+    assert not (root / "lessons" / "sessions").exists()
+
+
+def test_a_table_is_kept_however_the_store_is_spelled(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LES-10: an updater may name the store by its whole path, and a hook from the folder that it is called in."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    monkeypatch.chdir(root.parent)
+    assert hook.live_token(Path(root.name)) == hook.live_token(root) == hook.Board(root / "lessons/board.sqlite").token
+
+
+def test_what_is_asked_is_read_to_a_bound() -> None:
+    """LES-10: a file that is written whole takes no longer than a command."""
+    use = hook.tool_use({"tool_name": "Write", "tool_input": {"file_path": "a.py", "content": "x = 1\n" * 1_000_000}})
+    assert use.files == ("a.py",)
+    assert len(use.text) < 21_000
