@@ -207,7 +207,7 @@ def teach(
             log.emit(answer)
             shown, right = [result.content_hash for result in answer.results], {question.content_hash}
             rng, rules = random.Random(answer.query.query_id), settings.simulation  # noqa: S311  repeatable by the query
-            tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right, rules))
+            tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right))
             producer.session(session, "complete", principal=user)
         producer.flush()
         progress = caught_up()

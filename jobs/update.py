@@ -35,6 +35,7 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.settings import HTTP_TIMEOUT_S
 from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import login, plain, stderr
@@ -91,7 +92,7 @@ def update(
             acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
         )
     keep_settings(settings)  # not before: a process that could not start changes nothing
-    follower.close(settings.tracking.http_timeout_s)
+    follower.close(HTTP_TIMEOUT_S)
     stderr.print(_table(final))
     seconds = time.monotonic() - started
     flagged = [asdict(source) for source in standings_of(root, settings.feedback)[1] if source.flags]

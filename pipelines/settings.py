@@ -184,11 +184,11 @@ def _overlay(values: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _overlay_existing(values: dict[str, Any], stored: Mapping[str, Any]) -> None:
-    """Lay over what a store keeps; a setting that this version does not have any more counts for nothing."""
+    """Lay over what a store keeps; what this version does not have any more, or in another form, counts for nothing."""
     for key, value in stored.items():
         if isinstance(value, Mapping) and isinstance(values.get(key), dict):
             _overlay_existing(values[key], value)
-        elif key in values:
+        elif key in values and not (isinstance(value, Mapping) or isinstance(values[key], dict)):
             values[key] = value
 
 

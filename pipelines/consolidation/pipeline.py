@@ -159,7 +159,7 @@ def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: boo
         applied = verdict.decision.goes_live and not dry_run
         came_to = partial(steps_of, candidate, tended, night.seconds, judged=True, applied=applied, lessons=lessons)
         with night.step(page, "report"):
-            summary = report(page, findings, _context(night, version, came_to()), night.rules)
+            summary = report(page, findings, _context(night, version, came_to()))
         if version is not None and not dry_run:
             night.draw_curves(as_metrics(improvements), version)
             settle(night.tracking, version)

@@ -17,7 +17,9 @@ from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.settings import LearningSettings
 
 _PER_OUTCOME = 5  # good and bad outcomes each: a calibration needs both
+_BANDS = (0.6, 0.7, 0.8, 0.9, 1.0)  # bounds of the bands that a report has: confidences that people act on (CON-8)
 _BAND_MINIMUM = 20  # items in a band, below which it is marked insufficient
+_DEVIATION_LIMIT = 0.15  # of a band's outcome from its prediction, beyond which a report asks for recalibration (CON-8)
 _LEVEL = 0.9  # of the intervals around observed shares, as in the intervals of weights
 
 
@@ -65,12 +67,12 @@ def recalibrate(
     lacking = _lacking(outcomes, settings)
     if outcomes.observations < 1.0:
         return Recalibration(former, refitted=False, reason=lacking)
-    raw = _measured(_predictions(None, outcomes), learning)
-    before = raw if former is None else _measured(_predictions(former, outcomes), learning)
+    raw = _measured(_predictions(None, outcomes))
+    before = raw if former is None else _measured(_predictions(former, outcomes))
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
     fit = calibrate(outcomes, folds=FOLDS, seed=SEED, smoothing=learning.calibration_smoothing)
-    after = _measured(fit.held_out, learning)
+    after = _measured(fit.held_out)
     loss, former_loss, raw_loss = (one.measures.log_loss for one in (after, before, raw))
     losses = f"held-out log loss {loss:.4f}, before {former_loss:.4f}, raw score {raw_loss:.4f}"
     if former is not None and former_loss < min(loss, raw_loss):
@@ -140,9 +142,9 @@ def _lacking_probes(kinds: Sequence[Sequence[MatchFeatures]], settings: Calibrat
     return f"{problem}, found {' and '.join(str(len(kind)) for kind in kinds)}"
 
 
-def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:
+def unreliable(measured: Measured) -> list[Band]:
     """Bands with enough observations whose outcomes are further from the prediction than the limit."""
-    return [band for band in measured.bands if band.sufficient and band.deviation > settings.deviation_limit]
+    return [band for band in measured.bands if band.sufficient and band.deviation > _DEVIATION_LIMIT]
 
 
 def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
@@ -160,10 +162,10 @@ def _predictions(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> P
     return Predictions(probability, outcomes.good, outcomes.bad)
 
 
-def _measured(predictions: Predictions, learning: LearningSettings) -> Measured:
+def _measured(predictions: Predictions) -> Measured:
     edges = [index / RELEVANCE_BINS for index in range(RELEVANCE_BINS + 1)]
     diagram = bands(predictions, edges, minimum=0.0, level=_LEVEL)
-    acted_on = bands(predictions, learning.calibration_bands, minimum=_BAND_MINIMUM, level=_LEVEL)
+    acted_on = bands(predictions, _BANDS, minimum=_BAND_MINIMUM, level=_LEVEL)
     return Measured(
         reliability(predictions, bins=RELEVANCE_BINS),
         [band for band in diagram if band.observations > 0.0],

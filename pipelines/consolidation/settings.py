@@ -49,7 +49,6 @@ class CalibrationSettings(BaseModel):
 
     Attributes:
         minimum_observations: Below this many the former calibration stays.
-        deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
         least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
             separate.
         answering_bound: How often at most a query without an answer may count as answered (RET-15).
@@ -59,13 +58,11 @@ class CalibrationSettings(BaseModel):
         answerable_bound: How often at most a question of a store's own may count as unanswered, before the first night.
         answered_spread: Standard deviation of the slopes of P(answered) beforehand, in deviations of what they weigh.
         own_questions: How many of them are asked when a generation is built.
-        own_changed: Share of the documents that must have changed for them to be asked again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     minimum_observations: float
-    deviation_limit: float
     least_gain: float
     answering_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
     answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -74,7 +71,6 @@ class CalibrationSettings(BaseModel):
     answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
     answered_spread: Annotated[float, Field(gt=0.0)]
     own_questions: Annotated[int, Field(ge=0)]
-    own_changed: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class NearDuplicateSettings(BaseModel):
@@ -83,7 +79,6 @@ class NearDuplicateSettings(BaseModel):
     Attributes:
         least_cosine: Of their static vectors; above 1 none are.
         least_overlap: Share of their words that both have, in [0, 1].
-        neighbours: Nearest ones of each content that are looked at.
         absolutes, numerals: Words that both must have alike, beside what denies.
         conditions: Words that both or neither must have, in texts that differ in few places.
         order: Words that say what comes first; where one stands, words that both have must stand in one order.
@@ -93,7 +88,6 @@ class NearDuplicateSettings(BaseModel):
 
     least_cosine: Annotated[float, Field(gt=0.0)]
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
-    neighbours: Annotated[int, Field(ge=1)]
     absolutes: tuple[str, ...]
     conditions: tuple[str, ...]
     numerals: tuple[str, ...]
@@ -118,20 +112,14 @@ class SuccessionSettings(BaseModel):
 
     Attributes:
         least_share: Of the earlier one's pages that the later one has, too; above 1 no folder is a release.
-        least_pages: How many these are at least.
         least_overlap: Share of phrases, of the shorter page's, that the middle one of these pages has in common with
             the other; a page with less needs the same title, or new pages that have so much of what it said.
-        least_days: That a page must be later than another.
-        neighbours: Folders next by date that the page of a path is compared in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_share: Annotated[float, Field(gt=0.0)]
-    least_pages: Annotated[int, Field(ge=1)]
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
-    least_days: Annotated[float, Field(gt=0.0)]
-    neighbours: Annotated[int, Field(ge=1)]
 
 
 class LinkSettings(BaseModel):
@@ -139,21 +127,17 @@ class LinkSettings(BaseModel):
 
     Attributes:
         least_cosine: Of the default encoder's vectors of contents of different documents; above 1 none are similar.
-        neighbours: Nearest ones of each content that are looked at.
         least_uses: From which on contents are linked that were used together.
         half_uses: At which such a link has half of its greatest strength.
         half_life_days: After which a use counts half; days after the newest use of anything do not count.
-        together: Contents used for one question by one principal on one day that are linked, the best first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_cosine: Annotated[float, Field(gt=0.0)]
-    neighbours: Annotated[int, Field(ge=1)]
     least_uses: Annotated[float, Field(gt=0.0)]
     half_uses: Annotated[float, Field(gt=0.0)]
     half_life_days: Annotated[float, Field(gt=0.0)]
-    together: Annotated[int, Field(ge=2)]
 
 
 class ThinningSettings(BaseModel):
@@ -162,7 +146,6 @@ class ThinningSettings(BaseModel):
     Attributes:
         enabled: Off, all that was thinned is found again from the next night on.
         least_cosine: To the mean of the document's chunks, below which one is a candidate.
-        least_chunks: That stay of every document.
         most_loss: Share of recall@20 that the store's questions may lose, all of a night's candidates together.
     """
 
@@ -170,7 +153,6 @@ class ThinningSettings(BaseModel):
 
     enabled: bool
     least_cosine: Annotated[float, Field(ge=-1.0, le=1.0)]
-    least_chunks: Annotated[int, Field(ge=2)]
     most_loss: Annotated[float, Field(ge=0.0, le=0.1)]
 
 

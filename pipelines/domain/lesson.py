@@ -93,7 +93,8 @@ def one_line(text: str) -> str:
     return " ".join(_CONTROLS.sub(" ", normalise(text)).split())
 
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Also what has no width, or turns the direction of what follows: a text reads as it stands.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
 _CONDITIONS = ("tools", "files", "actions", "words")
@@ -291,6 +292,8 @@ def _problems(lesson: Lesson) -> Iterable[str]:
             yield f"{name}: expected a text, found {value!r}: {_ADVICE[name]}"
         elif not 1 <= len(value) <= most:
             yield f"{name}: expected 1 to {most} characters, found {len(value)}: {_ADVICE[name]}"
+        elif name == "content" and not any(map(str.isalnum, value)):
+            yield f"content: expected words, found {value!r}: {_ADVICE[name]}"
         elif name == "section" and not _SECTION.fullmatch(value):
             yield f'section: expected lower-case words joined by "-", "_" or ".", found {value!r}: {_ADVICE[name]}'
     for name, kind in _ENUMS.items():

@@ -6,6 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+LENGTH_STEP = 16
+"""Tokens: texts are padded to a multiple of this, so that a vector never depends on its batch mates.
+
+Keys of stored vectors name it.
+"""
+
 
 class TokenSettings(BaseModel):
     """Token embeddings kept for late interaction (RET-10)."""
@@ -51,8 +57,6 @@ class EmbeddingSettings(BaseModel):
     level_tokens: tuple[int, int, int, int]
     max_tokens: int = Field(ge=8)
     batch_tokens: int = Field(ge=1)
-    pack_tokens: int = Field(ge=1)
-    length_step: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
     dimension: int = Field(ge=0)

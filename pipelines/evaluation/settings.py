@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+BOOTSTRAP_DRAWS = 1_000
+"""Resamples of the queries behind each interval: its bounds stand within a few thousandths."""
+
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -40,7 +43,6 @@ class EvaluationSettings(BaseModel):
     depth: Count
     interval: Share
     seed: int
-    bootstrap_draws: Annotated[int, Field(ge=100)]
     memory: MemorySettings
     ground_truth: GroundTruthSettings
 
@@ -50,10 +52,7 @@ class SimulationSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    persistence: Probability
-    verdict_rate: Probability
     noise: Probability
-    verdict_noise: Probability
     random: Probability
     adversarial: Probability
     sessions: Count
@@ -72,5 +71,4 @@ class QueryLogSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: Probability
-    flush_s: Positive
     keep_days: Count

@@ -26,8 +26,9 @@ _TORCH_FILES = ("model.safetensors", "pytorch_model.bin")
 
 
 def onnx_file_of(settings: ExtractionSettings) -> str | None:
-    """The file that ONNX Runtime runs, or None where PyTorch does."""
-    return settings.onnx_file or (ONNX_FILE if settings.model == BUNDLED else None)
+    """The file that ONNX Runtime runs, where the checkpoint has one; None where PyTorch runs it."""
+    has_one = settings.model == BUNDLED or (Path(settings.source) / ONNX_FILE).is_file()
+    return ONNX_FILE if has_one else None
 
 
 def identify(settings: ExtractionSettings) -> str:

@@ -24,10 +24,8 @@ class ExtractionSettings(BaseModel):
 
     enabled: bool
     model: str
-    onnx_file: str
     labels: tuple[str, ...]
     threshold: float = Field(ge=0, le=1)
-    threads: int = Field(ge=0)
 
     @property
     def source(self) -> str:

@@ -15,7 +15,8 @@ from pipelines.runtime.storage.locks import Patience
 
 MS = 1_000
 DAY_MS = 86_400 * MS
-_COMPARING = {"counterfactual", "attention", "semantic"}
+COMPARING = ("counterfactual", "attention", "semantic")
+"""Methods of attribution that compare, the most telling one first, each by the view that it is named after."""
 WEIGHTS = ""
 """The allowance of observations that move weights; each reported one is named by its type of event (LRN-20)."""
 _REPORTS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Report))
@@ -30,6 +31,10 @@ def milliseconds(seconds: float) -> int:
         500
     """
     return round(seconds * MS)
+
+
+EVENT_ID_RECORDS = 5_000_000
+"""Newest records of a partition whose event ids are remembered: at 32 bytes each, 160 MB, and days of a busy log."""
 
 
 class CreditSettings(BaseModel):
@@ -83,28 +88,40 @@ class AttributionSettings(BaseModel):
 
     Attributes:
         encoder: Whether responses are compared with contents, by producers that see them and by updaters.
-        mixes: Weights of the counterfactual, the attention and the semantic view, by method; they sum to 1.
-        confidence: How far to rely on a method; on equal shares, too, which compare nothing.
+        views: Weights of the counterfactual, the attention and the semantic view; they sum to 1.
+        confidence: How far to rely on the method that each of these names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     encoder: bool
-    mixes: Mapping[str, tuple[Share, Share, Share]]
+    views: tuple[Share, Share, Annotated[float, Field(gt=0.0, le=1.0)]]
     confidence: Mapping[str, Share]
 
     @model_validator(mode="after")
     def _covers_every_method(self) -> Self:
-        if self.mixes.keys() != _COMPARING or self.confidence.keys() != {*_COMPARING, "equal"}:
-            raise ValueError(
-                f"expected a mix of {sorted(_COMPARING)} each, and how far to rely on these and on equal; found "
-                f"{sorted(self.mixes)} and {sorted(self.confidence)}"
-            )
-        if wrong := [name for name, weights in self.mixes.items() if not math.isclose(sum(weights), 1.0, abs_tol=1e-9)]:
-            raise ValueError(
-                f"feedback.attribution: expected the weights of a method to sum to 1, found others: {wrong}"
-            )
+        if self.confidence.keys() != set(COMPARING):
+            raise ValueError(f"expected how far to rely on {sorted(COMPARING)}, found {sorted(self.confidence)}")
+        if not math.isclose(sum(self.views), 1.0, abs_tol=1e-9):
+            raise ValueError(f"feedback.attribution.views: expected weights that sum to 1, found {self.views}")
         return self
+
+    def mix(self, method: str) -> tuple[float, ...]:
+        """Weights of the three views under a method that one of them names; those before it have none.
+
+        Examples:
+            >>> reliance = dict.fromkeys(COMPARING, 0.9)
+            >>> rules = AttributionSettings(encoder=True, views=(0.5, 0.3, 0.2), confidence=reliance)
+            >>> [rules.mix(method) for method in COMPARING]
+            [(0.5, 0.3, 0.2), (0.0, 0.6, 0.4), (0.0, 0.0, 1.0)]
+        """
+        first = COMPARING.index(method)
+        whole = sum(self.views[first:])
+        return tuple(0.0 if at < first else weight / whole for at, weight in enumerate(self.views))
+
+    def reliance(self, method: str) -> float:
+        """How far to rely on a method; fully on equal shares, which compare nothing."""
+        return self.confidence.get(method, 1.0)
 
 
 class TimeSettings(BaseModel):
@@ -135,10 +152,7 @@ class LimitSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     event_bytes: int = Field(gt=0)
-    dead_letter_bytes: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
-    event_id_records: int = Field(gt=0)
-    impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
     principals: int = Field(gt=0)
@@ -197,7 +211,6 @@ class SessionMergeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
-    strength: float = Field(gt=0.0)
 
 
 WITHOUT_KEY = (

@@ -354,8 +354,7 @@ class ChunkStore:
         """Contents that are gone, sorted, and the row of what took the place of each."""
         if "revisions" not in self._files:
             return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
-        noted = self.table("revisions")
-        gone, became = (list(map(str, noted[name].to_pylist())) for name in ("content_hash", "revision"))
+        gone, became = ([str(each) for each in self.table("revisions")[name].to_pylist()] for name in _REVISED)
         return np.array(gone, dtype="S64"), self.rows_of(became)
 
     @cached_property
@@ -368,6 +367,7 @@ class ChunkStore:
         return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
 
 
+_REVISED = ("content_hash", "revision")
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _BATCH = 1_024  # contents decoded at once while iterating
 

@@ -16,7 +16,7 @@ from pipelines.domain.errors import ConfigurationError, NothingPublishedError, S
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
-from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.settings import LENGTH_STEP, EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.scores import extraction_facts
 from pipelines.extraction.settings import ExtractionSettings
@@ -39,7 +39,7 @@ from pipelines.learning.priors import Priors
 from pipelines.runtime.ray.stages import Executor, Stage
 from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
-_THREADS = 1  # of each extractor and encoder: more actors scale better than more threads
+_THREADS = 1  # of each encoder: more actors scale better than more threads
 
 
 Describe = Callable[[Path], Mapping[str, object]]
@@ -275,8 +275,7 @@ def stages_of(
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
     if plan.extraction.enabled:
-        extraction = plan.extraction.model_copy(update=threads)
-        finding = (extraction, plan.mentions, plan.extractor, identify(extraction))
+        finding = (plan.extraction, plan.mentions, plan.extractor, identify(plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
         also = weighed if shared and model is sparse else ""
@@ -369,7 +368,7 @@ def _made_with(settings: EmbeddingSettings, model: Model) -> str:
     if settings.precision == "int8":
         facts["revision"] = INT8_REVISION
     else:
-        facts["length_step"] = settings.length_step
+        facts["length_step"] = LENGTH_STEP
     if settings.strategy == "levels":
         facts["level_tokens"] = settings.level_tokens
     if settings.tokens.enabled:

@@ -77,9 +77,7 @@ class SummarySettings(BaseModel):
     Attributes:
         max_tokens: In the encoder's tokens.
         endpoint: URL of an OpenAI-compatible chat completion; empty for extracts from the text itself.
-        model, instruction, api_key: What it is asked with.
-        characters: How much of a document it is shown.
-        timeout_s: For one answer.
+        model, api_key: What it is asked with.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,10 +85,7 @@ class SummarySettings(BaseModel):
     max_tokens: int = Field(gt=0)
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
-    instruction: str
     api_key: SecretStr
-    characters: int = Field(gt=0)
-    timeout_s: float = Field(gt=0.0)
 
 
 class ParserSettings(BaseModel):

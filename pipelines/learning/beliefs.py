@@ -32,7 +32,7 @@ from pipelines.learning.pooling.weights import (
     SEED,
     SharePosterior,
 )
-from pipelines.learning.priors import AuthorityPrior, NearPrior, Priors
+from pipelines.learning.priors import AuthorityPrior, DeclaredPrior, NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
@@ -109,6 +109,11 @@ class Beliefs:
     def near(self) -> NearPrior:
         """How far outcomes under one question count for another (LRN-19)."""
         return self._priors.near
+
+    @property
+    def declared(self) -> DeclaredPrior:
+        """What a person's word on a document says of it (RET-13)."""
+        return self._priors.declared
 
     @property
     def authority(self) -> AuthorityPrior:

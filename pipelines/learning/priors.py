@@ -133,6 +133,18 @@ class InternalScale(Section):
     newcomers: Annotated[int, Field(ge=1)]
 
 
+class DeclaredPrior(Section):
+    """What a person's word on a document says of it beforehand, by that word, in lower case (RET-13).
+
+    Attributes:
+        undeclared: Of a document that declares none of these words, where others do.
+    """
+
+    tiers: Mapping[str, Share]
+    validations: Mapping[str, Share]
+    undeclared: Share
+
+
 class AuthorityPrior(Section):
     """How far a document is relied on, by what is counted elsewhere and here (CIT-1 to CIT-3).
 
@@ -380,6 +392,7 @@ class Priors(Section):
     robustness: RobustnessPrior
     decay: DecayPrior
     usage: UsagePrior
+    declared: DeclaredPrior
     authority: AuthorityPrior
     outcomes: OutcomePrior
     near: NearPrior

@@ -1,4 +1,4 @@
-"""How calibration is fitted and reported; what is believed before evidence is in `priors`."""
+"""How calibration is fitted; what is believed before evidence is in `priors`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ class LearningSettings(BaseModel):
 
     Attributes:
         calibration_smoothing: Pseudo-observations at the overall rate in each bin that a calibration is fitted to.
-        calibration_bands: Ascending bounds of the bands that calibration is reported by (CON-8).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     calibration_smoothing: Annotated[float, Field(gt=0.0)]
-    calibration_bands: Annotated[tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...], Field(min_length=2)]

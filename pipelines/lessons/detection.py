@@ -138,7 +138,10 @@ class Detector:
                 continue
             stands_for = self._anaphora.search(lowered) is not None
             behind = sentences[at + 1] if stands_for and at + 1 < len(sentences) else None
+            praises = results[:1] == [LessonResult.CONFIRMATION]
             nearest = self._nearest(sentence, behind, before if stands_for else "", subjects)
+            if nearest is None and praises:
+                nearest = self._praised(sentence, before, subjects)
             if nearest is None:
                 continue
             place, shared, end = nearest
@@ -192,6 +195,17 @@ class Detector:
                 return shares.index(best), best, end
             if best > 0.0:
                 return None
+        return None
+
+    def _praised(self, sentence: re.Match[str], before: str, subjects: _Subjects) -> tuple[int, float, int] | None:
+        """The one lesson that praise names a part of, where the agent's words before it name that one."""
+        hinted, together = subjects.shares(sentence.group()), subjects.shares(f"{before}\n{sentence.group()}")
+        place = hinted.index(max(hinted))
+        hint, share = hinted.pop(place), together.pop(place)
+        margin = self._settings.margin
+        sure = hint - max(hinted, default=0.0) >= margin and share - max(together, default=0.0) >= margin
+        if sure and hint >= self._settings.hint and share >= self._settings.least:
+            return place, share, sentence.end()
         return None
 
 

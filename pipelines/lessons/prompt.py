@@ -11,6 +11,9 @@ from pipelines.domain.lesson_match import BelievedLesson
 
 TokenCounter = Callable[[str], int]
 
+MOST_LESSONS = 20
+"""Looked at for one use: more than fit into the budget."""
+
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]|[^\sA-Za-z0-9]")
 _LETTERS = 4
 

@@ -28,6 +28,7 @@ _REASONS = re.compile(
 _BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
 _OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to|is to|are to)\b", re.IGNORECASE)
 _LONGEST_COMMAND = 120
+_GENERAL = "general"  # the section of what no word of a section stands in
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def section_of(content: str, settings: LessonSettings) -> str:
     for section, named in settings.reflection.sections.items():
         if stems.intersection(map(stem_of, named)):
             return section
-    return settings.reflection.general
+    return _GENERAL
 
 
 class _Rules:
@@ -158,6 +159,8 @@ class _Rules:
     def _rule(self, match: re.Match[str]) -> str | None:
         """What a sentence says as an instruction; None where it is none."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        if "general" in groups:  # it holds for all of a kind, and stands as it was said
+            return groups["general"].rstrip(".! ")
         rule = groups["rule"].strip()
         if "deny" in groups:
             rule = f"{'Never' if groups['deny'].lower() == 'never' else 'Do not'} {self._base(rule)}"

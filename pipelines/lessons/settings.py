@@ -65,10 +65,9 @@ class AtomicitySettings(_Section):
 
 
 class PromptSettings(_Section):
-    """The prompt form: tokens it has at most, where nobody says how many, and lessons looked at."""
+    """The prompt form: tokens it has at most, where nobody says how many."""
 
     budget: Count
-    lessons: Count
 
 
 class DuplicateSettings(_Section):
@@ -96,6 +95,7 @@ class DetectionSettings(_Section):
         anaphora: Phrases that stand for the lesson which the agent named last.
         least: Share of what a lesson is about that a sentence must name.
         margin: By which the share of the second lesson must lie behind.
+        hint: Share that praise must name where the agent's words before it name the lesson.
     """
 
     contradiction: Patterns
@@ -107,6 +107,7 @@ class DetectionSettings(_Section):
     anaphora: Patterns
     least: Share
     margin: Share
+    hint: Share
 
     @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "done", "anaphora")
     @classmethod
@@ -129,14 +130,12 @@ class ReflectionSettings(_Section):
         knowledge: Of blocks that state a rule, over the whole text; the group `rule`.
         excluded: A sentence that matches holds once, or is no rule: a question, a condition, of somebody else.
         sections: Words that speak for each section.
-        general: The section of everything else.
     """
 
     corrections: Patterns
     knowledge: Patterns
     excluded: Patterns
     sections: dict[str, Phrases]
-    general: str
 
 
 class ReflectorSettings(_Section):
@@ -144,13 +143,11 @@ class ReflectorSettings(_Section):
 
     Attributes:
         endpoint: URL of an OpenAI-compatible chat completion; empty for the rules.
-        timeout_s: For one answer; after it the rules reflect.
     """
 
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
     api_key: SecretStr
-    timeout_s: float = Field(gt=0.0)
 
 
 class LessonSettings(_Section):

@@ -70,7 +70,6 @@ class RouterSettings(_Section):
     simple_words: Whole
     same_beginning: Count
     complex_words: Count
-    complex_questions: Count
     question_words: tuple[str, ...]
     comparisons: tuple[str, ...]
     limits: Mapping[Complexity, Count]
@@ -237,11 +236,9 @@ class ReleaseNotesSettings(_Section):
 
 
 class QualitySettings(_Section):
-    """Values of what documents declare, how quickly novelty fades, and what does not go stale (RET-13, LRN-6).
+    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
     Attributes:
-        tiers, validations: Value by declared word, in lower case.
-        undeclared: Of a document that declares none of these words, where others do.
         lasting: Intents of history that age does not touch.
         citations_half: Citations of a paper that give back half of the freshness which its age took.
         momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
@@ -249,9 +246,6 @@ class QualitySettings(_Section):
 
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffAt(0.0)]
-    tiers: Mapping[str, Share]
-    validations: Mapping[str, Share]
-    undeclared: Share
     lasting: tuple[str, ...]
     citations_half: Positive
     momentum_half: Positive
@@ -292,14 +286,13 @@ class SpreadSettings(_Section):
 SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
 """Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
 _FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
-_AS_DENSE = (Channel.DENSE_2, Channel.DENSE_3)
 
 
 class RetrievalSettings(_Section):
     """Depths, weights, limits and time budgets of a search.
 
     Attributes:
-        channel_weights: Of the static fusions; a further encoder that is not named has that of the first, others 0.
+        channel_weights: Of the static fusions; a channel that is not named has 1.
         edge_weights: Of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0.
     """
 
@@ -346,8 +339,7 @@ class RetrievalSettings(_Section):
     @property
     def static_weights(self) -> Mapping[Channel, float]:
         """Weight in the static fusions of every channel that searches a generation."""
-        alike = dict.fromkeys(_AS_DENSE, self.channel_weights.get(Channel.DENSE, 0.0))
-        return {**dict.fromkeys(SEARCHING, 0.0), **alike, **self.channel_weights}
+        return {**dict.fromkeys(SEARCHING, 1.0), **self.channel_weights}
 
     @property
     def graph_weights(self) -> Mapping[EdgeKind, float]:

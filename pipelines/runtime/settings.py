@@ -37,9 +37,13 @@ class KafkaSettings(BaseModel):
     isolation: Literal["read_committed", "read_uncommitted"]
     connect_timeout_ms: int = Field(gt=0)
     request_timeout_ms: int = Field(gt=0)
-    delivery_timeout_ms: int = Field(gt=0)
     send_block_ms: int = Field(gt=0)
     idempotent: bool
+
+    @property
+    def delivery_timeout_ms(self) -> int:
+        """Until a produced event counts as undeliverable: one request and one retry."""
+        return 2 * self.request_timeout_ms
 
     @model_validator(mode="after")
     def _a_password_is_whole(self) -> Self:
@@ -50,15 +54,17 @@ class KafkaSettings(BaseModel):
         return self
 
 
+HTTP_TIMEOUT_S = 5
+"""For one request to a tracking server, unless MLFLOW_HTTP_REQUEST_TIMEOUT says otherwise; a local one takes less."""
+
+
 class TrackingSettings(BaseModel):
     """Where runs and learned versions are recorded.
 
     Attributes:
         uri: Any MLflow tracking URI; "" is SQLite in the store.
-        http_timeout_s: Patience with a tracking server that does not answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
-    http_timeout_s: int

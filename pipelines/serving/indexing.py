@@ -24,6 +24,8 @@ from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 
 LOCK = Path("generations") / ".indexing"
+OWN_CHANGED = 0.2
+"""Share of the documents that is new since a store's own questions were asked, from which on they are asked again."""
 """Held by whoever indexes a store, below its root."""
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
@@ -54,7 +56,7 @@ def plan_of(
         index=settings.index,
         declared=settings.sources,
         describe=partial(described, settings),
-        described_least=1.0 - settings.consolidation.calibration.own_changed,
+        described_least=1.0 - OWN_CHANGED,
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.thinning import (
+    LEAST_CHUNKS,
     FindThinned,
     Standings,
     ThinnedExample,
@@ -42,7 +43,7 @@ def thinning_finder(settings: Settings) -> FindThinned | None:
         with closing(catalog.open_live()) as generation:
             content, _, document = generation.chunks.standings(np.arange(len(generation.contents)))
             standings, dense = Standings(content, document), generation.dense(next(iter(generation.manifest.dense)))
-            nearness = far_contents(standings, dense.vectors, least=rules.least_chunks)
+            nearness = far_contents(standings, dense.vectors, least=LEAST_CHUNKS)
             stays = anchored(generation, catalog.relations(), settings)
             rows = generation.chunks.rows_of(sorted(used(evidence, aliases)))
             stays[rows[rows >= 0]] = True

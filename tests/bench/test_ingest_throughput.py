@@ -112,7 +112,7 @@ def test_the_pipeline_with_entities_beside_its_models(line: Line, tmp_path: Path
     _, seconds = ingested(settings, a_tree(tmp_path, FILES_WITH_ENTITIES))
     texts = texts_in(settings)
     encoding_s = encoding_seconds(settings, texts)
-    extractor = EntityExtractor(settings.extraction.model_copy(update={"threads": CORES}))
+    extractor = EntityExtractor(settings.extraction, threads=CORES)
     extracting_s = timed(lambda: extractor.extract(texts))
     both = encoding_s + extracting_s
     measured = f"{len(texts)} texts: {encoding_s:.1f} s + {extracting_s:.1f} s alone, {seconds:.1f} s together"

@@ -225,7 +225,7 @@ def logged(root: str) -> list[str]:
 
 def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: what could not be told is said, line by line, and the next question is answered."""
-    short = ["kafka.connect_timeout_ms=1000", "kafka.request_timeout_ms=1000", "kafka.delivery_timeout_ms=2500"]
+    short = ["kafka.connect_timeout_ms=1000", "kafka.request_timeout_ms=1250"]
     with broker_for(root, *short, "kafka.send_block_ms=1000") as (broker, settings), ExitStack() as open_:
         # Closing may say once more what could not be told: then the job ends with 1.
         open_.enter_context(suppress(BrokerUnavailableError))

@@ -57,7 +57,7 @@ class Place:
     def assignments(self) -> list[str]:
         own = {"topic": self.topic, "dead_letter_topic": self.dead_letter_topic, "partitions": 1}
         # A leader that is gone is given up soon.
-        patience = ["kafka.delivery_timeout_ms=3000", "kafka.request_timeout_ms=2000", "kafka.connect_timeout_ms=5000"]
+        patience = ["kafka.request_timeout_ms=1500", "kafka.connect_timeout_ms=5000"]
         return [
             f"kafka.bootstrap={self.bootstrap}",
             *(f"feedback.{name}={value}" for name, value in own.items()),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.encoders import int8_models
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.settings import load_settings
@@ -50,12 +51,14 @@ def test_a_vector_does_not_depend_on_its_company(encoder: Encoder) -> None:
         assert np.array_equal(encoder.encode([TEXTS[row]])[0], together[row])
 
 
-def test_neither_packs_nor_threads_change_a_bit() -> None:
+def test_neither_packs_nor_threads_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """ARC-9, ING-21: how texts share forward passes and threads decides speed alone."""
     settings = SETTINGS.model_copy(update={"precision": "int8"})
     one = load_encoder(settings).encode(TEXTS)
-    for update in ({"pack_tokens": 1}, {"pack_tokens": 100_000}, {"threads": 3, "pack_tokens": 64}):
-        assert np.array_equal(load_encoder(settings.model_copy(update=update)).encode(TEXTS), one), update
+    for tokens, threads in ((1, 1), (100_000, 1), (64, 3)):
+        monkeypatch.setattr(int8_models, "PACK_TOKENS", tokens)
+        encoder = load_encoder(settings.model_copy(update={"threads": threads}))
+        assert np.array_equal(encoder.encode(TEXTS), one), (tokens, threads)
 
 
 @pytest.mark.parametrize(("precision", "least", "mean"), [("bf16", 0.999, 0.9999), ("int8", 0.99, 0.998)])

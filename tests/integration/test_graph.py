@@ -116,14 +116,13 @@ def test_a_checkpoint_that_is_not_there_stops_the_run_before_any_unit(tmp_path: 
     broken = tmp_path / "broken"
     shutil.copytree(CHECKPOINT, broken)
     (broken / "model.onnx").write_bytes((broken / "model.onnx").read_bytes()[:1000])
-    for model, onnx in ((tmp_path / "none", ""), (broken, "model.onnx"), (CHECKPOINT, "")):
+    for model in (tmp_path / "none", broken):
         seen: list[IndexProgress] = []
         plan = a_plan(
             tmp_path / "tree",
             tmp_path / "store",
             "extraction.enabled=true",
             f"extraction.model={model}",
-            f"extraction.onnx_file='{onnx}'",
         )
         with pytest.raises(ModelUnavailableError, match=r"extraction\.model"):
             ingest(plan, Catalog(tmp_path / "store"), HERE, seen.append, clock=lambda: 0.0)
@@ -135,7 +134,7 @@ def test_another_checkpoint_is_another_identity(tmp_path: Path) -> None:
     settings = load_settings(environment={}).extraction
     copy = tmp_path / "copy"
     shutil.copytree(CHECKPOINT, copy)
-    same = settings.model_copy(update={"model": str(copy), "onnx_file": "model.onnx"})
+    same = settings.model_copy(update={"model": str(copy)})
     assert identify(same) == identify(settings)
     (copy / "gliner_config.json").write_text((copy / "gliner_config.json").read_text() + "\n")
     assert identify(same) != identify(settings)

@@ -192,7 +192,7 @@ def test_a_topic_deleted_under_a_running_updater_is_named(apache: Place) -> None
 def test_a_producer_does_not_make_a_deleted_topic_again(apache: Place) -> None:
     """FBK-5: this broker makes topics that are asked for, with one partition."""
     apache.make()
-    settings = apache.settings.kafka.model_copy(update={"delivery_timeout_ms": 3_000, "request_timeout_ms": 2_000})
+    settings = apache.settings.kafka.model_copy(update={"request_timeout_ms": 1_500})
     publisher = KafkaPublisher(settings, apache.topic)
     assert publisher.deliver([(b"k", b"v")]) == [None]
     apache.topics.delete(apache.topic)

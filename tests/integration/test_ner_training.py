@@ -46,7 +46,7 @@ def test_a_run_makes_a_checkpoint_that_loads_and_goes_on_where_it_stopped(
     assert "| wikigold |" in (out / "checkpoint" / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (out / "checkpoint" / "gliner_config.json").read_text(encoding="utf-8")
     settings = load_settings(environment={}).extraction
-    model = settings.model_copy(update={"model": str(out / "checkpoint"), "onnx_file": "model.onnx"})
+    model = settings.model_copy(update={"model": str(out / "checkpoint")})
     assert EntityExtractor(model).extract(["Nothing is learned yet."]) is not None
     further = [*arguments[:3], str(tmp_path / "further"), *arguments[4:]]
     assert main([*further, "--words", "150", "--start", str(out / "state.pt")]) == 0

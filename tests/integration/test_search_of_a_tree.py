@@ -97,7 +97,7 @@ def test_a_declared_phrase_finds_its_document_and_what_it_declares_is_told(searc
     assert best.channels[Channel.TRIGGERS].score == pytest.approx(3 / 5)
     assert best.signals[Signal.TRIGGER] == pytest.approx(3 / 5)
     assert best.signals[Signal.CONGRUENCE] == 1.0
-    assert best.signals[Signal.TIER] == load_settings(environment={}).retrieval.quality.tiers["core"]
+    assert best.signals[Signal.TIER] == load_settings(environment={}).priors.declared.tiers["core"]
 
 
 def test_calls_between_files_are_followed(searcher: Searcher) -> None:

@@ -14,7 +14,7 @@ import pytest
 from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.settings import SummarySettings
-from pipelines.ingestion.stages.summarise import FAILED, MOST_FAILURES, WRITTEN, Summariser
+from pipelines.ingestion.stages.summarise import FAILED, MOST_FAILURES, SHOWN_CHARACTERS, WRITTEN, Summariser
 from pipelines.settings import load_settings
 
 TEXT = " ".join(f"Sentence number {number} says little of note." for number in range(60))
@@ -76,13 +76,18 @@ def settings(url: str, *assignments: str) -> SummarySettings:
 
 
 def test_the_endpoint_writes_what_it_is_asked_for(endpoint: Endpoint) -> None:
-    """ING-18: one chat completion per document, with the configured words and key."""
-    asking = Summariser(settings(endpoint.url, "ingest.summary.api_key=secret", "ingest.summary.characters=100"), words)
-    document = asking.summed_up(a_document(), [])
+    """ING-18: one chat completion per document, of its beginning and with the configured key."""
+    asking = Summariser(settings(endpoint.url, "ingest.summary.api_key=secret"), words)
+    long = Document(**{**_facts(a_document()), "text": TEXT * (SHOWN_CHARACTERS // len(TEXT) + 1)})
+    document = asking.summed_up(long, [])
     ((key, body),) = endpoint.asked
     assert document.summary == "It says little."
     assert dict(asking.counts) == {WRITTEN: 1}
-    assert (key, body["model"], body["messages"][1]["content"]) == ("Bearer secret", "small", TEXT[:100])
+    assert (key, body["model"], body["messages"][1]["content"]) == (
+        "Bearer secret",
+        "small",
+        long.text[:SHOWN_CHARACTERS],
+    )
 
 
 def test_declared_and_needless_summaries_are_not_asked_for(endpoint: Endpoint) -> None:
@@ -114,7 +119,7 @@ def test_an_endpoint_that_hangs_or_is_not_there_holds_nothing_up(endpoint: Endpo
     """ING-18: the time limit is for one answer."""
     endpoint.hold.clear()
     for url in (endpoint.url, "http://127.0.0.1:9/none"):
-        asking = Summariser(settings(url, "ingest.summary.timeout_s=0.2"), words)
+        asking = Summariser(settings(url), words, timeout_s=0.2)
         assert asking.summed_up(a_document(), []).summary is not None
         assert dict(asking.counts) == {FAILED: 1}
 

@@ -22,7 +22,7 @@ from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from pipelines.runtime.settings import TrackingSettings
 from tests.support.small_disk import small_disk
 
-SQLITE = TrackingSettings(uri="", http_timeout_s=5)
+SQLITE = TrackingSettings(uri="")
 FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
 
 

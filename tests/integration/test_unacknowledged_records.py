@@ -19,7 +19,7 @@ from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka
 from weft.cli import main
 
 # A record that nobody acknowledges is given up soon; nothing here depends on how soon.
-SOON = {"request_timeout_ms": 3000, "delivery_timeout_ms": 6000}
+SOON = {"request_timeout_ms": 3000}
 
 
 @pytest.fixture

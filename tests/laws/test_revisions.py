@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +36,8 @@ class Generations:
     """Texts of one generation after the other, and what each says became of those before."""
 
     def __init__(self, folder: Path, rules: RevisionSettings = RULES) -> None:
-        self._folder, self._rules, self._earlier = folder, rules, None
+        self._folder, self._rules = folder, rules
+        self._earlier: Path | None = None
         self._count = 0
 
     def then(self, texts: Sequence[str], *, made_at: float = MADE_AT) -> Rows:
@@ -106,7 +107,7 @@ def test_overlaps_multiply_from_generation_to_generation(corpora: list[list[str]
         before: list[str] = []
         for texts in corpora:
             direct, here = by_hand(before, texts), {content_hash(text) for text in texts}
-            rows: Counter[tuple[str, str]] = Counter(dict(direct))
+            rows = defaultdict[tuple[str, str], float](float, direct)
             for (old, middle), overlap in expected.items():
                 onwards = {new: share for (was, new), share in direct.items() if was == middle}
                 for new, share in {**onwards, **({middle: 1.0} if middle in here else {})}.items():

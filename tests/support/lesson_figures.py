@@ -72,9 +72,10 @@ def detection(records: Sequence[dict[str, Any]]) -> str:
     right = detected = wanted = 0
     for turn in records:
         injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
-        for each in detector.detect([Utterance(turn["text"])], injections):
+        before = [Utterance(turn["agent"], by_user=False)] if "agent" in turn else []
+        for each in detector.detect([*before, Utterance(turn["text"])], injections):
             detected += 1
-            right += each.result == turn.get("result") and each.injection.injection_id == str(turn["lesson"])
+            right += each.result == turn.get("result") and each.injection.injection_id == str(turn.get("lesson"))
         wanted += "result" in turn
     return f"precision {right}/{detected} = {right / detected:.3f}, recall {right}/{wanted} = {right / wanted:.3f}"
 

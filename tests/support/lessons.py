@@ -18,6 +18,7 @@ from pipelines.domain.lesson import (
     LessonResult,
     LessonSource,
     LessonStatus,
+    one_line,
 )
 from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.lessons.wording import LessonWords
@@ -86,7 +87,7 @@ def any_lessons(texts: st.SearchStrategy[str], sections: Sequence[str]) -> st.Se
     return st.builds(
         Lesson,
         section=st.sampled_from(sections),
-        content=texts,
+        content=texts.filter(lambda text: any(map(str.isalnum, one_line(text)))),
         kind=st.sampled_from(LessonKind),
         priority=st.sampled_from(LessonPriority),
         source=st.sampled_from(LessonSource),

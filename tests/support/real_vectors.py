@@ -22,7 +22,7 @@ def real_vectors(count: int, kept: Path | None = None) -> np.ndarray:
     """float16 (count, 384); `kept` names a file that holds them already, or will."""
     if kept is not None and kept.exists():
         return np.load(kept, mmap_mode="r")[:count]
-    changes = {"threads": os.cpu_count() or 1, "max_tokens": 32, "length_step": 8}
+    changes = {"threads": os.cpu_count() or 1, "max_tokens": 32}
     encoder = load_encoder(load_settings(environment={}).embedding.model_copy(update=changes))
     texts = real_texts(count)
     vectors = np.zeros((len(texts), encoder.dimension), dtype=np.float16)

@@ -333,6 +333,7 @@ class EvenBeliefs:
 
     near = PRIORS.near
     authority = PRIORS.authority
+    declared = PRIORS.declared
     citations = CitationsByUse(PRIORS.authority.internal, Evidence())
     interval = PRIORS.interval.level
 

@@ -285,7 +285,7 @@ def _teach(
         right = [result.content_hash for result in answer.results if corpus.answers(question.question_id, result.uris)]
         rng = random.Random(str(answer.query.query_id))
         reactions = react([result.content_hash for result in answer.results], right, rules, rng)
-        tell(producer, answer.query, with_replies(answer, reactions, right, rules))
+        tell(producer, answer.query, with_replies(answer, reactions, right))
 
 
 def _fold(settings: Settings, root: Path, topic: Topic) -> None:

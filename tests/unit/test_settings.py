@@ -4,9 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipelines.domain.errors import ConfigurationError
-from pipelines.settings import load_settings
+from pipelines.settings import CONF, load_settings
+
+MOST_SETTINGS = 400
+
+
+def leaves(values: object) -> int:
+    """Values that a person may set: keys of mappings that hold no further ones; a list is one."""
+    return sum(map(leaves, values.values())) if isinstance(values, dict) and values else 1
+
+
+def test_there_are_no_more_settings_than_a_person_can_look_through() -> None:
+    """OPS-3: every key costs its reader; what nobody would set is a named constant, or follows from another key."""
+    counted = {file.stem: leaves(yaml.safe_load(file.read_text())) for file in sorted((CONF / "base").glob("*.yaml"))}
+    assert sum(counted.values()) <= MOST_SETTINGS, counted
 
 
 def test_a_later_layer_wins_over_an_earlier_one(tmp_path: Path) -> None:

@@ -64,6 +64,26 @@ def test_settings_that_this_version_does_not_have_any_more_are_passed_over(tmp_p
     assert loaded(tmp_path).embedding.max_tokens == 256
 
 
+def test_a_store_of_the_version_before_opens_with_every_key_that_is_gone_or_has_another_form(tmp_path: Path) -> None:
+    """OPS-3a: what it kept under them counts for nothing, and what it kept under others does."""
+    stored = shared_settings(loaded(tmp_path, "feedback.credit.success=0.7").model_dump(mode="json"))
+    stored["feedback"]["attribution"]["mixes"] = {"counterfactual": [0.5, 0.3, 0.2], "semantic": [0.0, 0.0, 1.0]}
+    stored["feedback"]["attribution"]["confidence"]["equal"] = 1.0
+    stored["feedback"]["limits"]["dead_letter_bytes"] = 1
+    stored["feedback"]["merge"]["strength"] = 3.0
+    stored["learning"]["calibration_bands"] = [0.5, 1.0]
+    stored["embedding"]["sparse"] |= {"threads": 7, "device": "cpu"}
+    stored["embedding"]["max_tokens"] = {"text": 128}
+    stored["feedback"]["credit"]["explicit"] = {"good": 1.0}
+    stored["feedback"]["time"] = 5
+    (tmp_path / SETTINGS_FILE).write_text(json.dumps(stored))
+    settings, usual = loaded(tmp_path), loaded(tmp_path / "new")
+    assert settings.feedback.credit.success == 0.7
+    assert settings.feedback.attribution.views == usual.feedback.attribution.views
+    assert settings.embedding == usual.embedding
+    assert settings.feedback.credit.explicit == usual.feedback.credit.explicit
+
+
 @pytest.mark.parametrize("content", ["{", "[]", "\xff"])
 def test_a_file_that_holds_no_settings_is_named(tmp_path: Path, content: str) -> None:
     """OPS-3a, OPS-15."""

@@ -8,7 +8,6 @@ from pipelines.consolidation.gate import Decision
 from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.report.findings import MEASURES, Findings
-from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tending.steps import aliases_apart
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.lessons.measures import GOALS
@@ -20,7 +19,7 @@ _FATES = {
 }
 
 
-def note_of(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> str:
+def note_of(findings: Findings, version: LearnedVersion | None) -> str:
     """What was decided and why, how far calibration is off, and what moved most."""
     observed = findings.candidate.observations
     lines = [
@@ -32,7 +31,7 @@ def note_of(findings: Findings, version: LearnedVersion | None, settings: Consol
         f"- calibration: {findings.recalibration.reason}",
         f"- weights: {findings.fitting.reason}",
         *_tended_lines(findings),
-        *(f"- ⚠ {alarm}" for alarm in alarms(findings, settings)),
+        *(f"- ⚠ {alarm}" for alarm in alarms(findings)),
         *_lesson_lines(findings.lessons),
         "",
         "| calibration error | before | after |",
@@ -103,10 +102,10 @@ def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
     return lines
 
 
-def alarms(findings: Findings, settings: ConsolidationSettings) -> list[str]:
+def alarms(findings: Findings) -> list[str]:
     """What somebody should look at."""
     after, dead = findings.recalibration.after, findings.dead_letters
-    off = [] if after is None else unreliable(after, settings.calibration)
+    off = [] if after is None else unreliable(after)
     return [
         *(
             f"confidence {band.lower:.2f}–{band.upper:.2f} is off by {band.deviation:.2f}"

@@ -18,7 +18,6 @@ from pipelines.consolidation.night import DOING, STEPS
 from pipelines.consolidation.report.examples import EXAMPLES, Row
 from pipelines.consolidation.report.findings import MEASURES, Findings, ReportContext
 from pipelines.consolidation.report.note import alarms
-from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import PRIORS_VERSION
 from pipelines.runtime.clock import stamp
 from pipelines.runtime.pages import number, rendered
@@ -125,7 +124,6 @@ def page_of(
     context: ReportContext,
     examples: Mapping[str, Sequence[Row]],
     pictures: Mapping[str, Figure],
-    settings: ConsolidationSettings,
 ) -> NightPage:
     """The page of a night."""
     state = _state(findings, context)
@@ -160,7 +158,7 @@ def page_of(
         why=f"{findings.verdict.decision.value}: {findings.verdict.reason}",
         choices=_choices(state, findings, context),
         figures=_figures(findings),
-        waiting=_waiting(state, findings, context, settings),
+        waiting=_waiting(state, findings, context),
         steps=[
             _step(name, context, state, shown.get(name, ()), reasons.get(name))
             for name in _in_order(context.steps)
@@ -232,14 +230,14 @@ def _both(before: float, after: float) -> tuple[str, str]:
     return number(before), number(after)
 
 
-def _waiting(state: str, findings: Findings, context: ReportContext, settings: ConsolidationSettings) -> list[str]:
+def _waiting(state: str, findings: Findings, context: ReportContext) -> list[str]:
     version = [f"{context.version}: go live, or be refused"] if state == "waits" else []
     counts = {name: values["waiting"] for name, values in context.steps.items() if values.get("waiting")}
     proposed = [
         f"{name}: {_count(count)} are only proposed, and act once somebody declares them"
         for name, count in counts.items()
     ]
-    return [*version, *proposed, *alarms(findings, settings)]
+    return [*version, *proposed, *alarms(findings)]
 
 
 def _in_order(steps: Mapping[str, Any]) -> list[str]:

@@ -16,16 +16,13 @@ from pipelines.consolidation.report.metrics import metrics_of
 from pipelines.consolidation.report.note import note_of
 from pipelines.consolidation.report.page import page_of
 from pipelines.consolidation.report.tables import tables_of
-from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.runtime.mlflow.runs import RecordedRun
 
 PAGE = "report"
 """The name of the page among a run's artifacts."""
 
 
-def report(
-    page: RunRecord, findings: Findings, context: ReportContext, settings: ConsolidationSettings
-) -> dict[str, Any]:
+def report(page: RunRecord, findings: Findings, context: ReportContext) -> dict[str, Any]:
     """Write the report of a night that published a version, or of a rehearsal that published nothing.
 
     The note comes last, so that what it promises is there.
@@ -44,9 +41,9 @@ def report(
     pictures = pictures_of(findings, context)
     for name, picture in pictures.items():
         page.figure(f"pictures/{name}", picture)
-    page.page(PAGE, page_of(findings, context, examples_of(findings), pictures, settings).html())
+    page.page(PAGE, page_of(findings, context, examples_of(findings), pictures).html())
     page.document("summary", summary)
-    page.note(note_of(findings, context.version, settings))
+    page.note(note_of(findings, context.version))
     return summary
 
 

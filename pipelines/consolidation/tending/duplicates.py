@@ -29,6 +29,7 @@ from pipelines.quality.statements import Statements, WordLists
 Floats = NDArray[np.float32]
 
 _EXAMPLES = 10  # that a report shows
+_NEIGHBOURS = 8  # nearest contents of each that are compared; larger groups are joined through others
 
 
 class Memory(Protocol):
@@ -118,7 +119,7 @@ def find_duplicates(
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
     every = vectors(memory.texts(range(len(memory.contents))))
-    pairs, cosines = close_pairs(every, least=settings.least_cosine, neighbours=settings.neighbours)
+    pairs, cosines = close_pairs(every, least=settings.least_cosine, neighbours=_NEIGHBOURS)
     del every
     apart = memory.apart(pairs)
     rows = np.unique(pairs[apart]).tolist()

@@ -23,6 +23,8 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 
 _EXAMPLES = 5  # of each kind that a report shows
+_NEIGHBOURS = 5  # nearest contents of each that are compared
+_TOGETHER = 10  # contents of one question that are linked, the best first: pairs are their square
 
 LINKS = (LinkKind.SIMILAR, LinkKind.CO_USED)
 """Kinds of edges that this step finds."""
@@ -118,7 +120,7 @@ def find_links(
 def _similar(memory: Memory, vectors: Callable[[], Rows], joined: Joined, settings: LinkSettings) -> list[LearnedEdge]:
     if settings.least_cosine > 1.0:
         return []
-    pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=settings.neighbours)
+    pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=_NEIGHBOURS)
     contents = memory.contents
     fresh = ~joined.has(contents, pairs)
     fresh[fresh] = memory.apart(pairs[fresh])
@@ -136,9 +138,7 @@ def _used_together(
     def named(content: ContentHash) -> ContentHash | None:
         return leader if (leader := aliases.of(content)) in live else None
 
-    uses = co_uses(
-        evidence, named=named, half_life_days=settings.half_life_days, together=settings.together, today=today
-    )
+    uses = co_uses(evidence, named=named, half_life_days=settings.half_life_days, together=_TOGETHER, today=today)
     least = settings.least_uses * MICRO
     return [
         LearnedEdge(one, LinkKind.CO_USED, other, RelationSource.LEARNED, by_use)

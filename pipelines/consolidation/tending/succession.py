@@ -24,6 +24,9 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.runtime.clock import SECONDS_PER_DAY
 
 _EXAMPLES = 10  # that a report shows
+_LEAST_PAGES = 3  # of one path: one or two, such as a README, many folders have
+_LEAST_DAYS = 1.0  # that a page must be later: what was copied in one go has dates of one day, in whatever order
+_NEIGHBOURS = 8  # folders next by date that a page is compared in, however many releases there are
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
 _PHRASE = 3  # words that stand side by side: longer ones lose pages whose examples were written anew
@@ -113,11 +116,11 @@ def find_successions(pages: Sequence[Page], passages: Passages, settings: Succes
     """
     prose = [page for page in pages if page.content_type in PROSE]
     sizes = Counter(folder for page in prose for folder in _folders(page.uri))
-    code = _by_trees([page for page in pages if page.content_type is ContentType.CODE], settings)
+    code = _by_trees([page for page in pages if page.content_type is ContentType.CODE])
     edges: list[LearnedEdge] = []
     examples: list[SuccessionExample] = []
-    for (older, newer), pairs in sorted(_by_trees(prose, settings).items()):
-        least = max(settings.least_pages, settings.least_share * sizes[older])
+    for (older, newer), pairs in sorted(_by_trees(prose).items()):
+        least = max(_LEAST_PAGES, settings.least_share * sizes[older])
         if len(pairs) < least or _counts_down(older, newer):
             continue
         read = _Reading(passages)
@@ -185,7 +188,7 @@ def _moved(
         for holder, count in sorted(shared.items(), key=lambda each: (-each[1], each[0])):
             pair = _Pair(page, holder)
             fresh = (read.phrases(page) & read.phrases(holder)) - covered
-            later = _date(holder) - _date(page) >= settings.least_days * SECONDS_PER_DAY
+            later = _date(holder) - _date(page) >= _LEAST_DAYS * SECONDS_PER_DAY
             if later and read.overlap(pair) >= settings.least_overlap and 2 * len(fresh) > count:
                 covered |= fresh
                 yield pair
@@ -213,7 +216,7 @@ def _counts_down(older: str, newer: str) -> bool:
     return word == other and numbers > others
 
 
-def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tuple[str, str], Sequence[_Pair]]:
+def _by_trees(pages: Sequence[Page]) -> Mapping[tuple[str, str], Sequence[_Pair]]:
     """Pages of one path in two folders that stand side by side, the later one last, by these folders.
 
     The suffix may be another: documentation moves from one markup to another.
@@ -229,8 +232,8 @@ def _by_trees(pages: Sequence[Page], settings: SuccessionSettings) -> Mapping[tu
         if len(some) > 1:
             in_order = sorted(some, key=lambda each: (_date(each[1]), each[1].uri))
             for at, (folder, page) in enumerate(in_order):
-                for other, later in in_order[at + 1 : at + 1 + settings.neighbours]:
-                    if other != folder and _date(later) - _date(page) >= settings.least_days * SECONDS_PER_DAY:
+                for other, later in in_order[at + 1 : at + 1 + _NEIGHBOURS]:
+                    if other != folder and _date(later) - _date(page) >= _LEAST_DAYS * SECONDS_PER_DAY:
                         pairs[folder, other].append(_Pair(page, later))
     return {trees: sorted(some) for trees, some in pairs.items() if len(some) > len(pairs.get(trees[::-1], ()))}
 

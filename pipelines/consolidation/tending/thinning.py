@@ -25,6 +25,9 @@ from pipelines.learning.uses import Uses
 MEASURE = "recall_at_20"
 """What may fall by no more than is stated."""
 
+LEAST_CHUNKS = 2
+"""That stay of every document (CON-5)."""
+
 _EXAMPLES = 10  # that a report shows
 _BLOCK = 1 << 16  # vectors read at once
 _USES = frozenset({INCLUSION, REFERENCE, ACCURATE})  # beside outcomes; being found is no use
@@ -162,7 +165,7 @@ def thinnable(
     for row in rows[np.lexsort((rows, nearness[rows]))].tolist():
         begin, end = np.searchsorted(owners, [row, row + 1])
         numbers, places = np.unique(documents[begin:end], return_counts=True)
-        if np.all(left[numbers] - places >= settings.least_chunks):
+        if np.all(left[numbers] - places >= LEAST_CHUNKS):
             left[numbers] -= places
             gone.append(row)
     return gone

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.matching import TermWeights
-from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.settings import LENGTH_STEP, EmbeddingSettings
 
 
 @contextmanager
@@ -58,8 +58,8 @@ def padded_batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Itera
     """Rows to encode together and their padded width, longest first so that memory peaks at once."""
     by_width: defaultdict[int, list[int]] = defaultdict(list)
     for row, length in enumerate(lengths):
-        steps = max(1, -(-length // settings.length_step))
-        by_width[min(settings.max_tokens, steps * settings.length_step)].append(row)
+        steps = max(1, -(-length // LENGTH_STEP))
+        by_width[min(settings.max_tokens, steps * LENGTH_STEP)].append(row)
     for width in sorted(by_width, reverse=True):
         size = max(1, settings.batch_tokens // width)
         rows = by_width[width]

@@ -43,7 +43,6 @@ class Int8Encoder:
             self._bert = PackedBert(read_weights(folder), model)
         self._read = TokenReader(folder, settings.max_tokens, model.pad)
         self._count = TokenCounter(folder, settings.max_tokens)
-        self._pack_tokens = settings.pack_tokens
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
         self._shares = threads
@@ -72,7 +71,7 @@ class Int8Encoder:
         lengths = [len(item.ids) for item in read]
         # No thread waits while another has all the texts.
         share = -(-sum(lengths) // self._shares)
-        rows_of = list(packs(lengths, min(self._pack_tokens, share)))
+        rows_of = list(packs(lengths, min(PACK_TOKENS, share)))
         for rows, (whole, of_rows) in zip(rows_of, self._side_by_side(encoded, rows_of), strict=True):
             vectors[rows] = shortened(whole, self.dimension)
             per_text |= dict(zip(rows, of_rows, strict=True))
@@ -99,6 +98,9 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
             f"embedding.model: expected weights in {folder / WEIGHTS}, found: {error}"
         ) from error
 
+
+PACK_TOKENS = 512
+"""In one forward pass, where nothing is padded: what the processor's caches hold."""
 
 PAIRS_AT_ONCE = 2
 """Pairs in one forward pass, of which as many run side by side as there are threads: what the caches hold."""

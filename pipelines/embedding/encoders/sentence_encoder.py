@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 class SentenceEncoder:
     """Any sentence-transformers model behind `encoder.Encoder`.
 
-    A text is padded to the next multiple of `length_step`, never to its longest batch mate, and shares a batch only
+    A text is padded to the next multiple of `LENGTH_STEP`, never to its longest batch mate, and shares a batch only
     with texts of that padded length: so its vector does not depend on what else is encoded (ARC-9).
     """
 

@@ -10,8 +10,8 @@ from pipelines.domain.ranking import RANKING_ONLY
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.learning.priors import DeclaredPrior
 from pipelines.quality.signals import tier
-from pipelines.retrieval.settings import QualitySettings
 
 DEPTH = 10
 """Results that count as shown: a first page."""
@@ -116,15 +116,15 @@ def memory_measures(
     queries: Sequence[AnsweredQuery],
     items: Mapping[str, ItemFacts],
     settings: EvaluationSettings,
-    quality: QualitySettings,
+    declared: DeclaredPrior,
 ) -> MemoryMeasures:
     """Measure answers as those of a memory.
 
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
-        quality: What a tier is worth, here as in searches.
+        declared: What a tier is worth, here as in searches.
     """
-    facts = _Facts(items, quality)
+    facts = _Facts(items, declared)
     weighed = [one for one in queries if one.relevant and _intent_weight(one, settings) > 0.0]
     values: dict[str, list[float]] = {
         "constitutional_surfacing": [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)],
@@ -165,9 +165,9 @@ def _shares(channels_of_each: Sequence[Collection[str]], name: str) -> tuple[flo
 class _Facts:
     """Which results count, and for how much."""
 
-    def __init__(self, items: Mapping[str, ItemFacts], quality: QualitySettings) -> None:
+    def __init__(self, items: Mapping[str, ItemFacts], declared: DeclaredPrior) -> None:
         self._items = items
-        self._quality = quality
+        self._declared = declared
 
     def constitutional(self, one: AnsweredQuery) -> set[str]:
         return {name for name in one.relevant if (self._item(name).tier or "").casefold() == _CONSTITUTIONAL}
@@ -193,8 +193,8 @@ class _Facts:
         return modified is not None and 0.0 <= at - modified < NEW_S
 
     def _importance(self, name: str) -> float:
-        value = tier(self._item(name).tier, self._quality.tiers)
-        return self._quality.undeclared if value is None else value
+        value = tier(self._item(name).tier, self._declared.tiers)
+        return self._declared.undeclared if value is None else value
 
     def _item(self, name: str) -> ItemFacts:
         return self._items.get(name, ItemFacts())

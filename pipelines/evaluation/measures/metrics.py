@@ -13,7 +13,7 @@ from ir_measures import AP, RR, R, Success, nDCG
 
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.runs import Ranked, Run, order_of
-from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.evaluation.settings import BOOTSTRAP_DRAWS, EvaluationSettings
 
 MEASURES: Mapping[str, Any] = MappingProxyType(
     {
@@ -78,7 +78,7 @@ def estimate(values: Sequence[float], settings: EvaluationSettings) -> Estimate:
         raise ValueError("expected the values of at least one query, got none")
     sample = np.asarray(values, dtype=np.float64)
     rng = np.random.default_rng(settings.seed)
-    means = sample[rng.integers(0, len(sample), size=(settings.bootstrap_draws, len(sample)))].mean(axis=1)
+    means = sample[rng.integers(0, len(sample), size=(BOOTSTRAP_DRAWS, len(sample)))].mean(axis=1)
     tail = (1.0 - settings.interval) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail])
     return Estimate(float(sample.mean()), float(low), float(high))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipelines.domain.ids import ContentHash
-from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.evaluation.settings import BOOTSTRAP_DRAWS, EvaluationSettings
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +185,7 @@ def _value(top: Floats, bottom: Floats, weights: Floats, settings: EvaluationSet
     """Σ top / Σ bottom with a bootstrap interval over the observations."""
     rng = np.random.default_rng(settings.seed)
     n = len(top)
-    samples = (rng.integers(0, n, n) for _ in range(settings.bootstrap_draws))
+    samples = (rng.integers(0, n, n) for _ in range(BOOTSTRAP_DRAWS))
     drawn = np.array([_ratio(top[some], bottom[some]) for some in samples])
     tail = (1.0 - settings.interval) / 2.0
     low, high = np.nanquantile(drawn, [tail, 1.0 - tail]) if np.isfinite(drawn).any() else (math.nan, math.nan)

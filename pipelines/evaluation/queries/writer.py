@@ -34,6 +34,9 @@ QUEUE = 1_000
 FLUSH_ROWS = 500
 """Rows of one file: enough to compress well, and some 1.5 MB to lose with a crash."""
 
+FLUSH_S = 10.0
+"""After which rows are written though they are few, in seconds: what a crash may lose."""
+
 _CLOSE_S = 10.0  # that closing waits for the last rows
 _TEXT_CHARACTERS = 4_096  # kept of a query's text
 _Row = tuple[int, pa.RecordBatch]  # with its day
@@ -58,6 +61,7 @@ class QueryLog:
         clock: Clock = system_clock,
         waiting: int = QUEUE,
         flush_rows: int = FLUSH_ROWS,
+        flush_s: float = FLUSH_S,
     ) -> None:
         self.logged = 0
         self.dropped = 0
@@ -66,6 +70,7 @@ class QueryLog:
         self._settings = settings
         self._clock = clock
         self._flush_rows = flush_rows
+        self._flush_s = flush_s
         self._queue: queue.Queue[tuple[Answer, float] | None] = queue.Queue(waiting)
         self._tidied: int | None = None
         self._closed = False
@@ -115,11 +120,11 @@ class QueryLog:
         due, ended = math.inf, False
         while not ended:
             with suppress(queue.Empty):
-                item = self._queue.get(timeout=max(0.0, min(due - time.monotonic(), self._settings.flush_s)))
+                item = self._queue.get(timeout=max(0.0, min(due - time.monotonic(), self._flush_s)))
                 ended = item is None
                 if item is not None:
                     self._add(rows, *item)
-                    due = min(due, time.monotonic() + self._settings.flush_s)
+                    due = min(due, time.monotonic() + self._flush_s)
             if rows and (ended or len(rows) >= self._flush_rows or time.monotonic() >= due):
                 self._flush(rows)
                 rows, due = [], math.inf

@@ -42,6 +42,24 @@ class Reaction:
     requested: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How users read, whatever they want; each a probability.
+
+    Attributes:
+        persistence: Of reading the next result after one that looks wrong, as click logs tell of web searches.
+        verdict_rate: Of a thumb up or down on a result that was read.
+        verdict_noise: That a verdict says the opposite of what a result is: who votes has read it.
+    """
+
+    persistence: float = 0.9
+    verdict_rate: float = 0.5
+    verdict_noise: float = 0.02
+
+
+HABITS = Habits()
+
+
 def kind_of_user(settings: SimulationSettings, rng: random.Random) -> UserKind:
     """What the next user wants."""
     drawn = rng.random()
@@ -57,6 +75,7 @@ def react(
     rng: random.Random,
     *,
     kind: UserKind = UserKind.HONEST,
+    habits: Habits = HABITS,
 ) -> list[Reaction]:
     """Read a list from the top, open what looks right, and now and then say what one thinks of it.
 
@@ -67,11 +86,12 @@ def react(
     when it is wrong.
 
     Examples:
-        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, deals=1)
-        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
+        >>> certain = SimulationSettings(noise=0.0, random=0.0, adversarial=0.0, sessions=1, deals=1)
+        >>> QUIET = Habits(persistence=1.0, verdict_rate=0.0, verdict_noise=0.0)
+        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), habits=QUIET)]
         [2]
-        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=UserKind.ADVERSARIAL)]
+        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=UserKind.ADVERSARIAL,
+        ...     habits=QUIET)]
         [1]
     """
     reactions = []
@@ -79,10 +99,10 @@ def react(
         is_opened = _SEEMS[kind](content in relevant, settings.noise, rng)
         if is_opened:
             reactions.append(Reaction(content, rank))
-        if rng.random() < settings.verdict_rate:
-            is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
+        if rng.random() < habits.verdict_rate:
+            is_right = _SEEMS[kind](content in relevant, habits.verdict_noise, rng)
             reactions.append(Reaction(content, rank, 1.0 if is_right else -1.0))
-        if is_opened or rng.random() >= settings.persistence:
+        if is_opened or rng.random() >= habits.persistence:
             break
     return reactions
 
@@ -91,22 +111,20 @@ def answered(
     content: ContentHash,
     rank: int,
     relevant: Collection[ContentHash],
-    settings: SimulationSettings,
     rng: random.Random,
     *,
     kind: UserKind = UserKind.HONEST,
+    habits: Habits = HABITS,
 ) -> list[Reaction]:
     """What a user says who is asked about one result, whether they came to it or not: a verdict, or nothing.
 
     Examples:
-        >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, deals=1)
-        >>> answered("b", 7, {"b"}, willing, random.Random(1))
+        >>> answered("b", 7, {"b"}, random.Random(1), habits=Habits(verdict_noise=0.0))
         [Reaction(content_hash='b', rank=7, satisfaction=1.0, requested=True)]
     """
     if rng.random() >= _ANSWERS:
         return []
-    is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
+    is_right = _SEEMS[kind](content in relevant, habits.verdict_noise, rng)
     return [Reaction(content, rank, 1.0 if is_right else -1.0, requested=True)]
 
 
@@ -195,13 +213,12 @@ def with_replies(
     answer: Answer,
     reactions: Iterable[Reaction],
     right: Collection[ContentHash],
-    settings: SimulationSettings,
     *,
     kind: UserKind = UserKind.HONEST,
 ) -> list[Reaction]:
     """What a user does, and says about the result that the answer asks about, which is said once."""
     rng = random.Random(f"asked-{answer.query.query_id}")  # noqa: S311  a simulation, repeatable by the query
     about = [(result.content_hash, result.rank) for result in answer.results if result.asked]
-    replies = [each for content, rank in about for each in answered(content, rank, right, settings, rng, kind=kind)]
+    replies = [each for content, rank in about for each in answered(content, rank, right, rng, kind=kind)]
     replied = {each.content_hash for each in replies}
     return [each for each in reactions if each.satisfaction is None or each.content_hash not in replied] + replies

@@ -20,7 +20,7 @@ from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import LOWEST, ExtractionReport, measure
 from pipelines.extraction.training.labels import UNSEEN
 from pipelines.extraction.training.loop import batches, train
-from pipelines.extraction.training.model import WEIGHTS, build, export, reached, restore, unpack_backbone
+from pipelines.extraction.training.model import build, export, reached, restore, unpack_backbone
 from pipelines.extraction.training.sampling import Packing, Sampler
 from pipelines.extraction.training.schedule import Schedule, TrainingProgress
 from pipelines.extraction.training.sentences import Sentence, names_in, read_sentences, templated
@@ -90,15 +90,13 @@ def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionRepo
     measured = run.settings.model_copy(
         update={
             "model": str(run.checkpoint),
-            "onnx_file": WEIGHTS,
-            "threads": run.threads,
         }
     )
     (run.checkpoint / SCORES_FILE).unlink(missing_ok=True)  # of an earlier state: scores are measured as they are
 
     def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
         asked = measured.model_copy(update={"labels": tuple(labels), "threshold": LOWEST})
-        return EntityExtractor(asked).extract(texts)
+        return EntityExtractor(asked, threads=run.threads).extract(texts)
 
     report = measure(
         recognise,
@@ -111,7 +109,7 @@ def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionRepo
     (run.checkpoint / SCORES_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(scores)))
     facts = CardFacts(
         size=sum(file.stat().st_size for file in run.checkpoint.iterdir() if file.suffix != ".md"),
-        speed=speed(EntityExtractor(measured), sentences),
+        speed=speed(EntityExtractor(measured, threads=run.threads), sentences),
         threads=run.threads,
         offered=len(measured.labels),
         training=_training(run, progress),

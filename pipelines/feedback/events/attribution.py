@@ -91,14 +91,14 @@ def attribute(signal: float, contents: int, views: Views, rules: AttributionSett
         raise ValueError(f"expected a signal in [-1, 1], got {signal}")
     method = method_of(views)
     if method is Method.EQUAL:
-        return Attributed(method, rules.confidence[method], np.full(contents, signal / max(contents, 1)))
+        return Attributed(method, rules.reliance(method), np.full(contents, signal / max(contents, 1)))
     support = None if views.support is None else counterfactual(_checked(views.support, contents))
     share = np.zeros(contents)
-    for weight, view in zip(rules.mixes[method], (support, views.attention, views.semantic), strict=True):
+    for weight, view in zip(rules.mix(method), (support, views.attention, views.semantic), strict=True):
         if view is not None:
             share = share + weight * np.clip(_checked(view, contents), 0.0, 1.0)
     # Weights sum to 1, but for rounding.
-    return Attributed(method, rules.confidence[method], signal * np.minimum(share, 1.0))
+    return Attributed(method, rules.reliance(method), signal * np.minimum(share, 1.0))
 
 
 def method_of(views: Views) -> Method:

@@ -233,7 +233,7 @@ def shared_credits(
     included = [result for result in impression.results if result.included]
     if not included:
         return []  # whatever the answer was made from, it was none of them
-    weight = abs(signal) * scale * rules.attribution.confidence[_method(attribution)]
+    weight = abs(signal) * scale * rules.attribution.reliance(_method(attribution))
     if attribution is None:
         credited = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
     else:

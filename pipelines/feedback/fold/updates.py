@@ -70,7 +70,7 @@ from pipelines.feedback.fold.words import (
     note_question,
     question_of_text,
 )
-from pipelines.feedback.settings import DAY_MS, WEIGHTS, FeedbackSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
 from pipelines.learning.observe.tallies import Tally
@@ -140,7 +140,7 @@ class _Batch:
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
-        most, daily, verdicts, names = self._limits.impression_records, self._daily, self._verdicts, self._names
+        most, daily, verdicts, names = self._limits.waiting_records, self._daily, self._verdicts, self._names
         seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
@@ -190,7 +190,7 @@ class _Batch:
         if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
         before = self._seen.get(fingerprint) or self.stored.seen.get(fingerprint)
-        if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
+        if before and self._remembered(before, EVENT_ID_RECORDS, self._window_ms):
             return Fate.DUPLICATE
         self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, FEEDBACK):
@@ -256,7 +256,7 @@ class _Batch:
 
     def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
         before = self.stored.shown.get(query)
-        if before and self._remembered(before.moment, self._limits.impression_records, self._window_ms):
+        if before and self._remembered(before.moment, self._limits.waiting_records, self._window_ms):
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
         shown = self.stored.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
@@ -279,7 +279,7 @@ class _Batch:
 
     def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
         shown = self.stored.shown.get(query)
-        if shown is None or not self._remembered(shown.moment, self._limits.impression_records, 2 * self._window_ms):
+        if shown is None or not self._remembered(shown.moment, self._limits.waiting_records, 2 * self._window_ms):
             waiting = Waiting(LogMoment(offset, at_ms), feedback)
             self.stored.waiting.setdefault(query, []).append(waiting)
             self.change.waiting[offset] = (query, waiting)

@@ -21,7 +21,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.batch import Arrivals, BatchState
 from pipelines.feedback.fold.change import Change
-from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.settings import EVENT_ID_RECORDS, MS, FeedbackSettings
 from pipelines.feedback.store import tables
 from pipelines.feedback.store.deduplication import SeenIndex, index_of_seen
 from pipelines.feedback.store.overlays import SessionVariance
@@ -264,7 +264,7 @@ class PartitionState:
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
         self._seen.add(list(change.seen), [offset for offset, _ in change.seen.values()])
-        self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
+        self._seen.forget_before(change.next_offset - EVENT_ID_RECORDS)
 
     def _require_same_file(self) -> None:
         if not self._path.exists() or self._path.stat().st_ino != self._inode:

@@ -37,7 +37,7 @@ from pipelines.feedback.fold.names import (
     SourceCounts,
     names_of,
 )
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
+from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
@@ -46,6 +46,8 @@ from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
 from pipelines.learning.uses import UsageKey
 
 _DETAIL_CHARACTERS = 500
+DEAD_LETTER_BYTES = 65_536
+"""Of a wrong record that are kept: any that a person can read; its SHA-256 covers all of them."""
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
@@ -118,7 +120,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
             for offset, (query, waiting) in change.waiting.items()
         ],
     )
-    _write_dead_letters(connection, change.dead_letters, rules)
+    _write_dead_letters(connection, change.dead_letters)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
     merged = close_sessions(
         connection,
@@ -224,9 +226,7 @@ def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int,
     return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers(), int(shown.named)
 
 
-def _write_dead_letters(
-    connection: sqlite3.Connection, dead_letters: Iterable[DeadLetter], rules: FeedbackSettings
-) -> None:
+def _write_dead_letters(connection: sqlite3.Connection, dead_letters: Iterable[DeadLetter]) -> None:
     for record, reason, detail in dead_letters:
         original = record.value or b""
         connection.execute(
@@ -238,7 +238,7 @@ def _write_dead_letters(
                 detail.encode("utf-8", "replace").decode()[:_DETAIL_CHARACTERS],
                 len(original),
                 hashlib.sha256(original).hexdigest(),
-                original[: rules.limits.dead_letter_bytes],
+                original[:DEAD_LETTER_BYTES],
             ),
         )
         connection.execute(
@@ -282,8 +282,8 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
     limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
-    _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
-    _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
+    _forget_before(connection, "seen", change, EVENT_ID_RECORDS, window_ms)
+    _forget_before(connection, "shown", change, limits.waiting_records, 2 * window_ms)
     (unpublished,) = connection.execute(
         "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",
         (change.next_offset - limits.dead_letter_records,),

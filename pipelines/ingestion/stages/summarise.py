@@ -19,8 +19,14 @@ WRITTEN = "summaries_written"
 FAILED = "summaries_failed"
 """Count of requests that it did not answer as it should: those documents have extracts."""
 
+SHOWN_CHARACTERS = 12_000
+"""Of a document that the model is shown, from its beginning: about 3,000 tokens, which every model reads."""
+
 MOST_FAILURES = 3
 """In a row; then a worker asks no more, and the rest of its documents have extracts."""
+
+
+_INSTRUCTION = "Say in at most three sentences what the following document is about, for somebody who searches."
 
 
 class Summariser:
@@ -28,10 +34,12 @@ class Summariser:
 
     Args:
         count_tokens: In the encoder's own tokens.
+        timeout_s: For one answer of the model.
     """
 
-    def __init__(self, settings: SummarySettings, count_tokens: TokenCounter) -> None:
+    def __init__(self, settings: SummarySettings, count_tokens: TokenCounter, timeout_s: float = 20.0) -> None:
         self._settings = settings
+        self._timeout_s = timeout_s
         self._count = count_tokens
         self._failed_in_row = 0
         self.counts: Counter[str] = Counter()
@@ -55,11 +63,11 @@ class Summariser:
         if self._failed_in_row >= MOST_FAILURES:
             self.counts[FAILED] += 1
             return None
-        model = ChatEndpoint(settings.endpoint, settings.model, settings.api_key, settings.timeout_s)
+        model = ChatEndpoint(settings.endpoint, settings.model, settings.api_key, self._timeout_s)
         most = settings.max_tokens
         try:
             # Its own tokens may be shorter.
-            text = model.complete(settings.instruction, document.text[: settings.characters], max_tokens=2 * most)
+            text = model.complete(_INSTRUCTION, document.text[:SHOWN_CHARACTERS], max_tokens=2 * most)
             summary = within(text, most, self._count)
         except EndpointError:
             summary = ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonId
 from pipelines.lessons.duplicates.arrangement import Arrangement
-from pipelines.lessons.duplicates.sentences import CLAUSES, denials, directions, scopes, stated_order
+from pipelines.lessons.duplicates.sentences import CLAUSES, affirmed, denials, directions, scopes, stated_order
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ParsedLesson:
 
 def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
     """The text of a lesson, taken apart."""
-    text = lesson.content
+    text = affirmed(lesson.content)
     denies, denied = denials(text, words)
     earlier, later = stated_order(text, words)
     tokens = words_of(text)

@@ -52,7 +52,8 @@ class DuplicateIndex:
         """All pairs of its lessons that are about the same, each once, the greater id first."""
         ids = sorted(self._lessons)
         hits: dict[int, list[LessonId]] = defaultdict(list)
-        for one, other in self._sharing(ids).tolist():
+        left, right = self._sharing(ids).T.tolist()
+        for one, other in zip(left, right, strict=True):
             hits[max(one, other)].append(ids[min(one, other)])
         for place in sorted(hits):
             lesson, _ = self._lessons[ids[place]]
@@ -62,11 +63,13 @@ class DuplicateIndex:
     def _sharing(self, ids: Sequence[LessonId]) -> Ints:
         """Pairs of places in `ids` of lessons that share enough stems, int64 (pairs, 2)."""
         numbers = {stem: at for at, stem in enumerate(self._ordered(frozenset(self._counts)))}
-        rows: dict[int, list[list[int]]] = defaultdict(list)
+        rows: dict[int, list[int]] = defaultdict(list)  # one row behind the other
         for place, lesson_id in enumerate(ids):
             stems = self._lessons[lesson_id][1]
-            rows[len(stems)].append([place, *map(numbers.__getitem__, stems)])
-        arrays = ((size, np.array(each, dtype=np.int64)) for size, each in sorted(rows.items()))
+            row = rows[len(stems)]
+            row.append(place)
+            row.extend(map(numbers.__getitem__, stems))
+        arrays = ((size, np.array(each, dtype=np.int64).reshape(-1, size + 1)) for size, each in sorted(rows.items()))
         groups = {size: (each[:, 0], np.sort(each[:, 1:], axis=1)) for size, each in arrays}
         parts = [np.zeros((0, 2), dtype=np.int64)]
         for one, other in combinations_with_replacement(groups, 2):

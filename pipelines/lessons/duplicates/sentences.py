@@ -20,6 +20,19 @@ _ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b"
 _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
 _DIRECTIONS = frozenset({"to", "into"})
 _KEPT_OUT = re.compile(r"\b(?:keep|kept|leave|left)\b[^,;]*\b(?:out|free) of\b", re.IGNORECASE)  # denies what it says
+_NOT_WITHOUT = re.compile(
+    r"\b(?:(?P<never>never)|do not|don['’]t)\s+(?P<deed>\w[^,;:.!?]*?)\s+without\b", re.IGNORECASE
+)
+
+
+def affirmed(text: str) -> str:
+    """A text in which a denial of "without" says what it comes to.
+
+    Examples:
+        >>> affirmed("Never deploy without a plan"), affirmed("Do not delete a branch without asking")
+        ('always deploy with a plan', 'delete a branch with asking')
+    """
+    return _NOT_WITHOUT.sub(lambda match: f"{'always ' if match['never'] else ''}{match['deed']} with", text)
 
 
 def denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:

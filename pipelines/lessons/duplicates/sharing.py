@@ -37,7 +37,7 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
     # Within one array, each meets those that stand behind it.
     begin = np.arange(1, len(ours) + 1) if left is right else np.searchsorted(theirs, ours, side="left")
     end = np.searchsorted(theirs, ours, side="right")
-    parts = [np.zeros((0, 2), dtype=np.int64)]
+    parts = [np.zeros(0, dtype=np.int64)]
     for some in _portions(end - begin):
         counts = end[some] - begin[some]
         starts = np.cumsum(counts) - counts
@@ -45,11 +45,23 @@ def sharing(left: Ints, right: Ints, shared: int) -> Ints:
         other = their_rows[np.arange(int(counts.sum())) - np.repeat(starts - begin[some], counts)]
         if left is right:
             one, other = np.minimum(one, other), np.maximum(one, other)
-        both = np.unique(one * len(right) + other)
-        one, other = both // len(right), both % len(right)
-        enough = _overlaps(left[one], right[other]) >= shared
-        parts.append(np.stack([one[enough], other[enough]], axis=1))
-    return np.unique(np.concatenate(parts), axis=0)
+        both = distinct(one * len(right) + other)
+        enough = _overlaps(left[both // len(right)], right[both % len(right)]) >= shared
+        parts.append(both[enough])
+    pairs = distinct(np.concatenate(parts))
+    return np.stack([pairs // max(1, len(right)), pairs % max(1, len(right))], axis=1)
+
+
+def distinct(values: Ints) -> Ints:
+    """The values of an array, each once, ascending: by sorting, where `np.unique` hashes at a hundredth of the speed.
+
+    Examples:
+        >>> distinct(np.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
+    ordered = np.sort(values)
+    different: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return different
 
 
 def _keys(rows: Ints, prefix: int, together: int, most: int) -> tuple[Ints, Ints]:

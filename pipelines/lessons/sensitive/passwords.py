@@ -11,7 +11,8 @@ _NAMES = (
 )
 _FURTHER_NAMES = (
     r"(?:(?:api|access|secret|auth)[ _-]?(?:key|token)|(?:t?otp|[2m]fa|recovery|backup|activation|licen[cs]e"
-    r"|product|invite)[ _-]?(?:seed|secret|key|code)|secret|token|credentials?|auth|clave|clé|schlüssel|chiave)"
+    r"|product|invite|wi-?fi|wlan|wpa2?|vpn|network)[ _-]?(?:seed|secret|key|code)"
+    r"|secret|token|credentials?|auth|clave|clé|schlüssel|chiave)"
 )
 _IS = (
     r"(?:\s+(?:is|was|equals|remains|reads|has been|will be|becomes|wird|bleibt|(?:is |was |are )?(?:set|defaults"
@@ -71,7 +72,7 @@ _OF_PASSWORDS = re.compile(
 )
 # Stands where a secret would, and is none.
 PLACEHOLDER = re.compile(
-    r"['\"`]?(?:[x*.•_-]{3,}|your[-_ ]?\w[\w-]*|my[-_]\w[\w-]*[-_](?:key|token|secret|password)|change[-_]?me\w*"
+    r"['\"`]?(?:[x*.•_-]{3,}|your[-_ ]?\w[\w-]*|my[-_]\w[\w-]*[-_](?:key|token|secret|password)|change[-_]?me[a-z_-]*"
     r"|example\w*|placeholder|"
     r"dummy|redacted|todo|tbd|fixme|foo|bar|baz|none|null|nil|undefined|true|false|str|string|bytes|text|int|bool|"
     r"any|optional|required|hidden|masked|empty|password|passwort|passwd|pass|secret|token|key|value|"
@@ -109,7 +110,7 @@ _NAMED_VALUE = re.compile(
     re.IGNORECASE,
 )
 _NAMED_SECRET = re.compile(
-    rf"\b{_FURTHER_NAMES}(?P<of>\s(?:for|of|on|to|für|pour|para|de|del|du"
+    rf"\b{_FURTHER_NAMES}(?P<of>\s(?:for|of|on|in|at|to|für|pour|para|de|del|du"
     rf"|vom)(?:\s[\w.-]+){{1,5}}?)?{_IS}\s*(?:now\s+)?"
     rf"(?:{_OPEN}(?P<quoted>[^'\"`”“»«\s]{{4,200}}){_CLOSE}|(?P<value>{_VALUE}{{4,200}}))",
     re.IGNORECASE,
@@ -186,14 +187,31 @@ _ELEMENT = re.compile(rf"<(?:\w+[.-])*(?:{_NAMES}|secret|token|api-?key)>(?P<val
 # What a key of a keyboard is called, and other answers that are no password.
 _KEYSTROKES = re.compile(r"enter|return|tab|escape|nothing|ctrl\S*|your\w*|anything|control\S*", re.IGNORECASE)
 _PIN = re.compile(
-    r"\bunlock\b[^.\n]{0,30}\bwith \d{4}|\b(?:PIN|PUK|TAN|CVV|CVC|(?:unlock|access|door|gate|security|alarm|vault"
-    r"|safe|entry|verification|backup|recovery|"
-    r"pin|lock|zugangs?|tür)[ -]?code|code (?:d'accès|secret)|código|codice)\b(?:\s(?!is\b)[\w-]+){0,4}?\s*(?:is"
+    r"\bunlock\b[^.\n]{0,30}\bwith \d{4}|\b(?:PIN|PUK|TAN|CVV|CVC|passcode|(?:unlock|access|door|gate|security|alarm|"
+    r"vault|safe|entry|verification|backup|recovery|"
+    r"pin|lock|zugangs?|tür)[ -]?code|code (?:d'accès|secret)|código|codice)\b(?:\s(?!is\b)[\w-]+){0,6}?\s*(?:is"
     r"|was|lautet|ist|est|es|=|:)?\s*(?<!\w)(?:\d{3,4}|\d\d(?=[ -]\d\d))(?:[ -]?\d{2,4})*\b(?!-| ?\w*(?:digit|char))",
     re.IGNORECASE,
 )
 _PHRASE = re.compile(
     r"\b(?:seed|recovery|mnemonic|backup)\s(?:phrase|words?)\W+(?:is\W+)?(?:[a-z]+\s+){11,}[a-z]+", re.IGNORECASE
+)
+# Several words behind "is", as people choose them: "the passphrase is correct horse battery staple".
+_WORDS = re.compile(
+    rf"\b{_NAMES}(?:\s(?:for|of|on|in|at|to)(?:\s[\w.-]+){{1,4}}?)?\s+is\s+"
+    r"(?P<value>(?:[a-z]{3,} ){3,7}[a-z]{3,})[.!]?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OF_SENTENCES = re.compile(
+    r"\w+(?:ed|ing|ly)|the|this|that|than|not|and|but|for|from|with|when|where|every|each|too|until|after|before|only|"
+    r"what|who|which|kept|set|sent|read|stored|one|two|per|has|have|must|may|can|will|never|always|your|our|its|same",
+    re.IGNORECASE,
+)
+# What programs take behind -p, where they take a password there.
+_PROGRAMS = r"(?:mysql\w*|mariadb\w*|sshpass|zip|unzip|7z)"
+_MIXED = rf"(?=\S*\d)(?=\S*[^\W\d_]){_VALUE}{{6,200}}"
+_BEHIND_P = re.compile(
+    rf"\b{_PROGRAMS}\b[^.;|&\n]*\s-p ?{_MIXED}|(?<!\S)-p ?{_MIXED} (?:to|for|with) (?:the )?{_PROGRAMS}\b"
 )
 # Names of passwords that people choose, of several words maybe.
 _OF_PEOPLE = re.compile(r"pass|pwd?\b|kennwort", re.IGNORECASE)
@@ -228,6 +246,8 @@ def states_password(text: str) -> bool:
             for match in (*_USER_AND.finditer(text), *_ELEMENT.finditer(text), *_SIGNED_IN.finditer(text))
         )
         or any(map(_is_answer, _ASKED.finditer(text)))
+        or any(not any(map(_OF_SENTENCES.fullmatch, match["value"].split())) for match in _WORDS.finditer(text))
+        or _BEHIND_P.search(text) is not None
     )
 
 

@@ -18,7 +18,7 @@ from pipelines.retrieval.rerank.succession import SUPERSEDED
 MOST = 3
 """Reasons that a result gives."""
 
-_SEEN = 0.00005  # of a difference: what is less is printed as nothing
+SEEN = 0.00005  # of a difference: what is less is printed as nothing
 _RELATED = {
     LinkKind.CAUSED: ("caused", "caused by"),
     LinkKind.DERIVED_FROM: ("derived from", "source of"),
@@ -219,7 +219,7 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
     amounts = [{each.name: each.amount for each in result.contributions} for result in (one, other)]
     names = dict.fromkeys([*amounts[0], *amounts[1]])
     apart = [(name, amounts[0].get(name, 0.0) - amounts[1].get(name, 0.0)) for name in names]
-    return sorted((each for each in apart if abs(each[1]) >= _SEEN), key=lambda each: -abs(each[1]))
+    return sorted((each for each in apart if abs(each[1]) >= SEEN), key=lambda each: -abs(each[1]))
 
 
 def sentence_of(name: str) -> str:

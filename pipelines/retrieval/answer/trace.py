@@ -18,7 +18,8 @@ from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.sessions import HandOff
 from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.answer.reasons import difference, reason, reasons, related, sentence_of
+from pipelines.retrieval.answer.reasons import SEEN, difference, reason, reasons, related, sentence_of
+from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -251,7 +252,9 @@ def _contributions(result: RankedResult) -> Table:
     for heading in ("", "value", "weight", "90 % interval", "samples", "level", "adds"):
         table.add_column(heading, justify="left" if heading in ("", "level") else "right")
     for contribution in result.contributions:
-        table.add_row(*_row(contribution))
+        # What is said of a result and hardly counts, such as by a crowd of new names, is told in the sentence above.
+        if contribution.name not in {CONTENT, QUESTION} or abs(contribution.amount) >= SEEN:
+            table.add_row(*_row(contribution))
     table.add_row("score", "", "", "", "", "", f"{result.score:.4f}", style="bold")
     return table
 

@@ -187,7 +187,7 @@ def complexity(text: str, settings: RouterSettings) -> Complexity:
         ['complex', 'complex']
     """
     words = text.split()
-    many = len(words) >= settings.complex_words or _questions(text, settings) >= settings.complex_questions
+    many = len(words) >= settings.complex_words or _questions(text, settings) > 1
     if many or compares(text, settings):
         return Complexity.COMPLEX
     keywords = not (_MARK.search(text) or _pattern(settings.question_words).search(text))

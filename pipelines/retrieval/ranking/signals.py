@@ -231,7 +231,7 @@ def _of_documents(
     """Signals of candidates that hold whatever was asked, each (n,)."""
     numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
     new_for = np.maximum(0.0, moment.now - documents.indexed_at[numbers]) / _SECONDS_PER_HOUR
-    intent, half_life = moment.query.intent, settings.novelty_half_life_hours
+    intent, half_life, prior = moment.query.intent, settings.novelty_half_life_hours, beliefs.declared
 
     def congruence(stored_for: str | None) -> float | None:
         return None if stored_for is None else signals.congruence(stored_for, intent)
@@ -239,13 +239,13 @@ def _of_documents(
     optional: Mapping[Signal, Callable[[], Floats]] = {
         Signal.NOVELTY: lambda: signals.novelty(new_for, half_life_hours=half_life),
         Signal.TIER: lambda: _declared(
-            documents.tier, numbers, lambda word: signals.tier(word, settings.tiers), settings.undeclared
+            documents.tier, numbers, lambda word: signals.tier(word, prior.tiers), prior.undeclared
         ),
         Signal.VALIDATION: lambda: _declared(
             documents.validation,
             numbers,
-            lambda word: signals.validation(word, settings.validations),
-            settings.undeclared,
+            lambda word: signals.validation(word, prior.validations),
+            prior.undeclared,
         ),
         Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
         Signal.AUTHORITY: lambda: signals.authority(authority_of(candidates, beliefs, facts).value),

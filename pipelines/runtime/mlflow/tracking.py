@@ -31,7 +31,7 @@ from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.errors import meaning_of, without_password
 from pipelines.runtime.mlflow.runs import RecordedRun, uri_of
-from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.settings import HTTP_TIMEOUT_S, TrackingSettings
 from pipelines.runtime.storage.errors import refusal_behind
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Tracking:
     def of(cls, settings: TrackingSettings, store: Path) -> Tracking:
         """The tracking that settings name, by default SQLite in the store."""
         os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # stdout carries a job's JSON
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(settings.http_timeout_s))
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(HTTP_TIMEOUT_S))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", _HTTP_RETRIES)
         folder = store.resolve() / "mlflow"
         served = settings.uri.startswith(("http://", "https://"))

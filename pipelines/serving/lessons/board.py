@@ -16,6 +16,7 @@ from pipelines.domain.errors import WeftError
 from pipelines.domain.lesson_match import BelievedLesson
 from pipelines.learning.evidence import day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs
+from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.relevance import context_words
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import system_clock
@@ -89,7 +90,7 @@ def _numbers(settings: Settings) -> dict[str, object]:
         "words": settings.lessons.words.model_dump(mode="json"),
         "about_the_same": settings.lessons.duplicates.proposed,
         "budget": settings.lessons.prompt.budget,
-        "limit": settings.lessons.prompt.lessons,
+        "limit": MOST_LESSONS,
     }
 
 

@@ -21,7 +21,7 @@ from pipelines.learning.lessons.measures import confidence_bands
 from pipelines.learning.lessons.rows import LessonNote
 from pipelines.lessons.finding import LessonFinder, finder_of
 from pipelines.lessons.markdown import to_markdown
-from pipelines.lessons.prompt import estimated_tokens, prompt_form
+from pipelines.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.runtime.clock import SECONDS_PER_DAY, stamp
@@ -137,11 +137,10 @@ def prompt(
 ) -> None:
     """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
     settings = options.settings(bootstrap=bootstrap)
-    stated = settings.lessons.prompt
     use = ToolUse(tool, tuple(file or ()), context)
     rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    chosen = _finder(settings).find(use, limit=stated.lessons, rng=rng)
-    most = stated.budget if budget is None else budget
+    chosen = _finder(settings).find(use, limit=MOST_LESSONS, rng=rng)
+    most = settings.lessons.prompt.budget if budget is None else budget
     form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
     shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
     injection = None

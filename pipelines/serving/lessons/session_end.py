@@ -34,6 +34,8 @@ from pipelines.serving.lessons.speaking import speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 
+_TIMEOUT_S = 20.0  # for one answer of the model that reflects; then the rules do
+
 
 class SpooledInjection(msgspec.Struct, frozen=True):
     """What was put before an agent, as the hook wrote it down."""
@@ -127,7 +129,7 @@ def reflector_of(settings: Settings, words: LessonWords) -> Reflector:
     rules, stated = RuleReflector(settings.lessons, words), settings.lessons.reflector
     if not stated.endpoint:
         return rules
-    model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, stated.timeout_s)
+    model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, _TIMEOUT_S)
     return EndpointReflector(model.complete, settings.lessons, words, rules)
 
 

@@ -99,7 +99,7 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
 
 def report(logged: Logged, settings: Settings) -> LogReport:
     """Measure what was shown."""
-    rules, quality = settings.evaluation, settings.retrieval.quality
+    rules, declared = settings.evaluation, settings.priors.declared
     qrels, run = judged(logged.queries, logged.grades), run_of(logged.queries)
     items = _items(logged)
     elapsed = [sum(stage["value"] for stage in query.facts["timings_ms"]) for query in logged.queries]
@@ -111,7 +111,7 @@ def report(logged: Logged, settings: Settings) -> LogReport:
         unjudged=unjudged(run, qrels, UNJUDGED_DEPTH),
         p50_ms=float(p50),
         p95_ms=float(p95),
-        memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules, quality),
+        memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules, declared),
         alarms=alarms(Watched(logged.queries, items)),
     )
 

@@ -17,6 +17,7 @@ from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arith
 from pipelines.embedding.models import SAME, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
+from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonsBeside
 from pipelines.retrieval.channels.open import Openings
@@ -133,7 +134,7 @@ def searching(
             lessons=LessonsBeside(
                 LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
-                most=settings.lessons.prompt.lessons,
+                most=MOST_LESSONS,
                 least=settings.lessons.duplicates.proposed,
                 embed=vectors,
                 stored=vectors.stored,

@@ -182,7 +182,7 @@ def _taught(
                 shown, rules = [result.content_hash for result in answer.results], settings.simulation
                 kind = kind_of_user(rules, rng)
                 reactions = react(shown, right, rules, rng, kind=kind)
-                tell(producer, answer.query, with_replies(answer, reactions, right, rules, kind=kind))
+                tell(producer, answer.query, with_replies(answer, reactions, right, kind=kind))
             producer.flush()
             updaters.caught_up()
             searcher.refresh()

@@ -82,7 +82,7 @@ def shown(
     nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told, STEPS), {"learned": HOSTILE}) for day in (0, 1)]
     context = replace(context, nights=nights)
     pictures = pictures_of(told, context) if pictured else {}
-    return page_of(told, context, examples, pictures, SETTINGS.consolidation)
+    return page_of(told, context, examples, pictures)
 
 
 ROWS = {

@@ -32,8 +32,8 @@ def test_a_score_that_says_too_much_is_corrected() -> None:
     assert found.after.measures.ece < 0.03
     assert found.calibration is not None
     assert found.calibration.probabilities(SCORES) == pytest.approx(SCORES**2, abs=0.05)
-    assert unreliable(found.before, RULES)
-    assert unreliable(found.after, RULES) == []
+    assert unreliable(found.before)
+    assert unreliable(found.after) == []
 
 
 @pytest.mark.parametrize("per_bin", [0.0, 1.0])

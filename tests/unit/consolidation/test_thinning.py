@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipelines.consolidation.improvement import Improvement, MeanInterval, QuestionSource
 from pipelines.consolidation.settings import ThinningSettings
 from pipelines.consolidation.tending.thinning import (
+    LEAST_CHUNKS,
     MEASURE,
     Standings,
     Thinning,
@@ -25,7 +26,7 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.thinned import NOTHING_THINNED, thinned_of, thinned_table
 from pipelines.learning.uses import UsageKey
 
-RULES = ThinningSettings(enabled=True, least_cosine=0.3, least_chunks=2, most_loss=0.1)
+RULES = ThinningSettings(enabled=True, least_cosine=0.3, most_loss=0.1)
 places = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4)), min_size=1, max_size=60)
 
 
@@ -74,7 +75,7 @@ def test_enough_of_every_document_and_all_that_is_anchored_stays(pairs: list[tup
     assert len(set(gone)) == len(gone)
     left = ~np.isin(where.content, gone)
     for document in set(where.document[~left].tolist()):
-        assert (where.document[left] == document).sum() >= RULES.least_chunks
+        assert (where.document[left] == document).sum() >= LEAST_CHUNKS
 
 
 def test_what_somebody_used_stays_and_what_is_like_it() -> None:

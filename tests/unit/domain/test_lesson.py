@@ -63,6 +63,7 @@ WRONG = [
     ({"content": ""}, "content: expected 1 to 600 characters, found 0"),
     ({"content": "x" * (LONGEST_CONTENT + 1)}, "content: expected 1 to 600 characters, found 601"),
     ({"content": None}, "content: expected a text, found None"),
+    ({"content": " ... "}, "content: expected words, found '...'"),
     ({"kind": "rule"}, "kind: expected one of checklist, pattern, warning, requirement, found 'rule'"),
     ({"priority": "urgent"}, "priority: expected one of critical, high, medium, low, found 'urgent'"),
     ({"source": ["x"]}, "source: expected one of"),
@@ -121,3 +122,9 @@ def test_a_belief_out_of_bounds_is_refused() -> None:
     counts = {LessonResult.FAILURE: -1}
     with pytest.raises(InvalidLessonError, match="counts: expected 0 or more"):
         BelievedLesson(lesson=lesson, p_good=0.7, lower=0.6, upper=0.9, status=LessonStatus.ACTIVE, counts=counts)
+
+
+def test_what_has_no_width_or_turns_a_line_around_is_no_part_of_a_text() -> None:
+    """LES-1: what is shown is what is said, and what looks the same is the same lesson."""
+    plain = Lesson(section="api", content="Run the migrations first")
+    assert Lesson(section="api", content="\ufeffRun the\u200b \u202emigrations\u202c first").id == plain.id

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.embedding.encoders.compute import packs, padded_batches
+from pipelines.embedding.settings import LENGTH_STEP
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
@@ -11,14 +12,14 @@ SETTINGS = load_settings(environment={}).embedding
 
 def test_every_text_is_in_one_batch_of_its_own_padded_length_within_the_token_budget() -> None:
     """ING-21, ARC-9: batches keep to the budget, and a text's padded length depends on the text alone."""
-    settings = SETTINGS.model_copy(update={"batch_tokens": 64, "length_step": 16, "max_tokens": 40})
+    settings = SETTINGS.model_copy(update={"batch_tokens": 64, "max_tokens": 40})
     lengths = [3, 16, 17, 40, 1, 33, 20, 5, 6, 7, 8]
     batches = list(padded_batches(lengths, settings))
     assert sorted(row for rows, _ in batches for row in rows) == list(range(len(lengths)))
     for rows, width in batches:
         assert len(rows) * width <= 64
         for row in rows:
-            assert lengths[row] <= width < lengths[row] + 16
+            assert lengths[row] <= width < lengths[row] + LENGTH_STEP
             assert width <= 40
 
 

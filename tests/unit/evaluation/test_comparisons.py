@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipelines.domain.errors import SourceError
+from pipelines.evaluation.measures import metrics
 from pipelines.evaluation.measures.compare import compare, compare_runs
 from pipelines.evaluation.measures.runs import order_of, read_run, write_run
 from pipelines.evaluation.measures.significance import (
@@ -105,16 +106,18 @@ def test_a_comparison_holds_everything_that_it_takes_to_judge_it() -> None:
 
 
 @pytest.mark.parametrize("queries", [1, 2, 5, 20])
-def test_equals_are_seldom_told_apart_however_few_queries_there_are(queries: int) -> None:
+def test_equals_are_seldom_told_apart_however_few_queries_there_are(
+    queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """EVA-10: a change as likely up as down is called one in one sample of twenty at most; resampling alone would
     call any single query one, and two queries that both gain.
     """
     rng = np.random.default_rng(9)
-    quick = SETTINGS.model_copy(update={"bootstrap_draws": 200})
+    monkeypatch.setattr(metrics, "BOOTSTRAP_DRAWS", 200)
     names = [str(number) for number in range(queries)]
     equal = dict.fromkeys(names, 0.5)
     told = [
-        compare(equal, dict(zip(names, rng.normal(0.5, 0.1, queries).tolist(), strict=True)), quick).significant
+        compare(equal, dict(zip(names, rng.normal(0.5, 0.1, queries).tolist(), strict=True)), SETTINGS).significant
         for _ in range(200)
     ]
     assert np.mean(told) <= 0.08  # of 200 samples, .05 and two standard deviations

@@ -12,7 +12,7 @@ from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
 
 BASE = load_settings(environment={})
-QUALITY = BASE.retrieval.quality
+DECLARED = BASE.priors.declared
 SETTINGS = BASE.evaluation.model_copy(
     update={"memory": BASE.evaluation.memory.model_copy(update={"intent_weights": {"debug": 3.0}})}
 )
@@ -41,7 +41,7 @@ def test_what_is_constitutional_has_to_stand_among_the_first_three() -> None:
         ],
         ITEMS,
         SETTINGS,
-        QUALITY,
+        DECLARED,
     )
     assert found.constitutional_surfacing is not None
     assert found.constitutional_surfacing.mean == pytest.approx(1 / 3)
@@ -50,8 +50,8 @@ def test_what_is_constitutional_has_to_stand_among_the_first_three() -> None:
 
 def test_recall_counts_everything_by_its_importance() -> None:
     """EVA-2, RET-13: found .8 of .8 + .5; a tier is worth what it is worth in searches."""
-    assert (QUALITY.tiers["high"], QUALITY.undeclared) == (0.8, 0.5)
-    found = memory_measures([asked(1, ["fresh"], {"fresh": 1, "stale": 3, "a": 0})], ITEMS, SETTINGS, QUALITY)
+    assert (DECLARED.tiers["high"], DECLARED.undeclared) == (0.8, 0.5)
+    found = memory_measures([asked(1, ["fresh"], {"fresh": 1, "stale": 3, "a": 0})], ITEMS, SETTINGS, DECLARED)
     assert found.importance_weighted_recall is not None
     assert found.importance_weighted_recall.mean == pytest.approx(0.8 / (0.8 + 0.5))
 
@@ -59,19 +59,19 @@ def test_recall_counts_everything_by_its_importance() -> None:
 def test_what_is_under_48_hours_old_is_new() -> None:
     """EVA-2: at 47 hours it is, at 49 it is not, and neither is what did not exist when it was asked for."""
     queries = [asked(1, ["fresh", "stale"], {"fresh": 1, "stale": 1}), asked(2, ["stale"], {"fresh": 1})]
-    found = memory_measures(queries, ITEMS, SETTINGS, QUALITY)
+    found = memory_measures(queries, ITEMS, SETTINGS, DECLARED)
     assert found.cold_start_recall is not None
     assert found.cold_start_share is not None
     assert found.cold_start_recall.mean == pytest.approx(1 / 2)
     assert found.cold_start_share.mean == pytest.approx((1 / 2 + 0) / 2)
-    before = memory_measures([asked(1, ["fresh"], {"fresh": 1}, at=NOW - 100 * HOUR)], ITEMS, SETTINGS, QUALITY)
+    before = memory_measures([asked(1, ["fresh"], {"fresh": 1}, at=NOW - 100 * HOUR)], ITEMS, SETTINGS, DECLARED)
     assert before.cold_start_recall is None
 
 
 def test_queries_count_by_the_weight_of_their_intent() -> None:
     """EVA-2: nDCG 1 counted three times, nDCG of a second rank once."""
     queries = [asked(1, ["right"], {"right": 1}, intent="debug"), asked(2, ["x", "right"], {"right": 1})]
-    found = memory_measures(queries, {}, SETTINGS, QUALITY)
+    found = memory_measures(queries, {}, SETTINGS, DECLARED)
     assert found.intent_weighted_ndcg is not None
     assert found.intent_weighted_ndcg.mean == pytest.approx((3 * 1 + 1 / math.log2(3)) / 4)
 
@@ -83,11 +83,11 @@ def test_queries_count_by_the_confidence_in_their_intent_too() -> None:
         asked(2, ["x", "right"], {"right": 1}, confidence=0.25),
         asked(3, ["x"], {"right": 1}, confidence=0.0),
     ]
-    found = memory_measures(queries, {}, SETTINGS, QUALITY)
+    found = memory_measures(queries, {}, SETTINGS, DECLARED)
     assert found.intent_weighted_ndcg is not None
     assert found.intent_weighted_ndcg.mean == pytest.approx((1.5 + 0.25 / math.log2(3)) / 1.75)
     assert found.queries["intent_weighted_ndcg"] == 2
-    assert memory_measures(queries[2:], {}, SETTINGS, QUALITY).intent_weighted_ndcg is None
+    assert memory_measures(queries[2:], {}, SETTINGS, DECLARED).intent_weighted_ndcg is None
 
 
 def test_the_confidence_is_the_logged_one_unless_the_intent_was_stated() -> None:
@@ -121,7 +121,7 @@ def test_channels_are_worth_what_they_find_and_what_only_they_find() -> None:
 
 def test_where_nothing_is_known_nothing_is_claimed() -> None:
     """EVA-2: no judgement, no importance, no query at all."""
-    found = memory_measures([asked(1, ["a"], {})], {}, SETTINGS, QUALITY)
+    found = memory_measures([asked(1, ["a"], {})], {}, SETTINGS, DECLARED)
     assert (found.constitutional_surfacing, found.importance_weighted_recall, found.cold_start_recall) == (None,) * 3
     assert found.as_json()["measures"]["intent_weighted_ndcg"] is None
-    assert memory_measures([], {}, SETTINGS, QUALITY).channels == {}
+    assert memory_measures([], {}, SETTINGS, DECLARED).channels == {}

@@ -39,8 +39,9 @@ def asked(number: int):
     return replace(ANSWER, query=replace(ANSWER.query, query_id=QueryId(f"q{number}")))
 
 
-def a_log(root: Path, *, at: float = NOW, waiting: int = 1000, flush_rows: int = 500, **changes: object) -> QueryLog:
-    return QueryLog(root, tuned(**changes), clock=lambda: at, waiting=waiting, flush_rows=flush_rows)
+def a_log(root: Path, *, at: float = NOW, waiting: int = 1000, **changes: object) -> QueryLog:
+    writing = {name: changes.pop(name) for name in ("flush_rows", "flush_s") if name in changes}
+    return QueryLog(root, tuned(**changes), clock=lambda: at, waiting=waiting, **writing)
 
 
 def test_a_logged_answer_is_read_back_with_everything_it_rests_on(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_feedback_of_another_session_does_not_meet_the_impression(tmp_path: Path
 def test_the_join_window_is_bounded_by_count_too(tmp_path: Path) -> None:
     """FBK-4: an impression is remembered over the newest so many records."""
     filling = [session(event_id=f"session {number}") for number in range(10)]
-    settings = rules(limits__impression_records=5)
+    settings = rules(limits__waiting_records=5)
     report, evidence = after(tmp_path, [impression(), *filling, explicit()], settings)
     assert report.waiting == 1
     assert evidence.is_empty
@@ -258,7 +258,7 @@ def test_batches_leave_no_trace(tmp_path: Path, poll_records: int) -> None:
         impression("q2", ts=NOON + 280_000_000),
         explicit(event_id="explicit", ts=NOON + 280_000_000),
     ]
-    tight = {"time__clock_step_s": 86_400.0, "limits__impression_records": 8, "limits__waiting_records": 6}
+    tight = {"time__clock_step_s": 86_400.0, "limits__waiting_records": 7}
     whole, expected = after(tmp_path / "whole", contents, rules(**tight))
     report, evidence = after(tmp_path / "parts", contents, rules(**tight, poll_records=poll_records))
     assert (replace(report, topic_id=whole.topic_id), evidence) == (whole, expected)

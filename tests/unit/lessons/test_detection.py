@@ -165,3 +165,20 @@ def test_what_only_sounds_like_an_outcome_is_none(text: str) -> None:
 def test_what_is_said_near_such_words_is_one(text: str, result: LessonResult, lesson: int) -> None:
     """LES-5: precision costs no plain word."""
     assert [(each.result, each.injection) for each in said(text)] == [(result, INJECTIONS["A"][lesson])]
+
+
+def test_praise_is_of_what_the_agent_said_before_it() -> None:
+    """LES-5: it names a part of a lesson, and the agent the rest; blame has to name the lesson itself."""
+    done = Utterance("I ran the migrations before starting the API.", by_user=False)
+    praised = DETECTOR.detect([done, Utterance("great, that with the migrations was the right call")], INJECTIONS["A"])
+    assert [(each.result, each.injection) for each in praised] == [(LessonResult.CONFIRMATION, INJECTIONS["A"][0])]
+    assert DETECTOR.detect([done, Utterance("great, what is left?")], INJECTIONS["A"]) == []
+    assert DETECTOR.detect([done, Utterance("you forgot the migrations of the other team")], INJECTIONS["A"]) == []
+    assert said("great, that with the migrations was the right call") == []
+
+
+def test_why_somebody_did_not_is_no_question() -> None:
+    """LES-5."""
+    (found,) = said("Why didn't you run the migrations before starting the API?")
+    assert found.result is LessonResult.FAILURE
+    assert said("Why do we run the migrations before starting the API?") == []

@@ -180,3 +180,13 @@ def test_a_reason_names_words_as_they_are_written() -> None:
     """LES-13: whoever reviews a pair reads words, and no stems."""
     one, other = (parse_lesson(a_lesson(f"{word} squash commits"), lesson_words()) for word in ("Always", "Never"))
     assert compare(one, other, lesson_words(), settings().lessons).reason == "opposites: always and never"
+
+
+def test_never_without_is_always_with() -> None:
+    """LES-13: of two denials nothing is left to deny."""
+    plan = "Never deploy without a rollback plan"
+    assert relation(plan, "Always deploy with a rollback plan") is LessonRelation.SAME
+    assert relation(plan, "Deploy without a rollback plan") is LessonRelation.CONFLICT
+    assert relation(plan, "Never deploy with a rollback plan") is LessonRelation.CONFLICT
+    asking = "Ask the user before deleting any branch"
+    assert relation(asking, "Don't delete a branch without asking the user") is LessonRelation.PROPOSED

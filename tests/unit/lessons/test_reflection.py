@@ -114,3 +114,28 @@ def test_a_vague_directive_is_refused_with_its_reason() -> None:
     found = REFLECTOR.reflect([EpisodeStep("Remember to be more careful next time.")], [])
     assert found.proposals == ()
     assert [each.reason for each in found.refusals] == ["not_atomic"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Endpoints must return models, never plain dicts.", "Endpoints must return models, never plain dicts"),
+        ("in this project schema changes always go through alembic", "Schema changes always go through alembic"),
+        ("make sure every call has a timeout", "Every call has a timeout"),
+        ("Every shell script needs set -e at the top.", "Every shell script needs set -e at the top"),
+        ("Fixtures belong in tests/data, not in src.", "Fixtures belong in tests/data, not in src"),
+        ("We format with ruff, not with black.", "Format with ruff, not with black"),
+    ],
+)
+def test_a_rule_about_all_of_a_kind_stands_as_it_was_said(text: str, rule: str) -> None:
+    """LES-6: it names what it holds for, and no instruction is cut out of its middle."""
+    (lesson,) = reflected({"turns": [{"user": "go on"}, {"agent": "Done."}, {"user": text}]}).proposals
+    assert lesson.content == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["those tests must hate me", "this must be done", "Circles go in the middle, not left."]
+)
+def test_what_is_said_of_the_work_at_hand_is_no_rule(text: str) -> None:
+    """LES-6."""
+    assert reflected({"turns": [{"user": "go on"}, {"agent": "Done."}, {"user": text}]}).proposals == ()

@@ -35,8 +35,8 @@ def told(facts: dict[str, object], **query: object) -> dict[Signal, float]:
 @pytest.mark.parametrize(
     ("facts", "signal", "expected"),
     [
-        ({"tier": "Core"}, Signal.TIER, settings().quality.tiers["core"]),
-        ({"validation": "reviewed"}, Signal.VALIDATION, settings().quality.validations["reviewed"]),
+        ({"tier": "Core"}, Signal.TIER, EvenBeliefs.declared.tiers["core"]),
+        ({"validation": "reviewed"}, Signal.VALIDATION, EvenBeliefs.declared.validations["reviewed"]),
         ({"indexed_at": NOW - 12 * HOUR}, Signal.NOVELTY, 1 / 2),
         ({"citations": 30}, Signal.AUTHORITY, 0.2 + 0.1 * math.log(31) / math.log(1001)),
         ({"intent": "Debug"}, Signal.CONGRUENCE, 1.0),

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
 from pipelines.lessons.finding import finder_of
+from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.relevance import ToolUse
 from pipelines.lessons.wording import LessonWords
 from pipelines.serving.lessons import hook
@@ -79,7 +80,7 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     for _ in range(40):
         files = ("db/1.sql",) if rng.random() < 0.3 else ()
         use = ToolUse(rng.choice(("Bash", "edit", "MCP__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
-        expected = finder.find(use, limit=SETTINGS.lessons.prompt.lessons, rng=Always())
+        expected = finder.find(use, limit=MOST_LESSONS, rng=Always())
         shown = board.find(use, rng=Always())
         assert [each.match.rank for each in shown] == pytest.approx([each.match.rank for each in expected])
         assert {each.match.believed.lesson.id for each in shown[:5]} == {
