@@ -239,7 +239,6 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
-    open_transaction_s: float = Field(ge=0.0)
     checkpoint_records: int = Field(gt=0)
     question_characters: int = Field(ge=0, le=4_096)
     credit: CreditSettings

@@ -158,7 +158,6 @@ class IngestSettings(BaseModel):
     max_file_bytes: int
     skipped_names: tuple[str, ...]
     secret_files: tuple[str, ...]
-    records_per_item: int
     unit_documents: int = Field(ge=1)
     git_seconds: float = Field(ge=0.0)
     trust: TrustSettings

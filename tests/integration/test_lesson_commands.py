@@ -152,9 +152,14 @@ def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> N
     assert again == known
     assert "never: retired" in told
     assert f"weft lessons validate {lesson}" in told
+    lesson, told = agents.both("add", "Sign the tags of a merge", "--tool", "Git", "--source", "user_correction")
+    assert told == ""
+    agents.await_("prompt", "--tool", "Git", until=lambda printed: lesson.strip() in printed)
+    opposite = agents.both("add", "Never sign the tags of a merge", "--tool", "Git", "--source", "user_correction")[1]
+    assert f"it contradicts {lesson.strip()}" in opposite
     assert "now and then" in agents.both("add", "Look at the diff before a merge", "--tool", "Git")[1]
-    assert "; single commits are read\n" in agents.run("show", lesson)
-    assert "expected at most 2,000 characters" in agents.refused("contradict", lesson, "--why", "x" * 2_001)
+    assert "; single commits are read\n" in agents.run("show", known.strip())
+    assert "expected at most 2,000 characters" in agents.refused("contradict", known.strip(), "--why", "x" * 2_001)
 
 
 @pytest.mark.timeout(300)

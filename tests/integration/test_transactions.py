@@ -161,13 +161,16 @@ def test_compacted_records_are_skipped(apache_kafka: object, tmp_path: Path) -> 
     assert report.skipped == report.next_offset - left > 10
 
 
-def test_an_open_transaction_is_named_with_its_age(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_open_transaction_is_named_with_its_age(
+    settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """FBK-14: what lies behind it is lag until it ends."""
+    monkeypatch.setattr("pipelines.feedback.run.watch.OPEN_TRANSACTION_S", 0.0)
     producer = transactional(settings)
     producer.begin_transaction()
     send(producer, settings, events(1))
     send(Producer({"bootstrap.servers": settings.kafka.bootstrap}), settings, events(2))
-    updater = open_updater(task(settings, "feedback.open_transaction_s=0.0"), [0])
+    updater = open_updater(task(settings), [0])
 
     def named() -> bool:
         updater.step(time.monotonic())

@@ -78,7 +78,7 @@ class Updater:
         self._rules = rules
         self._dead_letters = dead_letters
         self._positions = Positions(offsets)
-        self._watch = LogWatch(open_transaction_s=rules.open_transaction_s)
+        self._watch = LogWatch()
         self._published: dict[int, int] = {}
         self._noted: dict[int, int] = {}
         self._publish_at = self._look_after_at = float("-inf")

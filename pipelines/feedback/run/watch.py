@@ -46,15 +46,14 @@ class Absence:
             raise deleted(topic, topic_id, str(error)) from error
 
 
+OPEN_TRANSACTION_S = 5.0
+"""Age from which a transaction that keeps what lies behind it from being read is named in the job's log."""
+
+
 class LogWatch:
-    """Looks at the log every second of a monotonic clock.
+    """Looks at the log every second of a monotonic clock."""
 
-    Args:
-        open_transaction_s: A transaction that holds reading up is named in the job's log once it is so old.
-    """
-
-    def __init__(self, *, open_transaction_s: float) -> None:
-        self._open_transaction_s = open_transaction_s
+    def __init__(self) -> None:
         self._open: dict[int, OpenTransaction] = {}
         self._named: dict[int, OpenTransaction] = {}
         self._look_at = float("-inf")
@@ -108,7 +107,7 @@ class LogWatch:
         unnamed = before or OpenTransaction("the broker does not say whose", position, round(system_clock() * MS))
         transaction = self._open[partition] = source.open_transaction(partition) or unnamed
         age_s = self.open_transaction_s(partition) or 0.0
-        if age_s >= self._open_transaction_s and self._named.get(partition) != transaction:
+        if age_s >= OPEN_TRANSACTION_S and self._named.get(partition) != transaction:
             self._named[partition] = transaction
             _log.warning(
                 "partition %d: offsets %d to %d cannot be read yet: a transaction (%s) is open for %.0f s. They are "

@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion.metadata.declared import as_strings, as_text, declared, with_declared
 from pipelines.ingestion.settings import IngestSettings, SourceSettings
-from pipelines.ingestion.sources.items import RecordsItem, escaped
+from pipelines.ingestion.sources.items import RECORDS_PER_ITEM, RecordsItem, escaped
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _MOST_COMPRESSED_ITEMS = 64  # of a file: each of them decompresses it up to its first line
@@ -33,7 +33,7 @@ def corpus_name(path: Path) -> str:
 
 def list_records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
     """Items of neighbouring lines; the file is read once to find them."""
-    stride = settings.records_per_item
+    stride = RECORDS_PER_ITEM
     offsets, lines = _line_offsets(path, limit=settings.max_file_bytes, stride=stride)
     merged = (-(-len(offsets) // _MOST_COMPRESSED_ITEMS) or 1) if path.name.endswith(".gz") else 1
     for index in range(0, len(offsets), merged):

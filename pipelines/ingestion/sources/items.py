@@ -14,6 +14,9 @@ from typing import ClassVar
 from pipelines.ingestion.git.times import Commit
 from pipelines.ingestion.settings import SourceSettings
 
+RECORDS_PER_ITEM = 64
+"""Lines of a corpus, or rows of a table, that one task reads: a second or two of an encoder's time."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileItem:

@@ -14,7 +14,7 @@ from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.ingestion.metadata.assigned import epoch_seconds, moment_seconds
 from pipelines.ingestion.settings import IngestSettings, ParquetSettings
 from pipelines.ingestion.sources.corpus import as_document, corpus_trust
-from pipelines.ingestion.sources.items import RowsItem, table_name
+from pipelines.ingestion.sources.items import RECORDS_PER_ITEM, RowsItem, table_name
 
 _MOST_ITEMS = 64  # of a file: each of them reads its row group up to its own rows
 _BATCH_ROWS = 64  # decoded at a time: bounds memory where rows are long
@@ -22,7 +22,7 @@ _RELATIONS = "relations"  # a column of lists of kind and target, or of their JS
 _DAMAGED = (pa.ArrowException, OSError)
 
 
-def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
+def list_rows(path: Path) -> Iterator[RowsItem]:
     """Items of neighbouring rows, none of which reaches into another row group.
 
     Raises:
@@ -34,7 +34,7 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
     except pa.ArrowException as error:
         raise OSError(f"expected a Parquet file, found: {error}") from error
     actual = path.resolve()
-    stride = max(settings.records_per_item, -(-metadata.num_rows // _MOST_ITEMS))
+    stride = max(RECORDS_PER_ITEM, -(-metadata.num_rows // _MOST_ITEMS))
     for group in range(metadata.num_row_groups):
         rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
         for first in range(0, rows, stride):

@@ -77,7 +77,7 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
             return SourceListing(list(corpus.list_records(path, settings)))
         if path.name.endswith(TABLE_SUFFIX):
-            return SourceListing(list(parquet.list_rows(path, settings)))
+            return SourceListing(list(parquet.list_rows(path)))
     except OSError as error:
         raise SourceError(
             f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"

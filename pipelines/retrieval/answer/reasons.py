@@ -73,6 +73,12 @@ _SIGNALS = {
     "mpab": "more of the same document matches",
     CONTENT: "it was right for other questions",
 }
+_SAID = {
+    CONTENT: ("it was wrong for other questions", _SIGNALS[CONTENT]),
+    QUESTION: ("people called it wrong for this question", "people called it right for this question"),
+    OWN: ("you called it wrong", "you called it right"),
+}
+"""What people said against a result, and for it."""
 
 
 def reason(result: RankedResult) -> str:
@@ -220,6 +226,15 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
     names = dict.fromkeys([*amounts[0], *amounts[1]])
     apart = [(name, amounts[0].get(name, 0.0) - amounts[1].get(name, 0.0)) for name in names]
     return sorted((each for each in apart if abs(each[1]) >= SEEN), key=lambda each: -abs(each[1]))
+
+
+def because(one: RankedResult, other: RankedResult, name: str) -> str:
+    """Which of two results a contribution sets apart, by its rank, and why, in words."""
+    first, second = (sum(each.amount for each in result.contributions if each.name == name) for result in (one, other))
+    if (called := _SAID.get(name)) is not None:
+        spoken, amount = (one, first) if abs(first) >= abs(second) else (other, second)
+        return f"{spoken.rank}: {called[amount > 0.0]}"
+    return f"{(one if first > second else other).rank}: {sentence_of(name)}"
 
 
 def sentence_of(name: str) -> str:

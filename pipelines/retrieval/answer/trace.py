@@ -18,7 +18,7 @@ from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.sessions import HandOff
 from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.answer.reasons import SEEN, difference, reason, reasons, related, sentence_of
+from pipelines.retrieval.answer.reasons import SEEN, because, difference, reason, reasons, related
 from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
 
 
@@ -33,8 +33,7 @@ def compared(one: RankedResult, other: RankedResult) -> RenderableType:
     for heading in ("", f"{one.rank} over {other.rank}", "because"):
         table.add_column(heading, justify="right" if " over " in heading else "left")
     for name, amount in difference(one, other):
-        ahead = one if amount > 0.0 else other
-        table.add_row(name.replace("_", " "), f"{amount:+.4f}", f"{ahead.rank}: {sentence_of(name)}")
+        table.add_row(name.replace("_", " "), f"{amount:+.4f}", because(one, other, name))
     table.add_row("score", f"{one.score - other.score:+.4f}", "", style="bold")
     return table
 

@@ -48,7 +48,7 @@ class Lexicon:
         """The words of a text in lower case, "don't" as "do not", "set up" and the like as one."""
         words: list[str] = []
         for word in (part for each in _TOKEN.findall(text.replace("’", "'")) for part in _in_full(each.casefold())):
-            if words and (phrase := f"{words[-1]} {word}") in self._synonyms:
+            if words and self._knows(phrase := f"{words[-1]} {word}"):
                 words[-1] = phrase
             else:
                 words.append(word)
@@ -60,6 +60,10 @@ class Lexicon:
             word = ending.sub(american, word)
         stem = stem_of(word)
         return self._synonyms.get(word) or self._synonyms.get(stem, stem)
+
+    def _knows(self, phrase: str) -> bool:
+        """Whether words side by side, in whatever number, are among the synonyms."""
+        return phrase in self._synonyms or stem_of(phrase) in self._synonyms
 
     def opposite(self, one: str, other: str) -> bool:
         """Whether one stem excludes the other, by the list or by a prefix that denies."""

@@ -64,7 +64,7 @@ def list_queries(
         logged[:limit],
         as_json=as_json,
         document=brief,
-        columns=("query id", "asked", "text", "results", "channels", "ms", "outcomes"),
+        columns=("query id", "asked", "text", "results", "p(good)", "channels", "ms", "outcomes"),
         texts=_texts,
     )
 
@@ -86,7 +86,8 @@ def _probability(query: LoggedQuery) -> float:
 def _texts(query: LoggedQuery) -> tuple[str, ...]:
     summary = brief(query)
     outcomes = ", ".join(f"{count} {kind}" for kind, count in summary["outcomes"].items())
-    facts = (query.query_id, stamp(query.at), query.text[:_TEXT], str(len(query.results)))
+    best = "" if math.isinf(probability := _probability(query)) else f"{probability:.2f}"
+    facts = (query.query_id, stamp(query.at), query.text[:_TEXT], str(len(query.results)), best)
     return (*facts, ", ".join(query.heads), f"{summary['ms']:.0f}", outcomes)
 
 

@@ -77,7 +77,9 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
         settings, beliefs, reflector_of(settings, words).reflect(steps, [each.lesson for each in shown])
     )
     of = f"agent-{session}"
-    with speaking(settings, None, of) as speaker:
+    kafka = settings.kafka
+    hasty = kafka.model_copy(update={"connect_timeout_ms": min(kafka.connect_timeout_ms, _PATIENCE_MS)})
+    with speaking(settings.model_copy(update={"kafka": hasty}), None, of) as speaker:
         for each in injections:
             speaker.producer.lessons_injected(
                 of,
@@ -104,6 +106,7 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
 
 
 _SPAN = 2_000
+_PATIENCE_MS = 2_000  # until a broker is away: an agent waits, and what is not told now is told at its next stop
 _LONGEST = (
     20_000  # characters of one message that are read: what a person says of an agent's work stands at its beginning
 )

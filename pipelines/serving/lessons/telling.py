@@ -24,17 +24,21 @@ from pipelines.domain.lesson import (
     one_line,
 )
 from pipelines.feedback.events.lesson_events import lesson_text
-from pipelines.learning.lessons.beliefs import LessonBelief
+from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
+from pipelines.lessons.duplicates.comparison import Opposed
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.manager import LessonOperation, OperationKind
+from pipelines.lessons.wording import LessonWords
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import print_lines, reading, stdout, visible
 from pipelines.serving.lessons.operations import OPS, apply_operations, read_operations, say_operations
 from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
+from pipelines.settings import Settings
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
+_MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
 
 
 def _reason(why: str | None) -> str | None:
@@ -115,9 +119,12 @@ def add(
         )
     facts = {"lesson_id": lesson.id, "event_id": event.event_id, "session": of, "principal": by, "revises": parent}
     print_lines([facts]) if as_json else stdout.out(lesson.id)
-    then = after(settings, Catalog(Path(settings.storage.root)).live_evidence(), event).of(lesson.id)
+    beliefs = after(settings, Catalog(Path(settings.storage.root)).live_evidence(), event)
+    then = beliefs.of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
         sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
+    for other in _opposed(lesson, beliefs, settings):
+        sys.stderr.write(visible(f"weft: {_conflict_note(lesson, other)}") + "\n")
 
 
 @store_command
@@ -289,6 +296,35 @@ def _say(
         print_lines([facts])
         return
     stdout.out(visible(f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"))
+
+
+def _opposed(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> list[Lesson]:
+    """What agents may be told that a lesson contradicts in half of its words or more; nothing where it is not told.
+
+    Among very many lessons nothing is looked for: `weft lessons review` has such pairs.
+    """
+    if len(beliefs.ids) > _MOST_LOOKED_AT:
+        return []
+    injectable = {each.lesson.id: each.lesson for each in beliefs.injectable()}
+    if lesson.id not in injectable:
+        return []
+    opposes = Opposed(LessonWords(settings.lessons.words), settings.lessons.duplicates.proposed, beliefs.separate)
+    words = set(lesson.content.casefold().split())
+    near = (
+        each
+        for each in injectable.values()
+        if 2 * len(words.intersection(each.content.casefold().split())) >= len(words)
+    )
+    return [each for each in near if each.id != lesson.id and opposes(lesson, each)]
+
+
+def _conflict_note(lesson: Lesson, other: Lesson) -> str:
+    """What becomes of two lessons that contradict one another, and what changes that."""
+    return (
+        f"it contradicts {other.id}, {other.content!r}: agents are told the one of both that ranks higher; "
+        f"`weft lessons contradict {other.id}` retires the other, `weft lessons apart {lesson.id} {other.id}` says "
+        "that both hold"
+    )
 
 
 def _injection_note(belief: LessonBelief) -> str:

@@ -19,9 +19,9 @@ MOMENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def settings() -> IngestSettings:
-    small = ["ingest.records_per_item=10", "ingest.max_file_bytes=1000"]
-    return load_settings([], small, environment={}).ingest
+def settings(monkeypatch: pytest.MonkeyPatch) -> IngestSettings:
+    monkeypatch.setattr("pipelines.ingestion.sources.parquet.RECORDS_PER_ITEM", 10)
+    return load_settings([], ["ingest.max_file_bytes=1000"], environment={}).ingest
 
 
 def read(path: Path, settings: IngestSettings) -> tuple[list[Document], dict[str, str]]:

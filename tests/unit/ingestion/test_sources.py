@@ -176,7 +176,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_a_corpus_gives_its_records_and_names_its_broken_lines(
-    tmp_path: Path, settings: IngestSettings, suffix: str
+    tmp_path: Path, settings: IngestSettings, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ING-1, ING-3: the id is kept, facts become strings, a malformed line is a rejection naming it."""
     path = tmp_path / "books" / f"corpus{suffix}"
@@ -184,8 +184,8 @@ def test_a_corpus_gives_its_records_and_names_its_broken_lines(
         [*(json.dumps(record).encode() for record in RECORDS), *BROKEN, b"", b'{"_id": 9, "text": "Last."}']
     )
     write(path, gzip.compress(lines) if suffix.endswith("gz") else lines)
-    small = settings.model_copy(update={"records_per_item": 3})
-    documents, rejected = read(path, small)
+    monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", 3)
+    documents, rejected = read(path, settings)
     assert [(uri, d.title, d.text) for uri, d in documents.items()] == [
         ("books:1", "One", "First."),
         ("books:2", None, "Second \ufffd\ufffd\ufffd."),
@@ -207,15 +207,15 @@ def test_a_damaged_compressed_corpus_gives_what_it_can(tmp_path: Path, settings:
     assert list(rejected.values()) == ["undecodable"]
 
 
-def test_batches_of_a_corpus_are_the_corpus(data_root: Path) -> None:
+def test_batches_of_a_corpus_are_the_corpus(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ING-1, ARC-9: however a real corpus is divided into items, its records are the same, in order."""
     path = data_root / "cacm" / "corpus.jsonl.gz"
     ingest = load_settings([], [], environment={}).ingest
     with gzip.open(path, "rt", encoding="utf-8") as file:
         expected = [f"cacm:{json.loads(line)['_id']}" for line in file]
-    for changes in ({}, {"records_per_item": 100, "items_per_compressed_corpus": 5}):
-        changed = ingest.model_copy(update=changes)
-        results = list(read_source(path, changed, domain=None))
+    for records in (64, 100):
+        monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", records)
+        results = list(read_source(path, ingest, domain=None))
         assert [item.uri for item in results] == expected
 
 

@@ -130,11 +130,12 @@ def test_a_worker_that_runs_twice_gives_the_same(tmp_path: Path) -> None:
     assert reader.run(row).equals(reader.run(row))
 
 
-def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
+def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ING-3: a repeated id in a corpus is rejected and counted, and stops nothing."""
     corpus = tmp_path / "notes.jsonl"
     corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
-    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_documents=4")
+    monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", 2)
+    plan = a_plan(corpus, tmp_path / "store", "ingest.unit_documents=4")
     tables = _merged(plan, _read(plan), tmp_path)
     texts = {row["uri"]: row["text"] for row in pq.read_table(tables / "chunks.parquet").to_pylist()}
     rejected = [row["reason"] for row in pq.read_table(tables / "rejected.parquet").to_pylist()]

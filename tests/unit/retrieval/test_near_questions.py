@@ -35,6 +35,7 @@ LOOK_ALIKES = [
     ("enable the cache", "disable the cache"),
     ("how to install python 3.11", "how to install python 3.12"),
     ("retry with a timeout", "retry without a timeout"),
+    ("retry with a timeout", "retry w/o a timeout"),
     ("convert csv to json", "convert json to csv"),
     ("where is the cache stored", "when is the cache stored"),
     ("how long is a token valid", "how often is a token valid"),
@@ -69,6 +70,9 @@ SPELLINGS = [
     ("cancelling a prompt", "canceling prompts"),
     ("what doesn't exit with an error code", "what does not exit with an error code"),
     ("why can’t I read from a pipe", "why can I not read from a pipe"),
+    ("read a value from environment variables", "read values from an env var"),
+    ("which cmd takes the ctx", "which commands take a context"),
+    ("write chars to stdout", "write characters to standard output"),
     ("what's the name of the app directory", "what is the name of the application directory"),
 ]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from rich.console import Console
 
-from pipelines.domain.ranking import Channel, ChannelHit, NewNames, PastVerdicts, RankedResult, Signal
-from pipelines.retrieval.answer.reasons import MOST, difference, reason, reasons, sentence_of
-from pipelines.retrieval.ranking.effects import OWN, QUESTION
+from pipelines.domain.ranking import Channel, ChannelHit, Contribution, NewNames, PastVerdicts, RankedResult, Signal
+from pipelines.retrieval.answer.reasons import MOST, because, difference, reason, reasons, sentence_of
+from pipelines.retrieval.answer.trace import explained
+from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
 PAGE = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["plum"]})).search(a_query("red apple"))
@@ -116,3 +118,27 @@ def test_two_results_differ_by_their_contributions() -> None:
     sizes = [abs(amount) for _, amount in apart]
     assert sizes == sorted(sizes, reverse=True)
     assert difference(other, one) == [(name, -amount) for name, amount in apart]
+
+
+def with_effect(rank: int, name: str, amount: float) -> RankedResult:
+    result = PAGE.results[rank - 1]
+    return structs.replace(result, contributions=(*result.contributions, Contribution(name, amount, 1.0, amount)))
+
+
+def test_what_sets_two_apart_is_told_of_the_one_that_was_spoken_of() -> None:
+    """RET-18: blame of the second is no praise of the first."""
+    plain, blamed, praised = PAGE.results[0], with_effect(2, QUESTION, -0.3), with_effect(2, QUESTION, 0.3)
+    assert because(plain, blamed, QUESTION) == "2: people called it wrong for this question"
+    assert because(praised, plain, QUESTION) == "2: people called it right for this question"
+    assert because(plain, with_effect(2, CONTENT, -0.1), CONTENT) == "2: it was wrong for other questions"
+    assert because(with_effect(1, OWN, 0.5), PAGE.results[1], OWN) == "1: you called it right"
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(-1e-7, False), (-0.01, True)])
+def test_what_hardly_counts_is_no_line_of_an_explanation(amount: float, shown: bool) -> None:
+    """RET-18, FBK-13: "content -0.0000" told nobody anything; what adds up to the score as it is printed stays."""
+    console = Console(width=120)
+    with console.capture() as printed:
+        console.print(explained(with_effect(1, CONTENT, amount)))
+    assert (CONTENT in printed.get()) is shown
+    assert "-0.0000" not in printed.get()

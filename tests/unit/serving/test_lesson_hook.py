@@ -276,3 +276,17 @@ def test_what_is_asked_is_read_to_a_bound() -> None:
     use = hook.tool_use({"tool_name": "Write", "tool_input": {"file_path": "a.py", "content": "x = 1\n" * 1_000_000}})
     assert use.files == ("a.py",)
     assert len(use.text) < 21_000
+
+
+def test_what_a_stop_could_not_tell_waits_for_the_next(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-7, LES-10: without a broker the agent goes on, and what was injected stays noted."""
+    root = root_of(partition)
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}, "session_id": "s"}
+    assert asked(monkeypatch, json.dumps({"hook_event_name": "PreToolUse", **use}).encode(), "--store", str(root)) == 0
+    noted = (root / "lessons" / "sessions" / "s.jsonl").read_text()
+    stop = json.dumps({"hook_event_name": "Stop", "session_id": "s"}).encode()
+    assert asked(monkeypatch, stop, "--store", str(root), "--bootstrap", "127.0.0.1:1") == 0
+    assert "BrokerUnavailableError" in capsys.readouterr().err
+    assert (root / "lessons" / "sessions" / "s.jsonl").read_text() == noted != ""
