@@ -458,16 +458,6 @@ def test_a_word_that_is_spelt_otherwise_is_not_missing(find: Shelf, word: str) -
     assert index.coverage(f"{word} zeppelin", FILLER).missing == ("zeppelin",)
 
 
-@pytest.mark.parametrize("number", ["48GB", "2.7", "30", "404", "3rd"])
-def test_numbers_of_who_asks_count_for_nothing(find: Shelf, number: str) -> None:
-    """RET-15: what no text can say of a question is not held against the texts; what one says counts."""
-    index = find.index_of(["The cache is limited in size.", "Nothing else."])
-    texts = ["The cache is limited in size."]
-    assert index.coverage(f"limited cache {number}", texts) == index.coverage("limited cache", texts)
-    held = find.index_of(["The cache is limited in size.", f"Nothing else but {number}."])
-    assert held.coverage(f"limited cache {number}", texts).covered < held.coverage("limited cache", texts).covered
-
-
 FORMS = pairs(
     "run running, index indexing, connect connected, cache caches, train trained, general generally, "
     "organ organs, test testing, parse parsing, match matches, load loaded, commit commits, "

@@ -26,8 +26,6 @@ class QueryWord(NamedTuple):
 def coverage_of(words: Iterable[QueryWord], texts: Iterable[Collection[str]], contents: int) -> Coverage:
     """What texts say of a query; a word weighs idf = ln((contents + 1) / (holding + ½)).
 
-    A number that no content says is a value of who asks, and counts for nothing: "48GB", "2.7".
-
     Args:
         texts: The terms of each.
         contents: How many the index holds.
@@ -41,8 +39,7 @@ def coverage_of(words: Iterable[QueryWord], texts: Iterable[Collection[str]], co
         >>> round(covered, 2), round(unknown, 2), missing
         (0.15, 0.85, ('salmon',))
     """
-    telling = [each for each in words if each.terms and (each.holding or not each.word[0].isdigit())]
-    weighed = [(each, math.log((contents + 1.0) / (min(each.holding, contents) + 0.5))) for each in telling]
+    weighed = [(each, math.log((contents + 1.0) / (min(each.holding, contents) + 0.5))) for each in words if each.terms]
     total = sum(weight for _, weight in weighed)
     if total <= 0.0:
         return Coverage(0.0, 0.0)
