@@ -163,6 +163,11 @@ class ChunkStore:
         rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
         return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
 
+    def row_now(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, or of the first that took its place; None where it is gone."""
+        row = self.row_of(content_hash)
+        return next(iter(self.revisions_of(content_hash)), None) if row is None else row
+
     def revisions_of(self, content_hash: str) -> tuple[int, ...]:
         """Rows of the contents that took the place of one that was here before, ascending; none of any other."""
         gone, rows = self._revisions

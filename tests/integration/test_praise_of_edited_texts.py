@@ -103,6 +103,8 @@ def test_what_was_praised_stays_first_when_its_text_is_edited(
     assert "(three of them before its text was edited)" in reason(folder.results()[0])
     assert folder.results("ada")[0].past.own  # type: ignore[union-attr]
     store = str(folder.catalog.root)
+    assert main(["principals", "show", "bob", "--store", store]) == 0
+    assert "waiting.md:" in capsys.readouterr().out, "named by where it stands now, not by a hash"
     for who in ("ada", "bob", "cleo", "dora"):
         broker = ["--bootstrap", folder.settings.kafka.bootstrap]
         assert main(["principals", "unlearn", who, "--store", store, *broker]) == 0, capsys.readouterr().err

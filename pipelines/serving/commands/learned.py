@@ -272,17 +272,17 @@ _HASH = 64  # digits of a content's
 
 
 def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
-    """Where contents stand and how they begin; of those that the live generation does not hold, the hash.
+    """Where contents, or what they became, stand and how they begin; of those that are gone, the hash.
 
     What people named by a URI is called by it.
     """
     names = {each: each[:12] if len(each) == _HASH else str(each) for each in hashes}
     if generation is not None:
-        rows = [row for content_hash in hashes if (row := generation.chunks.row_of(content_hash)) is not None]
-        for content in generation.chunks.contents(rows):
+        rows = {each: row for each in hashes if (row := generation.chunks.row_now(each)) is not None}
+        for each, content in zip(rows, generation.chunks.contents(list(rows.values())), strict=True):
             place = content.occurrences[0]
             start = snippet(content.text, "", _SHOWN)
-            names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
+            names[each] = f"{place.uri}:{place.label.start_line}  {start}"
     return [names[content_hash] for content_hash in hashes]
 
 

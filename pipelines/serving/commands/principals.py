@@ -17,7 +17,7 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.event_fields import HEXADECIMAL
-from pipelines.domain.ids import principal_fingerprint
+from pipelines.domain.ids import ContentHash, principal_fingerprint
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.names import NameKind
@@ -204,13 +204,13 @@ def _words_of(settings: Settings, principal: str) -> PrincipalWords:
 
 
 def _places(catalog: Catalog, names: set[str]) -> dict[str, str]:
-    """Where contents stand, as far as a live generation holds them; a place that was pointed at is its own."""
+    """Where contents stand, or what they became, as far as that is live; a place that was pointed at is its own."""
     places = {name: name for name in names if not re.fullmatch(HEXADECIMAL, name)}
     if catalog.pointer().generation is None:
         return places
     with closing(catalog.open_live()) as generation:
         chunks, hashes = generation.chunks, sorted(names - places.keys())
-        rows = {name: row for name, row in zip(hashes, chunks.rows_of(hashes).tolist(), strict=True) if row >= 0}
+        rows = {name: row for name in hashes if (row := chunks.row_now(ContentHash(name))) is not None}
         for name, content in zip(rows, chunks.contents(list(rows.values())), strict=True):
             chunk = content.occurrences[0].chunk
             places[name] = f"{content.occurrences[0].uri}:{chunk.start_line}-{chunk.end_line}"
