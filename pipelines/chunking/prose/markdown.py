@@ -20,6 +20,7 @@ from pipelines.chunking.prose.html import TOKEN, opened_fences
 from pipelines.chunking.prose.markdown_heads import (
     colon_heads,
     fence_head,
+    line_options,
     nested_heads,
     rst_in,
     template_fences,
@@ -94,10 +95,12 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     literals = list(code_in(source, sorted(reader.literals)))
     rst = [rst_in(source, *span) for span in reader.rst]
     shown = {place: fence for span in reader.literals for place, fence in template_fences(source, *span).items()}
+    code = [span for literal in literals for span in literal.code]
+    options = [option for span in code for option in line_options(source, *span)]
     marks = markdown_marks(
         source,
-        [(0, front), *(span for literal in literals for span in literal.code)],
-        [*hidden, *shown, *reader.rules, *(mark for _, marks in rst for mark in marks)],
+        [(0, front), *code],
+        [*hidden, *shown, *options, *reader.rules, *(mark for _, marks in rst for mark in marks)],
     )
     within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
     return Outline(

@@ -16,6 +16,13 @@ from pipelines.chunking.units.splitting import decoded
 _FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)")
 _LISTED = re.compile(rb"(?:list|flat|csv)-table")
 _COLONS = re.compile(rb"^[ \t]*(?P<colons>:{3,})\{(?:list|flat|csv)-table\}[^\n]*\n", re.MULTILINE)
+# Which lines are numbered or coloured, as MkDocs, Docusaurus and VuePress write it behind the language.
+_LINES = re.compile(
+    rb"(?i)[ \t]*(?:(?<=[ \t{])(?:hl_lines|linenums|linenos|linenostart|lineno-start|emphasize-lines|line-numbers"
+    rb"|showlinenumbers|startline|highlight)(?:[ \t]*=[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s}]+))?(?=[\s}]|\Z)"
+    rb"|(?<=[\w ])\{[\d,. \t-]+\})"
+)
+
 # What Jekyll and Hugo write for a fence; it opens code as theirs does.
 _HIGHLIGHT = re.compile(
     r"^(?P<open>(?P<indent>[ \t]*)\{(?:%-?|\{[<%])[ \t]*highlight[ \t]+\"?(?P<language>[\w+#-]+)[^\n]*)$"
@@ -65,7 +72,14 @@ def fence_head(source: bytes, start: int, end: int) -> Iterator[Head]:
     elif directive == b"table":
         yield from heads_of_lines(source, first, end, TABLES)
     else:
-        yield Head(first, end, decoded(match[0].strip()))
+        yield Head(first, end, decoded(_LINES.sub(b"", match[0]).strip()))
+
+
+def line_options(source: bytes, start: int, end: int) -> Iterator[Span]:
+    """What the line that opens code says of how its lines are shown."""
+    match = _FENCE.match(source, start, end)
+    if match is not None and not directive_of(match["info"]):
+        yield from (option.span() for option in _LINES.finditer(source, match.start("info"), match.end("info")))
 
 
 def _listed(source: bytes, start: int, end: int) -> Iterator[Head]:

@@ -105,7 +105,7 @@ def show(
 @learned.command()
 @store_command
 def diff(
-    before: Version,
+    before: Version = PRIORS,
     after: Version = LIVE,
     *,
     family: Family = None,

@@ -41,6 +41,17 @@ MARKDOWN = {
     ),
     "versions of myst": ("```{versionadded} 2.1\nNew.\n```", "versionadded 2.1\nNew."),
     "versions of myst between colons": (":::{versionchanged} 5.0\nNobody.\n:::", "versionchanged 5.0\nNobody."),
+    "lines of a fence": (
+        '```py hl_lines="1 3-4" linenums="1" title="a.py"\nx = 1\n```',
+        '```py title="a.py"\nx = 1\n```',
+    ),
+    "lines of a fence between braces": ("```js {1,3-5} showLineNumbers\nx\n```", "```js\nx\n```"),
+    "lines of a fence with attributes": ('``` {.sh hl_lines="2"}\nls\n```', "``` {.sh}\nls\n```"),
+    "lines of a fence in a note": (
+        '!!! note\n\n    ```toml hl_lines="3"\n    [a]\n    ```',
+        "note\n\n    ```toml\n    [a]\n    ```",
+    ),
+    "code that speaks of lines": ("```py\nhl_lines = {1, 2}\n```", "```py\nhl_lines = {1, 2}\n```"),
     "link of a template": ("See [it]({% link b.md %}) and [that]({{ url }}).", "See it and that."),
     "break of a line": ("One\\\nTwo", "One\nTwo"),
     "place of the contents": ("[TOC]\n\nText.", "Text."),

@@ -185,6 +185,11 @@ def test_what_changed_between_two_versions_is_shown(learned: Path, capsys: pytes
     assert "nothing moved beyond chance" in capsys.readouterr().out
     assert weft(learned, "learned", "diff", "v000001", "priors", "--json") == 0
     assert printed_rows(capsys) == []
+    changes = []
+    for versions in ((), ("priors",), ("priors", "live")):
+        assert weft(learned, "learned", "diff", *versions, "--json") == 0
+        changes.append(printed_rows(capsys))
+    assert changes[0] == changes[1] == changes[2] != []
 
 
 def test_a_parameter_is_followed_over_versions(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
