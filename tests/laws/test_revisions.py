@@ -19,6 +19,7 @@ from pipelines.indexes.revisions import RevisionTask, write_revisions
 from pipelines.indexes.settings import RevisionSettings
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.settings import load_settings
+from tests.support.examples import examples
 from tests.support.parts import a_document
 
 INDEX = load_settings(environment={}).index
@@ -84,7 +85,7 @@ def _both_ways(one: Sequence[str], other: Sequence[str]) -> tuple[tuple[Sequence
     return (one, other), (other, one)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(before=_CORPUS, after=_CORPUS, data=st.data())
 def test_what_became_of_texts_is_what_comparing_all_of_them_says(
     before: list[str], after: list[str], data: st.DataObject
@@ -97,7 +98,7 @@ def test_what_became_of_texts_is_what_comparing_all_of_them_says(
     assert found == pytest.approx(by_hand(before, after))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(corpora=st.lists(_CORPUS, min_size=2, max_size=4))
 def test_overlaps_multiply_from_generation_to_generation(corpora: list[list[str]]) -> None:
     """ARC-4: what a text became, step by step; nothing of a text that is there, nor below the bound."""
