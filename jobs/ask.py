@@ -58,7 +58,7 @@ REPEAT = "="
 _ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
 _POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a question has some
 _PROMPT = "› "
-_HEARD_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
+_EFFECT_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
 _LOOK_S = 0.2
 _UNCHANGED = "nothing has changed"
 _NAMED = 3  # changes told one by one: the first ones are what people look at
@@ -159,7 +159,7 @@ class Sitting:
         if (before := self.last) is None:
             stdout.print("[dim]nothing was asked yet[/]")
             return
-        judged, until = self.judged, time.monotonic() + _HEARD_S
+        judged, until = self.judged, time.monotonic() + _EFFECT_S
         now = self._asked(before.query.text)
         while judged and moved(before, now) == _UNCHANGED and time.monotonic() < until:
             time.sleep(_LOOK_S)

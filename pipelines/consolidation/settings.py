@@ -127,6 +127,7 @@ class LinkSettings(BaseModel):
 
     Attributes:
         least_cosine: Of the default encoder's vectors of contents of different documents; above 1 none are similar.
+        together: Contents used for one question by one principal on one day that are linked, the best first.
         least_uses: From which on contents are linked that were used together.
         half_uses: At which such a link has half of its greatest strength.
         half_life_days: After which a use counts half; days after the newest use of anything do not count.
@@ -135,6 +136,7 @@ class LinkSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_cosine: Annotated[float, Field(gt=0.0)]
+    together: Annotated[int, Field(ge=2)]
     least_uses: Annotated[float, Field(gt=0.0)]
     half_uses: Annotated[float, Field(gt=0.0)]
     half_life_days: Annotated[float, Field(gt=0.0)]

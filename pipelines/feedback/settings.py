@@ -211,6 +211,7 @@ class SessionMergeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
+    strength: float = Field(gt=0.0)
 
 
 WITHOUT_KEY = (

@@ -55,7 +55,7 @@ _ANALYSED_BEFORE = {
 }
 """How texts became words in generations whose manifests do not say."""
 
-_KNOWN_FORMATS = frozenset({1, FORMAT})
+_READABLE_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
 
@@ -214,7 +214,7 @@ def read_generation_manifest(folder: Path) -> Manifest:
         CorruptionError: The manifest is missing, not what was written, or of a format that is not known.
     """
     values = read_manifest(folder)
-    if values.get("format") not in _KNOWN_FORMATS:
+    if values.get("format") not in _READABLE_FORMATS:
         raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
     try:
         return Manifest.model_validate(values)

@@ -190,7 +190,7 @@ def test_what_is_not_heard_yet_is_told(
     root: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FBK-7: asked again at once, where no updaters run, it names the command that says so."""
-    monkeypatch.setattr(ask, "_HEARD_S", 0.5)
+    monkeypatch.setattr(ask, "_EFFECT_S", 0.5)
     with broker_for(root) as (_, settings), sitting(settings, "dora") as sat:
         sat.listen([QUESTION, "+3", "="])
         printed = " ".join(capsys.readouterr().out.split())

@@ -15,7 +15,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph.graph import KEPT_DEGREES
+from pipelines.indexes.graph.graph import FORMER_DEGREES
 from pipelines.ingestion.pipeline import ingest
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import CatalogSource
@@ -69,12 +69,12 @@ def test_what_more_leads_to_from_one_generation_to_the_next_gains_momentum(
     indexed(tree, catalog, {"target.md": "# Locks\n\nLocks are released after a minute.\n"})
     assert Signal.MOMENTUM not in found(catalog, encoder).signals
     history: list[dict[str, float]] = []
-    for number in range(KEPT_DEGREES + 2):
+    for number in range(FORMER_DEGREES + 2):
         with closing(catalog.open_live()) as generation:
             changes, now = generation.graph.degree_changes(), degrees_of(generation)
             assert changes is not None
             for content, change in zip(generation.contents, changes.tolist(), strict=True):
-                had = [each[content] for each in history[-KEPT_DEGREES:] if content in each]
+                had = [each[content] for each in history[-FORMER_DEGREES:] if content in each]
                 assert math.isnan(change) if not had else change == pytest.approx(now[content] - had[0])
             history.append(now)
         page = f"# Page {number}\n\nNumber {number} of the pages, see [locks](target.md).\n"
@@ -92,7 +92,7 @@ def test_what_more_leads_to_from_one_generation_to_the_next_gains_momentum(
     assert (part.weight, part.amount) == (0.0, 0.0)
     assert main(["graph", "show", "target.md", "--store", str(catalog.root), "--json"]) == 0
     (shown,) = json.loads(capsys.readouterr().out)["analytics"]
-    assert (len(shown["former_degrees"]), shown["degree_change"]) == (KEPT_DEGREES, pytest.approx(change))
+    assert (len(shown["former_degrees"]), shown["degree_change"]) == (FORMER_DEGREES, pytest.approx(change))
 
 
 def test_a_damaged_generation_before_begins_the_history_anew(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pipelines.indexes.graph.analytics import (
     degrees,
     pagerank,
 )
-from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, EdgeArrays, EdgeKind
+from pipelines.indexes.graph.graph import ANALYTICS, FORMER_DEGREES, EdgeArrays, EdgeKind
 
 KINDS = list(EdgeKind)
 Edge = tuple[EdgeKind, int, int, float]
@@ -152,7 +152,7 @@ def test_a_table_has_a_row_for_every_place_and_none_for_no_graph() -> None:
         == [
             {**dict.fromkeys(ANALYTICS.names, -1), "pagerank": pytest.approx(1 / 3)}
             | dict.fromkeys(["betweenness", "degree", "causal_degree"], 0.0)
-            | {"former_degrees": [never] * KEPT_DEGREES, "degree_change": never}
+            | {"former_degrees": [never] * FORMER_DEGREES, "degree_change": never}
         ]
         * 3
     )

@@ -73,8 +73,8 @@ def given(node: ast.AST) -> str | None:
 
 
 def words_of(name: str) -> set[str]:
-    """The words of a name in snake_case or CamelCase."""
-    return set(re.sub(r"([A-Z])", r"_\1", name).lower().split("_"))
+    """The words of a name in snake_case, CamelCase or capitals."""
+    return set(re.sub(r"(?<![A-Z])([A-Z])", r"_\1", name).lower().split("_"))
 
 
 def test_no_name_is_a_private_word() -> None:

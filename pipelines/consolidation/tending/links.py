@@ -24,7 +24,6 @@ from pipelines.learning.evidence import MICRO, Evidence
 
 _EXAMPLES = 5  # of each kind that a report shows
 _NEIGHBOURS = 5  # nearest contents of each that are compared
-_TOGETHER = 10  # contents of one question that are linked, the best first: pairs are their square
 
 LINKS = (LinkKind.SIMILAR, LinkKind.CO_USED)
 """Kinds of edges that this step finds."""
@@ -138,7 +137,9 @@ def _used_together(
     def named(content: ContentHash) -> ContentHash | None:
         return leader if (leader := aliases.of(content)) in live else None
 
-    uses = co_uses(evidence, named=named, half_life_days=settings.half_life_days, together=_TOGETHER, today=today)
+    uses = co_uses(
+        evidence, named=named, half_life_days=settings.half_life_days, together=settings.together, today=today
+    )
     least = settings.least_uses * MICRO
     return [
         LearnedEdge(one, LinkKind.CO_USED, other, RelationSource.LEARNED, by_use)

@@ -41,10 +41,10 @@ from pipelines.domain.events import (
 )
 from pipelines.feedback.events.json_values import coerce_to, leaves, not_json, whole
 
-KNOWN_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
+READABLE_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
 EVENT_TYPES: dict[str, type[AnyEvent]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEvent)}
 
-_SAID_IN_CODE = {
+_CHECKED_IN_CODE = {
     "Reference": {
         "anyOf": [
             {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
@@ -142,7 +142,7 @@ def json_schema() -> dict[str, Any]:
     schema: dict[str, Any] = json.loads(msgspec.json.encode(msgspec.json.schema(AnyEvent)))  # as files hold it
     for definition in schema["$defs"].values():
         definition.get("properties", {}).update(_nullable(definition))
-    for name, condition in _SAID_IN_CODE.items():
+    for name, condition in _CHECKED_IN_CODE.items():
         schema["$defs"][name] |= condition
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -270,8 +270,8 @@ def _coerced(parsed: object) -> AnyEvent:
     if not isinstance(parsed, dict):
         raise InvalidEventError("invalid", f"expected a JSON object, found {type(parsed).__name__}")
     schema, name = whole(parsed.get("schema")), parsed.get("type")
-    if type(schema) is int and schema not in KNOWN_SCHEMAS:
-        expected = f"expected a schema of {sorted(KNOWN_SCHEMAS)}"
+    if type(schema) is int and schema not in READABLE_SCHEMAS:
+        expected = f"expected a schema of {sorted(READABLE_SCHEMAS)}"
         raise InvalidEventError("unknown_schema", f"{expected}, found {str(schema)[:64]}")
     if not isinstance(name, str):
         raise InvalidEventError("invalid", f"expected `type`, a text, found {name!r:.64}")

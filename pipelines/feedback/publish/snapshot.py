@@ -59,8 +59,6 @@ from pipelines.runtime.storage.files import write_atomically
 _log = logging.getLogger(__name__)
 
 NAME = "evidence.parquet"
-MERGE_STRENGTH = 20.0
-"""Pseudo-observations of a rate of one half in what is reported of a merge: few outcomes move no rate far."""
 _REPORTED = 100  # conflicts kept per merge, the widest first
 _AT_ONCE = 10_000  # sessions held in memory together
 _SESSIONS = "sessions-{}-{}.parquet"
@@ -200,7 +198,7 @@ class Forks:
         except StoreError:
             return None  # what it forked from is gone, and with it what others added since
         mine = sides_of(self._state.read(overlay_in, life.session, SETTLED))
-        met = conflicts(before, self._now, mine, margin=rules.margin, strength=MERGE_STRENGTH)
+        met = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
         shown = [asdict(conflict) for conflict in met[:_REPORTED]]
         return json.dumps({"conflicts": len(met), "widest": shown})
 

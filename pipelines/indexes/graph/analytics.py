@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pipelines.indexes.graph.graph import ANALYTICS, KEPT_DEGREES, RELATIONS, EdgeArrays, EdgeKind
+from pipelines.indexes.graph.graph import ANALYTICS, FORMER_DEGREES, RELATIONS, EdgeArrays, EdgeKind
 from pipelines.indexes.graph.momentum import degree_changes
 from pipelines.indexes.rows import evenly_spaced
 
@@ -32,8 +32,8 @@ PIVOTS = 64  # places that bridges are estimated from
 _FORWARD = (EdgeKind.CAUSED, EdgeKind.ENABLED)
 _BACKWARD = (EdgeKind.DERIVED_FROM,)  # what something derives from comes before it
 _KINDS = tuple(EdgeKind)
-_NO_HISTORY: Floats = np.zeros((0, KEPT_DEGREES))
-_KEPT = ANALYTICS.field("former_degrees").type
+_NO_HISTORY: Floats = np.zeros((0, FORMER_DEGREES))
+_DEGREE_LIST = ANALYTICS.field("former_degrees").type
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
     """
     whole = WeightedEdges.of(edges)
     degree = degrees(whole)
-    history = np.full((whole.places, KEPT_DEGREES), np.nan)
+    history = np.full((whole.places, FORMER_DEGREES), np.nan)
     history[: len(former)] = former
     columns: dict[str, Any] = {
         "pagerank": pagerank(whole),
@@ -77,7 +77,7 @@ def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
         "causal_degree": degrees(WeightedEdges.of(edges, RELATIONS)),
         "causal_depth": causal_depths(edges),
         "contradiction": contradictions(edges),
-        "former_degrees": pa.FixedSizeListArray.from_arrays(pa.array(history.ravel()), type=_KEPT),
+        "former_degrees": pa.FixedSizeListArray.from_arrays(pa.array(history.ravel()), type=_DEGREE_LIST),
         "degree_change": degree_changes(degree, history),
     }
     return pa.table([pa.array(columns[field.name], field.type) for field in ANALYTICS], schema=ANALYTICS)

@@ -35,7 +35,7 @@ from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
 
-_SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
+_SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
 _WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
 _MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
@@ -163,9 +163,9 @@ def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings)
            USING (content_hash) WHERE m.score >= ?""",
         [as_read(tables / "mentions.parquet"), as_read(tables / "contents.parquet"), settings.least_mention_confidence],
     )
-    create(connection, "spelled", _SPELLED)
+    create(connection, "spelled", _SPELLINGS)
     texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))
-    insert(connection, "spelled", _SPELLED, ((text, " ".join(text.split()), entity_key(text)) for text in texts))
+    insert(connection, "spelled", _SPELLINGS, ((text, " ".join(text.split()), entity_key(text)) for text in texts))
 
 
 def _joined(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:

@@ -47,7 +47,7 @@ GRAPH_FOLDER = "graph"
 ANALYTICS_FILE = "analytics.parquet"
 """File of what the graph says of each place; absent where that is switched off, and in older generations."""
 
-KEPT_DEGREES = 7
+FORMER_DEGREES = 7
 """Generations that a change of degree is told over (GRA-2)."""
 
 CROSS_REFERENCES = frozenset(EdgeKind(kind.value) for kind in LinkKind)
@@ -105,7 +105,7 @@ ANALYTICS = pa.schema(
         _field("causal_degree", pa.float64()),
         _field("causal_depth", pa.int64()),
         _field("contradiction", pa.int64()),
-        _field("former_degrees", pa.list_(_field("item", pa.float64()), KEPT_DEGREES)),
+        _field("former_degrees", pa.list_(_field("item", pa.float64()), FORMER_DEGREES)),
         _field("degree_change", pa.float64()),
     ]
 )

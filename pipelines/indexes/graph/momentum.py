@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.graph.graph import ANALYTICS_FILE, GRAPH_FOLDER, KEPT_DEGREES
+from pipelines.indexes.graph.graph import ANALYTICS_FILE, FORMER_DEGREES, GRAPH_FOLDER
 from pipelines.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
 from pipelines.runtime.storage.files import verify_some
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
-    """Degrees that contents had in the last generations, float64 (contents, `KEPT_DEGREES`), the newest last.
+    """Degrees that contents had in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last.
 
     NaN where a content was not there, and all of them where the generation before was built without or is damaged.
 
@@ -30,7 +30,7 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
         contents: Hashes, ascending.
         earlier: The folder of the generation before; None of the first.
     """
-    former = np.full((len(contents), KEPT_DEGREES), np.nan)
+    former = np.full((len(contents), FORMER_DEGREES), np.nan)
     names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
     if earlier is None or not (earlier / names[1]).exists():
         return former
@@ -45,9 +45,9 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     had = table["degree"].to_numpy()[:, None]
     if "former_degrees" in table.column_names:  # of generations that were built before degrees were kept
         former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
-        had = np.concatenate([former_had.reshape(-1, KEPT_DEGREES), had], axis=1)[:, -KEPT_DEGREES:]
+        had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
     _, here, there = np.intersect1d(contents, held, assume_unique=True, return_indices=True)
-    former[here, KEPT_DEGREES - had.shape[1] :] = had[there]
+    former[here, FORMER_DEGREES - had.shape[1] :] = had[there]
     return former
 
 

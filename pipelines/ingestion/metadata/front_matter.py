@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 _MOST_NODES = 20_000  # of what aliases stand for, too: a few bytes can stand for gigabytes
 _NODE_CHARACTERS = 64  # a text behind an anchor counts once more for each of these
 _MERGE = "tag:yaml.org,2002:merge"
-_KEPT = frozenset({"tag:yaml.org,2002:null", _MERGE})
+_RESOLVED_TAGS = frozenset({"tag:yaml.org,2002:null", _MERGE})
 # In C where there is one: the other is many times slower, and both walk the same events.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,7 +35,7 @@ class _AsWritten(_SAFE):  # type: ignore[misc]
     """Reads plain scalars as texts: `1.10`, `NO` and `12:30` are no number, no truth and no seconds to people."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag in _KEPT]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED_TAGS]
         for first, resolvers in _SAFE.yaml_implicit_resolvers.items()
     }
 

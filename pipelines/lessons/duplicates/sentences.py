@@ -19,7 +19,7 @@ _PREFERS = frozenset({"prefer", "prefers", "preferred"})
 _ORDER = re.compile(r"\b(before|prior to|ahead of|after|following|once|until)\b", re.IGNORECASE)
 _THEN = re.compile(r"[,;]?\s+(?:and\s+)?then\s+|;\s+afterwards\s+", re.IGNORECASE)
 _DIRECTIONS = frozenset({"to", "into"})
-_KEPT_OUT = re.compile(r"\b(?:keep|kept|leave|left)\b[^,;]*\b(?:out|free) of\b", re.IGNORECASE)  # denies what it says
+_LEFT_OUT = re.compile(r"\b(?:keep|kept|leave|left)\b[^,;]*\b(?:out|free) of\b", re.IGNORECASE)  # denies what it says
 _NOT_WITHOUT = re.compile(
     r"\b(?:(?P<never>never)|do not|don['’]t)\s+(?P<deed>\w[^,;:.!?]*?)\s+without\b", re.IGNORECASE
 )
@@ -52,7 +52,7 @@ def denials(text: str, words: LessonWords) -> tuple[bool, frozenset[str]]:
                     break
         places = [place for place, word in enumerate(tokens) if words.denying(word)]
         if not places:
-            whole = whole or _KEPT_OUT.search(parts[0]) is not None
+            whole = whole or _LEFT_OUT.search(parts[0]) is not None
             continue
         # "Store UTC, never local time" says what to do, and denies what stands behind the comma alone.
         if (

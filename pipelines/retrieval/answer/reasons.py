@@ -73,7 +73,7 @@ _SIGNALS = {
     "mpab": "more of the same document matches",
     CONTENT: "it was right for other questions",
 }
-_SAID = {
+_CALLED = {
     CONTENT: ("it was wrong for other questions", _SIGNALS[CONTENT]),
     QUESTION: ("people called it wrong for this question", "people called it right for this question"),
     OWN: ("you called it wrong", "you called it right"),
@@ -231,7 +231,7 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
 def because(one: RankedResult, other: RankedResult, name: str) -> str:
     """Which of two results a contribution sets apart, by its rank, and why, in words."""
     first, second = (sum(each.amount for each in result.contributions if each.name == name) for result in (one, other))
-    if (called := _SAID.get(name)) is not None:
+    if (called := _CALLED.get(name)) is not None:
         spoken, amount = (one, first) if abs(first) >= abs(second) else (other, second)
         return f"{spoken.rank}: {called[amount > 0.0]}"
     return f"{(one if first > second else other).rank}: {sentence_of(name)}"

@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 Guard = Callable[[], None]
 
 _ERROR = "error"  # column of a batch that a worker could not make
-_TOLD = (WeftError, OSError)  # what workers raise that says itself what was expected and found
+_EXPLAINED = (WeftError, OSError)  # what workers raise that says itself what was expected and found
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
 
 
@@ -83,7 +83,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
                 _raise_carried(batch)
                 yield batch
     except RayError as error:
-        raise raised_inside(error, _TOLD) from error
+        raise raised_inside(error, _EXPLAINED) from error
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -118,7 +118,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
         for result in pending:
             yield ray.get(result)
     except RayError as error:
-        raise raised_inside(error, _TOLD) from error
+        raise raised_inside(error, _EXPLAINED) from error
 
 
 def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
@@ -142,7 +142,7 @@ def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
             answers.append(ray.get(answer))
         except RayError as error:
             if node in _alive():
-                raise raised_inside(error, _TOLD) from error
+                raise raised_inside(error, _EXPLAINED) from error
     return answers
 
 
@@ -208,7 +208,7 @@ class _Step:
         self._failed: pa.Table | None = None
         try:
             self._worker = worker(*arguments)
-        except _TOLD as error:
+        except _EXPLAINED as error:
             self._failed = _carried(error)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
@@ -218,7 +218,7 @@ class _Step:
             return self._failed
         try:
             return self._worker.run(batch)
-        except _TOLD as error:
+        except _EXPLAINED as error:
             return _carried(error)
 
 

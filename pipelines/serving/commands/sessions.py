@@ -90,7 +90,7 @@ def show(session: Session, options: CommonOptions) -> None:
         sys.stdout.write(json.dumps(facts, indent=1) + "\n")
 
 
-def _saying(phase: str, help_: str) -> Callable[..., None]:
+def _phase_command(phase: str, help_: str) -> Callable[..., None]:
     """A command by which the principal of a session says what becomes of it."""
 
     def command(session: Session, options: CommonOptions, principal: By = None, bootstrap: Bootstrap = None) -> None:
@@ -105,15 +105,15 @@ def _saying(phase: str, help_: str) -> Callable[..., None]:
     return wrapped
 
 
-_SAYINGS = {
+_PHASES = {
     "start": "From here on the session learns alone: nobody else reads what is said in it.",
     "suspend": "The session sleeps: it is remembered for longer.",
     "resume": "The session goes on; one that has ended, or never began, starts.",
     "complete": "What the session learned becomes everybody's at once, and so does what is said in it later.",
     "abandon": "What the session learned is dropped, and what is said in it later.",
 }
-for _phase, _help in _SAYINGS.items():
-    sessions.command(_phase)(_saying(_phase, _help))
+for _phase, _help in _PHASES.items():
+    sessions.command(_phase)(_phase_command(_phase, _help))
 
 
 @sessions.command()

@@ -34,7 +34,7 @@ create table separate (one text not null, other text not null);
 create index keys_by_factor on keys (kind, key, factor);
 """
 _WILD = frozenset("*?[")
-_LOOKS_S = 0.2  # between looks at the store
+_INTERVAL_S = 0.2  # between looks at the store
 _SHARE = 4.0  # times as long as a table takes to make nobody makes another
 
 
@@ -121,7 +121,7 @@ class BoardKeeper:
         while not self._stopped.is_set():
             began = time.monotonic()
             self._look()
-            self._stopped.wait(max(_LOOKS_S, _SHARE * (time.monotonic() - began)))
+            self._stopped.wait(max(_INTERVAL_S, _SHARE * (time.monotonic() - began)))
 
     def _look(self) -> None:
         token = [*live_token(self._root), day_of(system_clock())]

@@ -41,10 +41,10 @@ BOARD = "board.sqlite"
 VERSION = 4
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
-_KEPT_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
+_ABANDONED_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
 _FILES = ("file_path", "path", "notebook_path", "file", "filename")
 _LONGEST = 20_000  # characters of one value that are read: what a tool is for stands at the beginning
-_TOLD = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
+_ADDING_TEXT = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
 """Events whose hooks may add to what an agent reads; what others print is no answer to them."""
 
 
@@ -97,7 +97,7 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
 
         tell_session(root, asked, bootstrap=options.bootstrap)
         return
-    if event is not None and event not in _TOLD:
+    if event is not None and event not in _ADDING_TEXT:
         return
     board = open_board(root)
     use = tool_use(asked)
@@ -267,7 +267,7 @@ def _is_left(board: Board, root: Path, path: Path) -> bool:
     if token == board.token:
         return False
     newest = max((stamp[3] for stamp in token), default=0) / 1e9
-    return time.time() - newest > _KEPT_S and path.stat().st_mtime < newest + _KEPT_S
+    return time.time() - newest > _ABANDONED_S and path.stat().st_mtime < newest + _ABANDONED_S
 
 
 def live_token(root: Path) -> list[list[Any]]:

@@ -11,7 +11,6 @@ from pipelines.catalog.learned import LearnedState
 from pipelines.catalog.overlays import OpenSession
 from pipelines.domain.ids import SessionId
 from pipelines.domain.sessions import SessionMemory
-from pipelines.feedback.publish.snapshot import MERGE_STRENGTH
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.overlays import merge_report_in, session_in
 from pipelines.learning.evidence import Evidence
@@ -165,7 +164,7 @@ def test_a_merge_reports_what_others_moved_the_other_way(tmp_path: Path) -> None
     report = conflicting(tmp_path, 1.0, -0.5, rules(merge__margin=0.01))
     assert report["conflicts"] == 1
     (conflict,) = report["widest"]
-    strength = MERGE_STRENGTH
+    strength = RULES.merge.strength
     assert conflict["place"][0] == "usage"
     assert conflict["before"] == pytest.approx(0.5)
     assert conflict["session_shift"] == pytest.approx((strength / 2 + 1) / (strength + 1) - 0.5)
@@ -176,7 +175,7 @@ def test_a_merge_reports_what_others_moved_the_other_way(tmp_path: Path) -> None
 def test_agreement_and_small_differences_are_no_conflict(tmp_path: Path) -> None:
     """LRN-16: by a margin."""
     assert conflicting(tmp_path / "a", 1.0, 0.5)["conflicts"] == 0
-    margin = 1.0 / (2 * (MERGE_STRENGTH + 1))  # what one observation moves a half by
+    margin = 1.0 / (2 * (RULES.merge.strength + 1))  # what one observation moves a half by
     assert conflicting(tmp_path / "b", 1.0, -1.0, rules(merge__margin=margin * 0.99))["conflicts"] == 1
     assert conflicting(tmp_path / "c", 1.0, -1.0, rules(merge__margin=margin * 1.01))["conflicts"] == 0
 
