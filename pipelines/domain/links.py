@@ -85,6 +85,23 @@ class Relation:
     at: float | None = None
 
 
+class RelatedDocument(msgspec.Struct, frozen=True):
+    """A document that stands in a causal relation with a result (GRA-1).
+
+    Attributes:
+        inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
+        at: When it was said, seconds since the epoch; None where that is not known.
+        direct: Whether it is said of both; else others between them contradict one another, and all are one cluster.
+    """
+
+    kind: LinkKind
+    uri: str
+    inward: bool
+    source: RelationSource
+    at: float | None = None
+    direct: bool = True
+
+
 class Measure(StrEnum):
     """What is counted of a document elsewhere; each is a number >= 0 (CIT-1)."""
 

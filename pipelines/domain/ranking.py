@@ -16,7 +16,7 @@ from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson_match import ChosenLesson
-from pipelines.domain.links import Authority, LinkKind, RelationSource
+from pipelines.domain.links import Authority, RelatedDocument
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.sessions import HandOff, SessionMemory
 from pipelines.domain.understanding import Understanding
@@ -254,23 +254,6 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     rank_before: int | None = None
     new: NewNames | None = None
     edited: int = 0
-
-
-class RelatedDocument(msgspec.Struct, frozen=True):
-    """A document that stands in a causal relation with a result (GRA-1).
-
-    Attributes:
-        inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
-        at: When it was said, seconds since the epoch; None where that is not known.
-        direct: Whether it is said of both; else others between them contradict one another, and all are one cluster.
-    """
-
-    kind: LinkKind
-    uri: str
-    inward: bool
-    source: RelationSource
-    at: float | None = None
-    direct: bool = True
 
 
 class Placed(NamedTuple):

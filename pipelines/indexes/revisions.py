@@ -24,6 +24,11 @@ from pipelines.runtime.storage.tables import TableQueries
 
 REVISIONS_FILE = "revisions.parquet"
 
+_COLUMNS = {"content_hash": pa.string(), "revision": pa.string(), "overlap": pa.float64(), "since": pa.float64()}
+REVISIONS = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
+"""What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
+in seconds since the epoch, that held the old text last."""
+
 _TOGETHER = 1_024  # rows written at once
 _EVERYWHERE = 64  # contents, gone or new, that a run of words stands in: one that more hold tells nothing apart
 
@@ -101,7 +106,7 @@ def write_revisions(task: RevisionTask) -> None:
     """
     out, merge = task.staging / CHUNKS_FOLDER / REVISIONS_FILE, task.merge
     with (
-        pq.ParquetWriter(out, schemas.REVISIONS, compression="zstd", write_page_checksum=True) as writer,
+        pq.ParquetWriter(out, REVISIONS, compression="zstd", write_page_checksum=True) as writer,
         TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries,
     ):
         if task.earlier is not None:
@@ -113,7 +118,7 @@ def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Itera
     noted = [path for path in [before / REVISIONS_FILE] if path.is_file()]  # none in generations of earlier versions
     queries.define("written_chunks", [task.staging / CHUNKS_FOLDER / "chunks.parquet"], schemas.CHUNKS)
     queries.define("earlier_chunks", [before / "chunks.parquet"], schemas.CHUNKS)
-    queries.define("earlier_revisions", noted, schemas.REVISIONS)
+    queries.define("earlier_revisions", noted, REVISIONS)
     for name, of, others in (("gone", "earlier_chunks", "written_chunks"), ("new", "written_chunks", "earlier_chunks")):
         queries.keep(f"{name}_all", _RUNS.format(of=of, others=others))
         queries.keep(name, _TELLING.format(name=name, most=_EVERYWHERE))
@@ -122,4 +127,4 @@ def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Itera
     least, oldest = task.settings.least_overlap, task.made_at - task.settings.days * SECONDS_PER_DAY
     queries.keep("direct", _DIRECT.format(least=least))
     rows = _REVISIONS.format(made_at=repr(task.made_at), least=least, oldest=repr(oldest))
-    return queries.ordered(rows, ("content_hash", "revision"), schemas.REVISIONS, at_once=_TOGETHER)
+    return queries.ordered(rows, ("content_hash", "revision"), REVISIONS, at_once=_TOGETHER)

@@ -128,17 +128,6 @@ QUESTIONS = pa.schema(
 )
 """Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
 
-REVISIONS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("revision", pa.string()),
-        _required("overlap", pa.float64()),
-        _required("since", pa.float64()),
-    ]
-)
-"""What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
-in seconds since the epoch, that held the old text last."""
-
 MENTIONS = pa.schema(
     [
         _required("content_hash", pa.string()),

@@ -14,6 +14,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.domain.sessions import HandOff
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
+from pipelines.learning.document_priors import AuthorityPrior, DeclaredPrior
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
@@ -32,7 +33,7 @@ from pipelines.learning.pooling.weights import (
     SEED,
     SharePosterior,
 )
-from pipelines.learning.priors import AuthorityPrior, DeclaredPrior, NearPrior, Priors
+from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.links import MEASURES, Authority, Quadrant
-from pipelines.learning.priors import AuthorityPrior
+from pipelines.learning.document_priors import AuthorityPrior
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ids import content_hash
 from pipelines.indexes import schemas
-from pipelines.indexes.revisions import RevisionTask, write_revisions
+from pipelines.indexes.revisions import REVISIONS, RevisionTask, write_revisions
 from pipelines.indexes.settings import RevisionSettings
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.settings import load_settings
@@ -53,7 +53,7 @@ class Generations:
         write_revisions(task)
         self._earlier = staging
         table = pq.read_table(staging / "chunks" / "revisions.parquet")
-        assert table.schema.equals(schemas.REVISIONS)
+        assert table.schema.equals(REVISIONS)
         rows = {(row["content_hash"], row["revision"]): row["overlap"] for row in table.to_pylist()}
         assert list(rows) == sorted(rows), "in order, each pair once"
         return rows

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import LinkSettings
+from pipelines.consolidation.tending.co_use import co_uses, strength
 from pipelines.consolidation.tending.duplicates import Memory
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.indexes.dense.close_pairs import Rows, close_pairs
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
-from pipelines.learning.co_use import co_uses, strength
 from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import MICRO, Evidence
 

@@ -10,7 +10,7 @@ from pipelines.domain.ranking import RANKING_ONLY
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.learning.priors import DeclaredPrior
+from pipelines.learning.document_priors import DeclaredPrior
 from pipelines.quality.signals import tier
 
 DEPTH = 10

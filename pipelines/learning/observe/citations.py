@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
+from pipelines.learning.document_priors import InternalScale
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.newcomers import newcomer_shares
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, REFERENCE
-from pipelines.learning.priors import InternalScale
 from pipelines.learning.uses import UseColumns, Uses, numbered
 
 Floats = NDArray[np.float64]

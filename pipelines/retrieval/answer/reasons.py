@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pipelines.domain.links import LinkKind, Quadrant
+from pipelines.domain.links import LinkKind, Quadrant, RelatedDocument
 from pipelines.domain.ranking import (
     Channel,
     Contribution,
     NewNames,
     PastVerdicts,
     RankedResult,
-    RelatedDocument,
     Signal,
 )
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION

@@ -16,8 +16,7 @@ from scipy.sparse import csgraph
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
-from pipelines.domain.links import CAUSAL, LinkKind, Relation, RelationSource
-from pipelines.domain.ranking import RelatedDocument
+from pipelines.domain.links import CAUSAL, LinkKind, RelatedDocument, Relation, RelationSource
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
