@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from mlflow.tracking import MlflowClient
 
-from jobs import _job
-from jobs.consolidate import consolidate as consolidate_job
-from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.candidate import ADOPTED, Adopted, learned_by
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
@@ -30,98 +23,36 @@ from pipelines.consolidation.champion import (
 )
 from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.night import STEPS, Night
-from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import PRIORS_VERSION, ContentHash, LearnedVersion
+from pipelines.domain.ids import PRIORS_VERSION
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import FIT, Learned
 from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
-from pipelines.settings import load_settings
+from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL
+from tests.support.consolidating import (
+    DAY,
+    FIRST_DAY,
+    NIGHT,
+    PNG,
+    PUBLISH,
+    SECOND_DAY,
+    SETTINGS,
+    THIRD_DAY,
+    TRACKING,
+    Killed,
+    go,
+    killed,
+    move_alias_in_the_ui,
+    overturned,
+    runs,
+    state_of,
+    the_ui,
+)
 from tests.support.logged_worlds import a_world
 from tests.support.nights import a_day, improved, stream
 from weft.cli import main
-
-SETTINGS = load_settings(environment={})
-DAY = 20_000
-FIRST_DAY, SECOND_DAY, THIRD_DAY = (a_day(DAY + number) for number in range(3))
-PNG = b"\x89PNG\r\n\x1a\n"
-
-
-class Killed(BaseException):
-    """What a SIGKILL is to the code that it interrupts: nothing catches it."""
-
-
-@pytest.fixture(scope="session")
-def empty_mlflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new MLflow database, made once: its migrations take seconds."""
-    root = tmp_path_factory.mktemp("empty")
-    with Tracking.of(SETTINGS.tracking, root).run("none", "none", {}):
-        return root / "mlflow" / "mlflow.db"
-
-
-@pytest.fixture
-def root(tmp_path: Path, empty_mlflow: Path) -> Path:
-    """An empty store with a new MLflow."""
-    (tmp_path / "mlflow").mkdir()
-    shutil.copy(empty_mlflow, tmp_path / "mlflow" / "mlflow.db")
-    return tmp_path
-
-
-@pytest.fixture
-def night(root: Path) -> Night:
-    """A night two days after the first, without queries to replay."""
-    return Night(
-        catalog=Catalog(root),
-        tracking=Tracking.of(SETTINGS.tracking, root),
-        priors=SETTINGS.priors,
-        learning=SETTINGS.learning,
-        rules=SETTINGS.consolidation,
-        now=(DAY + 2.5) * SECONDS_PER_DAY,
-        facts={"settings": SETTINGS.fingerprint},
-        shadow=unmoved,
-    )
-
-
-def killed(*_arguments: object, **_options: object) -> None:
-    raise Killed
-
-
-def unmoved(learned: Learned) -> Sequence[Sequence[ContentHash]]:
-    return [[ContentHash("a"), ContentHash("b")]]
-
-
-def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
-    """Rankings that whatever comes after the first day turns round."""
-    ranking = [ContentHash(name) for name in "abcdefghij"]
-    return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
-
-
-def go(night: Night, **options: Any) -> dict[str, Any]:
-    return dict(consolidate(night, **options))
-
-
-def the_ui(night: Night) -> MlflowClient:
-    return MlflowClient(night.tracking.uri, night.tracking.uri)
-
-
-def move_alias_in_the_ui(night: Night, learned: LearnedVersion) -> None:
-    versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
-    number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
-    the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)
-
-
-def runs(night: Night) -> list[Any]:
-    experiment = the_ui(night).get_experiment_by_name(EXPERIMENT)
-    return [] if experiment is None else list(the_ui(night).search_runs([experiment.experiment_id]))
-
-
-def state_of(root: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night: Night) -> None:
@@ -360,10 +291,6 @@ def test_a_rehearsal_changes_nothing(root: Path, night: Night) -> None:
     assert {name: data for name, data in state_of(root).items() if not name.endswith(("-wal", "-shm"))} == before
 
 
-NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.mlflow.tracking.Tracking"
-PUBLISH = "pipelines.consolidation.publish"
-
-
 @pytest.mark.parametrize(
     "killed_before",
     [
@@ -393,108 +320,6 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
     assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == summary["learned"]
     assert sorted({run.info.status for run in runs(night)}) == ["FINISHED", "KILLED"]
     assert go(night)["decision"] == "nothing new"
-
-
-@pytest.fixture
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of another topic, which learned on the first day and streamed on the second."""
-    root = tmp_path_factory.mktemp("elsewhere")
-    stream(root, 0, FIRST_DAY)
-    catalog = Catalog(root)
-    state = LearnedState(parent=None, evidence=FIRST_DAY, cut=FIRST_DAY)
-    catalog.make_live(catalog.publish_learned(state, expected_newest=None))
-    stream(root, 0, FIRST_DAY + SECOND_DAY)
-    return root
-
-
-def taken_over(elsewhere: Path) -> Adopted:
-    return learned_by(str(elsewhere), Catalog(elsewhere))
-
-
-def test_what_another_store_learned_joins_what_is_learned_here(root: Path, night: Night, elsewhere: Path) -> None:
-    """CON-9, ARC-8: integer for integer, once, told with the version, and taken out again by the alias."""
-    stream(root, 0, THIRD_DAY)
-    first = go(night)["learned"]
-    second = go(night, adopted=taken_over(elsewhere))["learned"]
-    assert night.catalog.read_learned(second).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
-    assert night.catalog.learned_manifest(second).provenance[ADOPTED]["store"] == str(elsewhere)
-    with pytest.raises(StoreError, match=f"found that of {elsewhere} in learned version {second}"):
-        go(night, adopted=taken_over(elsewhere))
-    stream(root, 0, THIRD_DAY + THIRD_DAY)
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
-    move_alias_in_the_ui(night, first)
-    follow_champion(night.catalog, night.tracking)
-    assert night.catalog.live_evidence() == THIRD_DAY + THIRD_DAY
-    again = go(night, adopted=taken_over(elsewhere))["learned"]
-    assert night.catalog.read_learned(again).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
-
-
-def test_a_store_whose_updaters_are_gone_gives_what_its_live_version_holds(elsewhere: Path) -> None:
-    """CON-9: what was folded into it; without them the difference of sums would take even that away."""
-    shutil.rmtree(elsewhere / "updaters")
-    assert Catalog(elsewhere).live_evidence().is_empty
-    assert taken_over(elsewhere).evidence == FIRST_DAY
-
-
-@pytest.mark.parametrize("killed_before", [f"{TRACKING}.register", f"{NIGHT}.settle"])
-def test_taking_over_that_was_killed_is_finished_and_not_done_twice(
-    root: Path, night: Night, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, killed_before: str
-) -> None:
-    """CON-9: the same command once more leaves one version, live, in which everything counts once."""
-    stream(root, 0, THIRD_DAY)
-    with monkeypatch.context() as patch:
-        patch.setattr(killed_before, killed)
-        with pytest.raises(Killed):
-            go(night, adopted=taken_over(elsewhere))
-    summary = go(night, adopted=taken_over(elsewhere))
-    assert [summary["learned"]] == night.catalog.learned_versions()
-    assert summary["learned"] == night.catalog.pointer().learned
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
-
-
-def test_taking_over_comes_after_a_killed_night(
-    root: Path, night: Night, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CON-9: what the killed one left is finished first, as a version of its own."""
-    stream(root, 0, THIRD_DAY)
-    with monkeypatch.context() as patch:
-        patch.setattr(f"{NIGHT}.settle", killed)
-        with pytest.raises(Killed):
-            go(night)
-    second = go(night, adopted=taken_over(elsewhere))["learned"]
-    first, newest = night.catalog.learned_versions()
-    assert (second, night.catalog.learned_manifest(second).parent) == (newest, first)
-    assert night.catalog.read_learned(first).evidence == THIRD_DAY
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
-
-
-def test_a_store_of_the_same_topic_is_refused(root: Path, night: Night, elsewhere: Path) -> None:
-    """FBK-5: what the topic still holds is read by the updaters here, and would count twice."""
-    for store, day in ((root, THIRD_DAY), (elsewhere, FIRST_DAY)):
-        path = store / "updaters" / "0" / "evidence.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(day.to_table().replace_schema_metadata({"weft.topic_id": "one"}), path)
-    with pytest.raises(StoreError, match="expected a store of another topic"):
-        go(night, adopted=taken_over(elsewhere))
-    assert night.catalog.learned_versions() == []
-
-
-def test_a_store_that_is_not_there_is_no_quiet_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """CON-9: a name mistyped for cron would end well, night after night, and nothing would be learned."""
-    mistyped = tmp_path / "stroe"
-    assert _job.run(consolidate_job, ["--store", str(mistyped)]) == 1
-    assert f"expected a store in {mistyped}, found no such folder" in capsys.readouterr().err
-    assert not mistyped.exists()
-
-
-def test_what_cannot_be_taken_over_is_refused(root: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """CON-9: the store itself, and one that has learned nothing; nothing is made in their place."""
-    assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(root)]) == 2
-    nothing = root / "nothing"
-    assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(nothing)]) == 1
-    assert f"expected a store that has learned something, found none in {nothing}" in capsys.readouterr().err
-    assert not nothing.exists()
 
 
 def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> None:

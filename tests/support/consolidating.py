@@ -1,0 +1,71 @@
+"""What tests of nights share: days of evidence, a night that is killed, and what a person does in MLflow's UI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlflow.tracking import MlflowClient
+
+from pipelines.consolidation.champion import (
+    CHAMPION,
+    EXPERIMENT,
+)
+from pipelines.consolidation.night import Night
+from pipelines.consolidation.pipeline import consolidate
+from pipelines.domain.ids import ContentHash, LearnedVersion
+from pipelines.learning.pooling.fitted import Learned
+from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL
+from pipelines.settings import load_settings
+from tests.support.nights import a_day
+
+SETTINGS = load_settings(environment={})
+DAY = 20_000
+FIRST_DAY, SECOND_DAY, THIRD_DAY = (a_day(DAY + number) for number in range(3))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Killed(BaseException):
+    """What a SIGKILL is to the code that it interrupts: nothing catches it."""
+
+
+def killed(*_arguments: object, **_options: object) -> None:
+    raise Killed
+
+
+def unmoved(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+    return [[ContentHash("a"), ContentHash("b")]]
+
+
+def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+    """Rankings that whatever comes after the first day turns round."""
+    ranking = [ContentHash(name) for name in "abcdefghij"]
+    return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
+
+
+def go(night: Night, **options: Any) -> dict[str, Any]:
+    return dict(consolidate(night, **options))
+
+
+def the_ui(night: Night) -> MlflowClient:
+    return MlflowClient(night.tracking.uri, night.tracking.uri)
+
+
+def move_alias_in_the_ui(night: Night, learned: LearnedVersion) -> None:
+    versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
+    number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
+    the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)
+
+
+def runs(night: Night) -> list[Any]:
+    experiment = the_ui(night).get_experiment_by_name(EXPERIMENT)
+    return [] if experiment is None else list(the_ui(night).search_runs([experiment.experiment_id]))
+
+
+def state_of(root: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.mlflow.tracking.Tracking"
+PUBLISH = "pipelines.consolidation.publish"
