@@ -50,14 +50,13 @@ turn each; what is examined in 8 of score and 8 of lead, down to rank 10.
 
 from __future__ import annotations
 
-import json
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.support.feedback_clock import Clock, Timeless
 from tests.support.feedback_pages import left_open, sides_of
+from tests.support.feedback_reports import REPORTS, about_of, event_of
 from tests.support.feedback_words import ask, fingerprint, hash_of, is_verdict, last_word, spoken
 from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 from tests.support.lesson_fold import TYPES, lesson_uses
@@ -67,33 +66,6 @@ USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "ref
 DAY_MS = 86_400_000
 MERGED = {"complete", "expired"}
 SIGNALS = ("vector", "lexical", "graph", "cross_validation", "freshness", "trust")
-
-
-def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
-    place = min(int(event["confidence"] * 20), 19)
-    return [("threshold", f"{place}/20.{'good' if event['good'] else 'bad'}", MICRO)]
-
-
-def _accuracy(event: dict[str, Any]) -> list[tuple[str, str, int]]:
-    place = int(4 * math.log2(max(event["age_hours"], 1.0)))
-    return [("decay", f"{place}/4.{'accurate' if event['accurate'] else 'inaccurate'}", MICRO)]
-
-
-def _quality(event: dict[str, Any]) -> list[tuple[str, str, int]]:
-    found = {"n": 1.0, "sum": event["quality"], "squares": event["quality"] ** 2}
-    return [("quality", f"{event['turn']}/64.{name}", round(value * MICRO)) for name, value in found.items()]
-
-
-REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
-    "review": _review,
-    "accuracy": _accuracy,
-    "model_quality": _quality,
-    "trust": lambda event: [(f"trust.{event['source']}", "verified" if event["verified"] else "refuted", MICRO)],
-}
-
-
-def about_of(event: dict[str, Any]) -> list[str]:
-    return [event[name] for name in ("source",) if name in event]
 
 
 def fold_log(
@@ -135,7 +107,7 @@ class _Reader:
 
     def read(self, values: Sequence[bytes | None]) -> None:
         for self.number, value in enumerate(values):
-            event = _event(value)
+            event = event_of(value)
             self.clock.advance(self.number, event["principal"] if event else "")
             self.folded.fates[self.fate(event)] += 1
         pieces: list[Piece] = []
@@ -423,12 +395,3 @@ class _Reader:
         if not is_verdict(event):
             who, asked = fingerprint(event["principal"]), impression["query_hash"][:16]
             place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
-
-
-def _event(value: bytes | None) -> dict[str, Any] | None:
-    try:
-        event: dict[str, Any] = json.loads((value or b"").decode())
-    except (ValueError, RecursionError):
-        return None
-    # The traffic's own garbage: everything in it that is JSON lacks a principal.
-    return event if "principal" in event else None
