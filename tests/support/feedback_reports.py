@@ -1,4 +1,4 @@
-"""Events as JSON, and what reports leave as evidence, from the specification alone: part of the independent reading of a feedback log."""
+"""Events as JSON, and what reports leave as evidence: a part of the independent reading of a feedback log."""
 
 from __future__ import annotations
 

@@ -107,9 +107,7 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
 
 _SPAN = 2_000
 _PATIENCE_MS = 2_000  # until a broker is away: an agent waits, and what is not told now is told at its next stop
-_LONGEST = (
-    20_000  # characters of one message that are read: what a person says of an agent's work stands at its beginning
-)
+_LONGEST = 20_000  # characters of one message that are read: what a person says of an agent's work stands first
 _OF_PROGRAMS = ("isMeta", "isSidechain", "isCompactSummary")  # what a record says where no person wrote the user's part
 _TAGGED = re.compile(r"<((?:system|command|local|bash|ide|user-prompt)-[a-z-]+)>.*?</\1>", re.DOTALL)
 """What agents put into a person's message."""
