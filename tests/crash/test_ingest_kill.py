@@ -35,7 +35,7 @@ WORKERS = {  # Ray's titles of those that work in each phase: stages, mergers of
     "merging tables": "on_a_worker",
     "building indexes": "on_a_worker",
 }
-LONGEST_DELAY_S = {"reading and embedding": 1.5, "merging tables": 0.1, "building indexes": 0.5}
+LONGEST_DELAY_S = {"reading and embedding": 1.5, "merging tables": 0.1, "building indexes": 0.1}
 KILLS = {
     "reading and embedding": 2,
     "merging tables": 1,

@@ -44,7 +44,7 @@ class SentenceEncoder:
         self._read = TokenReader(folder, settings.max_tokens, self._pad)
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
-        self.dimension = vector_dimension(settings, len(self._forward([[self._pad]], 1)[0][0]))
+        self.dimension = vector_dimension(settings, self._forward([[self._pad]], 1)["sentence_embedding"].shape[1])
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -52,7 +52,13 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
-        return self.encode_tokens(texts, lambda _: None)[0]
+        read = self._read(texts)
+        vectors = np.zeros((len(read), self.dimension), dtype=np.float32)
+        for rows, width in padded_batches([len(item.ids) for item in read], self._settings):
+            # States of tokens stay where they are: taking them off a GPU takes longer than computing them.
+            whole = self._forward([read[row].ids for row in rows], width)["sentence_embedding"]
+            vectors[rows] = shortened(_numbers(whole), self.dimension)
+        return vectors
 
     def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
         """See `encoder.Encoder`."""
@@ -60,25 +66,30 @@ class SentenceEncoder:
         vectors = np.zeros((len(read), self.dimension), dtype=np.float32)
         per_text: dict[int, Item] = {}
         for rows, width in padded_batches([len(item.ids) for item in read], self._settings):
-            whole, states = self._forward([read[row].ids for row in rows], width)
-            vectors[rows] = shortened(whole, self.dimension)
+            output = self._forward([read[row].ids for row in rows], width)
+            vectors[rows] = shortened(_numbers(output["sentence_embedding"]), self.dimension)
+            states = _numbers(output["token_embeddings"])
             per_text |= {row: keep(states[at, read[row].own]) for at, row in enumerate(rows)}
         return vectors, [per_text[row] for row in range(len(read))]
 
-    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
-        tokens = torch.full((len(ids), width), self._pad, dtype=torch.long)
-        mask = torch.zeros((len(ids), width), dtype=torch.long)
+    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> dict[str, torch.Tensor]:
+        tokens = np.full((len(ids), width), self._pad, dtype=np.int64)
+        mask = np.zeros((len(ids), width), dtype=np.int64)
         for row, item in enumerate(ids):
-            tokens[row, : len(item)] = torch.tensor(item, dtype=torch.long)
+            tokens[row, : len(item)] = item
             mask[row, : len(item)] = 1
-        features = {"input_ids": tokens.to(self._device), "attention_mask": mask.to(self._device)}
+        read = {"input_ids": tokens, "attention_mask": mask}
+        features = {name: torch.from_numpy(values).to(self._device) for name, values in read.items()}
         with (
             computing_with(self._settings.threads),
             torch.inference_mode(),
             torch.autocast(self._device, torch.bfloat16, enabled=self._autocast),
         ):
-            output = self._model(features)
-        return output["sentence_embedding"].float().cpu().numpy(), output["token_embeddings"].float().cpu().numpy()
+            return dict(self._model(features))
+
+
+def _numbers(values: torch.Tensor) -> np.ndarray:
+    return values.float().cpu().numpy()
 
 
 def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:
