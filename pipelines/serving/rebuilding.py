@@ -7,9 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.tending.rebuild import MovedSize, Rebuild, Rebuilt, moved_sizes, same_sizes
+from pipelines.consolidation.tending.rebuild import (
+    MovedSize,
+    Rebuild,
+    Rebuilt,
+    Snapshots,
+    moved_sizes,
+    same_sizes,
+    within_window,
+)
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
+from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.sizing import SIZING, live_sizes, snapshots
 from pipelines.learning.observe.sizes import last_day, read_sizing
@@ -66,11 +75,14 @@ def due(settings: Settings, catalog: Catalog) -> Rebuilt:
     changed = _changed(manifest)
     outdated = changed > settings.consolidation.rebuild.most_changed
     again = outdated and any(one.content_hash == manifest.content_hash and _changed(one) < changed for one in later)
-    wanted = snapshots(live_sizes(settings.chunking, settings.priors, catalog))
-    if SIZING not in manifest.facts or same_sizes(manifest.facts[SIZING], wanted):
+    window = load_token_counter(settings.embedding).limit
+    # Chunks are never longer than the encoder reads: a target that moves beyond that cuts nothing anew.
+    cut_by = {one.id: within_window(one.facts[SIZING], window) for one in (manifest, *later) if SIZING in one.facts}
+    wanted = within_window(snapshots(live_sizes(settings.chunking, settings.priors, catalog)), window)
+    if manifest.id not in cut_by or same_sizes(cut_by[manifest.id], wanted):
         return Rebuilt(declined=again, changed=changed, outdated=outdated)
-    moved = _moved(settings, catalog, manifest, wanted)
-    taken_back = bool(moved) and any(same_sizes(one.facts[SIZING], wanted) for one in later if SIZING in one.facts)
+    moved = _moved(settings, catalog, cut_by[manifest.id], wanted)
+    taken_back = bool(moved) and any(same_sizes(sizes, wanted) for id_, sizes in cut_by.items() if id_ != manifest.id)
     return Rebuilt(moved, taken_back or (again and not moved), changed=changed, outdated=outdated)
 
 
@@ -79,10 +91,10 @@ def _changed(manifest: Manifest) -> float:
     return max((1.0 - facts.trained_on for facts in manifest.dense.values()), default=0.0)
 
 
-def _moved(settings: Settings, catalog: Catalog, manifest: Manifest, wanted: dict[str, list[str]]) -> list[MovedSize]:
+def _moved(settings: Settings, catalog: Catalog, cut_by: Snapshots, wanted: Snapshots) -> list[MovedSize]:
     evidence = catalog.live_evidence()
     believed = read_sizing(settings.priors, evidence, last_day(evidence) or 0)
     generation = catalog.open_live()
     domains = {Domain(str(each)) for each in generation.chunks.table("documents")["domain"].unique().to_pylist()}
     generation.close()
-    return moved_sizes(manifest.facts[SIZING], wanted, believed, domains, level=settings.priors.interval.level)
+    return moved_sizes(cut_by, wanted, believed, domains, level=settings.priors.interval.level)

@@ -15,6 +15,8 @@ from pipelines.learning.observe.sizes import AFTER, BEFORE, MINIMUM, OVERFLOW, T
 
 _PAIRS = {TARGET: "target", MINIMUM: "min", BEFORE: "before", AFTER: "after"}
 """By size, its name in a snapshot."""
+_BOUNDED = frozenset({"max", "target"})
+"""Names of sizes that no chunk reaches beyond the encoder's window."""
 
 Snapshots = Mapping[str, Sequence[str]]
 """Sizes in force by domain, as a manifest keeps them."""
@@ -114,6 +116,22 @@ def moved_sizes(
 def same_sizes(one: Snapshots, other: Snapshots) -> bool:
     """Whether two generations were cut alike, whichever learned versions put that in force."""
     return _numbers(one) == _numbers(other)
+
+
+def within_window(sizes: Snapshots, window: int) -> dict[str, list[str]]:
+    """Sizes as they cut for an encoder that reads `window` tokens: no larger one makes a difference.
+
+    Examples:
+        >>> within_window({"code": ["max=4096", "target=300", "min=30", "overflow=recursive"]}, 254)
+        {'code': ['max=254', 'target=254', 'min=30', 'overflow=recursive']}
+    """
+    return {
+        domain: [
+            f"{name}={min(int(value), window)}" if name in _BOUNDED else f"{name}={value}"
+            for name, value in pairs_of(each).items()
+        ]
+        for domain, each in sizes.items()
+    }
 
 
 def _numbers(sizes: Snapshots) -> dict[str, dict[str, str]]:

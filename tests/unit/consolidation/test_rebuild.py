@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pipelines.consolidation.tending.rebuild import Rebuilt, moved_sizes, same_sizes
+from pipelines.consolidation.tending.rebuild import Rebuilt, moved_sizes, same_sizes, within_window
 from pipelines.domain.documents import Domain
 from pipelines.ingestion.sizing import sizes_in_force, snapshots
 from pipelines.learning.evidence import Evidence
@@ -52,6 +52,17 @@ def test_versions_are_no_sizes() -> None:
     assert one != other
     assert same_sizes(one, other)
     assert not same_sizes(one, wanted(liked(30, 5_000)))
+
+
+def test_a_target_beyond_what_the_encoder_reads_cuts_nothing_anew() -> None:
+    """CON-7: 512 and some 300 tokens cut alike for an encoder that reads 254, and a target below that does not."""
+    window, name = 254, Domain.GENERAL.value
+    stated, beyond, below = (
+        {name: wanted(evidence)[name]} for evidence in (Evidence(), liked(300, 5_000), liked(100, 5_000))
+    )
+    assert not same_sizes(stated, beyond)
+    assert same_sizes(within_window(stated, window), within_window(beyond, window))
+    assert not same_sizes(within_window(stated, window), within_window(below, window))
 
 
 @pytest.mark.parametrize("declined", [False, True])
