@@ -20,6 +20,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.cells import cell_reader
+from pipelines.indexes.former_places import FormerPlaces
 from pipelines.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
 
 
@@ -139,6 +140,7 @@ class ChunkStore:
                 for name in ("documents", "chunks", "contents", "mentions", "rejected", "revisions")
                 if name != "revisions" or (folder / f"{name}.parquet").exists()  # earlier versions wrote none
             }
+            self.former_places = FormerPlaces(folder)
         except pa.ArrowInvalid as error:
             raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
 

@@ -5,6 +5,9 @@ compared by the runs of three words that both hold, but for runs that stand ever
 at least `least_overlap` of the runs of the shorter one stand in the other, and no other text has more in common with
 either: so edited texts, halves of a text and a text of two halves are found, and what was written anew is not. Over
 several generations overlaps multiply, so that a text which becomes another one step by step is lost at last.
+
+People also name places, such as a heading of a page. What stood at a place that is gone, since its page was renamed or
+its heading reworded, is noted beside (LRN-23).
 """
 
 from __future__ import annotations
@@ -23,11 +26,18 @@ from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.storage.tables import TableQueries
 
 REVISIONS_FILE = "revisions.parquet"
+FORMER_PLACES_FILE = "former_places.parquet"
 
 _COLUMNS = {"content_hash": pa.string(), "revision": pa.string(), "overlap": pa.float64(), "since": pa.float64()}
 REVISIONS = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
 """What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
 in seconds since the epoch, that held the old text last."""
+
+_FORMER = {"uri": pa.string(), "heading": pa.string(), "symbol": pa.string(), "start_line": pa.int32()}
+_FORMER |= {"end_line": pa.int32(), "content_hash": pa.string(), "since": pa.float64()}
+FORMER_PLACES = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _FORMER.items()])
+"""What stood at places that are gone: the innermost heading and the symbol, empty where there was none, and when the
+generation was made, in seconds since the epoch, that had the place last."""
 
 _TOGETHER = 1_024  # rows written at once
 _EVERYWHERE = 64  # contents, gone or new, that a run of words stands in: one that more hold tells nothing apart
@@ -79,6 +89,22 @@ where overlap >= {least} and since >= {oldest}
 group by content_hash, revision
 """
 
+# Lines tell a place only where its page is gone: of one that is there, every edit moves them.
+_PLACES = """
+select distinct uri, coalesce(heading_path[-1], '') as heading, coalesce(symbol, '') as symbol,
+    start_line, end_line, content_hash
+from {chunks}
+"""
+_FORMER_PLACES = """
+select uri, heading, symbol, start_line, end_line, content_hash, max(since) as since from (
+    select *, {made_at} as since from ({before})
+    union all by name
+    select uri, heading, symbol, start_line, end_line, content_hash, since from earlier_former_places
+) as noted anti join ({now}) as places using (uri, heading, symbol)
+where since >= {oldest}
+group by all
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class RevisionTask:
@@ -100,31 +126,50 @@ class RevisionTask:
 
 
 def write_revisions(task: RevisionTask) -> None:
-    """Write what took the place of contents that the generation before held, or those before it.
+    """Write what took the place of contents that the generation before held, or those before it, and what stood where.
 
     Time and memory follow the texts that came or went, not those that stayed; running it again writes the same.
     """
-    out, merge = task.staging / CHUNKS_FOLDER / REVISIONS_FILE, task.merge
-    with (
-        pq.ParquetWriter(out, REVISIONS, compression="zstd", write_page_checksum=True) as writer,
-        TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries,
-    ):
-        if task.earlier is not None:
-            for table in _revisions(queries, task, task.earlier / CHUNKS_FOLDER):
-                writer.write_table(table)
+    merge = task.merge
+    with TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries:
+        before = None if task.earlier is None else task.earlier / CHUNKS_FOLDER
+        if before is not None:
+            queries.define("written_chunks", [task.staging / CHUNKS_FOLDER / "chunks.parquet"], schemas.CHUNKS)
+            queries.define("earlier_chunks", [before / "chunks.parquet"], schemas.CHUNKS)
+        for file, schema, rows in (
+            (REVISIONS_FILE, REVISIONS, _revisions),
+            (FORMER_PLACES_FILE, FORMER_PLACES, _former_places),
+        ):
+            out = task.staging / CHUNKS_FOLDER / file
+            with pq.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
+                for table in rows(queries, task, before) if before is not None else ():
+                    writer.write_table(table)
 
 
 def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Iterator[pa.Table]:
-    noted = [path for path in [before / REVISIONS_FILE] if path.is_file()]  # none in generations of earlier versions
-    queries.define("written_chunks", [task.staging / CHUNKS_FOLDER / "chunks.parquet"], schemas.CHUNKS)
-    queries.define("earlier_chunks", [before / "chunks.parquet"], schemas.CHUNKS)
-    queries.define("earlier_revisions", noted, REVISIONS)
+    queries.define("earlier_revisions", _noted(before / REVISIONS_FILE), REVISIONS)
     for name, of, others in (("gone", "earlier_chunks", "written_chunks"), ("new", "written_chunks", "earlier_chunks")):
         queries.keep(f"{name}_all", _RUNS.format(of=of, others=others))
         queries.keep(name, _TELLING.format(name=name, most=_EVERYWHERE))
         queries.keep(f"{name}_sizes", _SIZES.format(name=name))
     queries.keep("pairs", _PAIRS)
-    least, oldest = task.settings.least_overlap, task.made_at - task.settings.days * SECONDS_PER_DAY
+    least = task.settings.least_overlap
     queries.keep("direct", _DIRECT.format(least=least))
-    rows = _REVISIONS.format(made_at=repr(task.made_at), least=least, oldest=repr(oldest))
+    rows = _REVISIONS.format(made_at=repr(task.made_at), least=least, oldest=repr(_oldest(task)))
     return queries.ordered(rows, ("content_hash", "revision"), REVISIONS, at_once=_TOGETHER)
+
+
+def _former_places(queries: TableQueries, task: RevisionTask, before: Path) -> Iterator[pa.Table]:
+    queries.define("earlier_former_places", _noted(before / FORMER_PLACES_FILE), FORMER_PLACES)
+    then, now = (_PLACES.format(chunks=chunks) for chunks in ("earlier_chunks", "written_chunks"))
+    rows = _FORMER_PLACES.format(before=then, now=now, made_at=repr(task.made_at), oldest=repr(_oldest(task)))
+    return queries.ordered(rows, FORMER_PLACES.names[:-1], FORMER_PLACES, at_once=_TOGETHER)
+
+
+def _noted(path: Path) -> list[Path]:
+    """What the generation before noted itself; nothing where it was made by a version that noted none."""
+    return [path] if path.is_file() else []
+
+
+def _oldest(task: RevisionTask) -> float:
+    return task.made_at - task.settings.days * SECONDS_PER_DAY

@@ -154,11 +154,7 @@ def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: 
         for phase, after in pairwise(PHASES):
             reached[phase].wait()
             for _ in range(KILLS[phase]):
-                _await_workers(phase, reached[after])
-                time.sleep(rng.uniform(0.0, LONGEST_DELAY_S[phase]))
-                if busy := [] if reached[after].is_set() else workers_of(phase):
-                    rng.choice(busy).kill()
-                    killed[phase] += 1
+                killed[phase] += _kill_one(phase, reached[after], rng)
 
     def watch(progress: IndexProgress) -> None:
         if progress.phase in reached:
@@ -170,6 +166,17 @@ def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: 
     killer.join(timeout=300)
     assert not killer.is_alive()
     return outcome
+
+
+def _kill_one(phase: str, over: threading.Event, rng: random.Random) -> int:
+    """Kill a worker of a phase at a random moment; 0 where none was at work any more at any such moment."""
+    while not over.is_set():
+        _await_workers(phase, over)
+        time.sleep(rng.uniform(0.0, LONGEST_DELAY_S[phase]))
+        if busy := [] if over.is_set() else workers_of(phase):
+            rng.choice(busy).kill()
+            return 1
+    return 0
 
 
 def workers_of(phase: str) -> list[psutil.Process]:

@@ -70,9 +70,18 @@ class Folder:
                 producer.correction(query, right=True, content_hash=named.content_hash)
             producer.flush()
 
+    def point(self, place: str, *people: str) -> None:
+        """Each says that what stands at a place is right."""
+        uri = next(each.uris[0] for each in self.results() if each.uris[0].endswith("waiting.md"))
+        with closing(FeedbackProducer.connect(self.settings.kafka, self.settings.feedback)) as producer:
+            for who in people:
+                query = a_query(QUESTION, principal=who, session_id=f"s-{who}")
+                producer.correction(query, right=True, uri=uri + place)
+            producer.flush()
+
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
+def unpraised(tmp_path: Path) -> Iterator[Folder]:
     with EmbeddedBroker() as broker:
         chosen = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path / 'store'}"]
         settings = load_settings([], chosen, environment={})
@@ -80,9 +89,14 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
         folder = Folder(tmp_path, settings)
         folder.index(**{Path(name).stem: text for name, text in PAGES.items()})
         assert not is_first(folder)
-        folder.praise("ada", "bob", "cleo")
-        assert is_first(folder)
         yield folder
+
+
+@pytest.fixture
+def folder(unpraised: Folder) -> Folder:
+    unpraised.praise("ada", "bob", "cleo")
+    assert is_first(unpraised)
+    return unpraised
 
 
 def is_first(folder: Folder, who: str = "zoe") -> bool:
@@ -132,6 +146,27 @@ def test_praise_follows_a_text_to_where_it_stands_now(folder: Folder, change: Ca
     change(folder)
     folder.index()
     assert is_first(folder)
+
+
+def reworded(folder: Folder) -> None:
+    (folder.pages / "waiting.md").write_text(f"# How to queue\n\n{PRAISED}\n")
+
+
+@pytest.mark.parametrize("place", ["", "#waiting"])
+@pytest.mark.parametrize("change", [renamed, moved, reworded])
+def test_a_place_that_was_pointed_at_holds_where_its_page_or_heading_is_renamed(
+    unpraised: Folder, change: Callable[[Folder], None], place: str
+) -> None:
+    """LRN-23, ARC-4: what stood there is what was meant, also two generations later; the place itself comes first."""
+    unpraised.point(place, "ada", "bob", "cleo")
+    assert is_first(unpraised)
+    change(unpraised)
+    unpraised.index()
+    assert is_first(unpraised)
+    unpraised.index(other="# Other\n\nSomething else is told here, of which nobody asked.\n")
+    assert is_first(unpraised)
+    unpraised.index(waiting="# Waiting\n\nNobody waits here: when locks are released, whoever asks first has them.\n")
+    assert not is_first(unpraised)
 
 
 def test_praise_is_not_for_what_was_written_anew(folder: Folder) -> None:

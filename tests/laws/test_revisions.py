@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.domain.chunks import Chunk
 from pipelines.domain.ids import content_hash
 from pipelines.indexes import schemas
+from pipelines.indexes.former_places import FormerPlaces
 from pipelines.indexes.revisions import REVISIONS, RevisionTask, write_revisions
 from pipelines.indexes.settings import RevisionSettings
 from pipelines.runtime.clock import SECONDS_PER_DAY
@@ -44,11 +47,8 @@ class Generations:
     def then(self, texts: Sequence[str], *, made_at: float = MADE_AT) -> Rows:
         """The revisions that a generation of these texts notes, by their texts' hashes."""
         staging, self._count = self._folder / str(self._count), self._count + 1
-        for each in (staging / "chunks", staging / "work"):
-            each.mkdir(parents=True)
         documents = [a_document(f"{number}.txt", text) for number, text in enumerate(texts)]
-        chunks = sorted((chunk for _, own in documents for chunk in own), key=lambda chunk: chunk.content_hash)
-        pq.write_table(schemas.chunks_to_table(chunks), staging / "chunks" / "chunks.parquet")
+        written(staging, [chunk for _, own in documents for chunk in own])
         task = RevisionTask(staging, self._earlier, made_at, staging / "work", self._rules, INDEX.merge)
         write_revisions(task)
         self._earlier = staging
@@ -57,6 +57,14 @@ class Generations:
         rows = {(row["content_hash"], row["revision"]): row["overlap"] for row in table.to_pylist()}
         assert list(rows) == sorted(rows), "in order, each pair once"
         return rows
+
+
+def written(staging: Path, chunks: Sequence[Chunk]) -> None:
+    """The chunks of a generation to be, as its tables keep them."""
+    for each in (staging / "chunks", staging / "work"):
+        each.mkdir(parents=True)
+    in_order = sorted(chunks, key=lambda chunk: chunk.content_hash)
+    pq.write_table(schemas.chunks_to_table(in_order), staging / "chunks" / "chunks.parquet")
 
 
 def runs_of(text: str) -> frozenset[tuple[str | None, ...]]:
@@ -118,6 +126,42 @@ def test_overlaps_multiply_from_generation_to_generation(corpora: list[list[str]
             }
             assert generations.then(texts) == pytest.approx(expected)
             before = texts
+
+
+_PLACE = st.tuples(st.sampled_from(["a.md", "b.md"]), st.sampled_from(["", "Locks", "Queues"]))
+_PAGES = st.dictionaries(_PLACE, _TEXT, max_size=5)
+DAYS = 2
+
+
+@settings(max_examples=examples(30))
+@given(generations=st.lists(_PAGES, min_size=2, max_size=5))
+def test_places_that_are_gone_keep_what_stood_there_last(generations: list[dict[tuple[str, str], str]]) -> None:
+    """LRN-23, ARC-4: of every generation that is recent enough, until the place is back."""
+    rules = RevisionSettings(least_overlap=0.5, days=DAYS)
+    expected: dict[tuple[str, str], tuple[str, float]] = {}
+    before: dict[tuple[str, str], str] = {}
+    earlier: Path | None = None
+    with tempfile.TemporaryDirectory() as root:
+        for number, pages in enumerate(generations):
+            made_at = number * SECONDS_PER_DAY  # of the generation before
+            expected |= {place: (content_hash(text), made_at) for place, text in before.items()}
+            expected = {
+                place: noted
+                for place, noted in expected.items()
+                if place not in pages and noted[1] >= made_at - DAYS * SECONDS_PER_DAY
+            }
+            staging = Path(root) / str(number)
+            written(staging, [chunk_at(*place, text) for place, text in pages.items()])
+            write_revisions(RevisionTask(staging, earlier, made_at, staging / "work", rules, INDEX.merge))
+            former = FormerPlaces(staging / "chunks")
+            found = {(uri, each.heading): each.content_hash for uri in ("a.md", "b.md") for each in former.of(uri)}
+            assert found == {place: name for place, (name, _) in expected.items()}
+            before, earlier = pages, staging
+
+
+def chunk_at(uri: str, heading: str, text: str) -> Chunk:
+    (chunk,) = a_document(uri, text)[1]
+    return replace(chunk, heading_path=(heading,) if heading else ())
 
 
 PASSAGE = (

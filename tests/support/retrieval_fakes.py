@@ -15,6 +15,7 @@ from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, Quer
 from pipelines.domain.matching import Coverage
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
+from pipelines.indexes.former_places import FormerPlaces
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.learning.aliases import NO_ALIASES
@@ -202,6 +203,7 @@ class MemoryChunks:
 
     def __init__(self, held: Sequence[AContent]) -> None:
         self._held = held
+        self.former_places = FormerPlaces(None)
 
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         phrases: dict[tuple[str, str], list[tuple[int, int]]] = {}

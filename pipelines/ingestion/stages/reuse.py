@@ -182,8 +182,8 @@ class Base:
 
 
 def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:
-    """The folder of a generation, where its tables of documents, chunks and revisions are as they were written."""
-    names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions"))
+    """The folder of a generation, where its tables of documents, chunks and what became of them are intact."""
+    names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
     try:
         verify_some(folder, {name: manifest.files[name] for name in names if name in manifest.files})
     except CorruptionError:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.indexes.former_places import FormerPlace
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.observe.precedents import Precedents
 
@@ -85,21 +86,40 @@ class Places:
         return PlacedPrecedents(rows, back, frozenset(revised))
 
     def rows_of_uri(self, uri: str) -> tuple[int, ...]:
-        """Rows of a document's contents: all, or those under a heading or at a line that follow "#"."""
+        """Rows of a document's contents: all, or those under a heading or at a line that follow "#".
+
+        Where the place is gone, those of what stood there last, or of what that became.
+        """
+        if _HASH.fullmatch(uri):
+            return ()
         document, _, anchor = uri.partition("#")
-        chunks = [] if _HASH.fullmatch(uri) else self._contents.chunks_of_document(document)
-        some = [chunk for chunk in chunks if stands_at(chunk, anchor)]
-        return tuple(sorted({*self._contents.rows_of([chunk.content_hash for chunk in some]).tolist()} - {-1}))
+        chunks = [chunk for chunk in self._contents.chunks_of_document(document) if stands_at(chunk, anchor)]
+        if chunks:
+            return tuple(sorted({*self._contents.rows_of([chunk.content_hash for chunk in chunks]).tolist()} - {-1}))
+        former = [each.content_hash for each in self._contents.former_places.of(document) if stood_at(each, anchor)]
+        here = self._contents.rows_of(former).tolist()
+        became = [self._contents.revisions_of(name) for name, row in zip(former, here, strict=True) if row < 0]
+        return tuple(sorted({*here, *(row for rows in became for row in rows)} - {-1}))
 
 
 def stands_at(chunk: Chunk, anchor: str) -> bool:
     """Whether a chunk stands under an anchor: "" for the whole document, "L12" or "L12-L20", a heading, a symbol."""
+    heading = chunk.heading_path[-1] if chunk.heading_path else ""
+    return _is_at(anchor, heading, chunk.symbol or "", (chunk.start_line, chunk.end_line))
+
+
+def stood_at(place: FormerPlace, anchor: str) -> bool:
+    """The same of a place that is gone."""
+    return _is_at(anchor, place.heading, place.symbol, (place.start_line, place.end_line))
+
+
+def _is_at(anchor: str, heading: str, symbol: str, lines: tuple[int, int]) -> bool:
     if not anchor:
         return True
-    if lines := _LINES.fullmatch(anchor):
-        first, last = int(lines[1]), int(lines[2] or lines[1])
-        return chunk.start_line <= last and first <= chunk.end_line
-    return anchor == chunk.symbol or (bool(chunk.heading_path) and anchor_of(chunk.heading_path[-1]) == anchor)
+    if named := _LINES.fullmatch(anchor):
+        first, last = int(named[1]), int(named[2] or named[1])
+        return lines[0] <= last and first <= lines[1]
+    return anchor == symbol or (bool(heading) and anchor_of(heading) == anchor)
 
 
 def anchor_of(heading: str) -> str:

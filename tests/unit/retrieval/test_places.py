@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.ids import content_hash
+from pipelines.indexes.former_places import FormerPlaces
 from pipelines.retrieval.snapshot.places import Places, anchor_of, stands_at
 from tests.support.retrieval_fakes import MemoryGeneration, a_place
 from tests.support.words_spoken import a_word, precedents_of
@@ -52,6 +53,7 @@ class Contents:
 
     def __init__(self, *chunks: Chunk) -> None:
         self._chunks = chunks
+        self.former_places = FormerPlaces(None)
 
     def rows_of(self, hashes: list[str]) -> np.ndarray:
         rows = {str(chunk.content_hash): row for row, chunk in enumerate(self._chunks)}

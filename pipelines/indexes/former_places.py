@@ -1,0 +1,54 @@
+"""What stood at places of a generation that are gone: headings that were reworded, pages that were renamed (LRN-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.indexes.revisions import FORMER_PLACES_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class FormerPlace:
+    """A place that is gone.
+
+    Attributes:
+        content_hash: What stood there last.
+        heading: The innermost one, empty where there was none; and so the symbol.
+    """
+
+    content_hash: str
+    heading: str
+    symbol: str
+    start_line: int
+    end_line: int
+
+
+class FormerPlaces:
+    """Places that are gone, by document; none in generations of versions that noted none."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Open the file among a generation's chunks; without a folder there are no such places.
+
+        Raises:
+            pa.ArrowInvalid: It is no Parquet file.
+        """
+        path = None if folder is None else folder / FORMER_PLACES_FILE
+        self._file = pq.ParquetFile(path, memory_map=True) if path is not None and path.exists() else None
+
+    def of(self, uri: str) -> Iterator[FormerPlace]:
+        """Those of a document, in the order of headings, symbols and lines."""
+        if self._table is not None:
+            rows = self._table.filter(pc.equal(self._table["uri"], pa.scalar(uri)))
+            for row in rows.select(list(FormerPlace.__slots__)).to_pylist():
+                yield FormerPlace(**row)
+
+    @cached_property
+    def _table(self) -> pa.Table | None:
+        return None if self._file is None else self._file.read()
