@@ -7,6 +7,7 @@ not depend on which index proposed it.
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,8 +80,14 @@ class DenseIndex:
         return len(self._stored)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Stored vectors of some rows, as `vectors` gives them."""
-        return _unit(self._stored[rows])
+        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once.
+
+        What was read of the file is let go, so that it counts as nobody's memory.
+        """
+        some = _unit(self._stored[rows])
+        if isinstance(file := getattr(self._stored.base, "_mmap", None), mmap.mmap):
+            file.madvise(mmap.MADV_DONTNEED)
+        return some
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest contents of each query.
