@@ -17,7 +17,7 @@ from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
-from pipelines.learning.uses import Uses, numbered
+from pipelines.learning.uses import Coded, Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +28,7 @@ NEVER = -1
 _BINS: Mapping[str, int] = {
     bin_: place for place, bin_ in enumerate((POSITIVE, NEGATIVE, RETRIEVAL, INCLUSION, REFERENCE))
 }
+"""The column of each kind of mass: those of outcomes first."""
 
 
 _OTHER = -1  # of masses that are no outcome and no use, such as what learned triggers rest on
@@ -91,18 +92,18 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: Conte
     bins = np.array([_place(name) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
     counts = bins != _OTHER
     bin_, day, micro = bins[counts], uses.day[counts], uses.micro[counts]
-    content, principal = (each.codes[counts] for each in (uses.content, uses.principal))
+    del bins  # of five million events every column takes 40 MB
     rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
-    row = content + 1
-    discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
+    row = uses.content.codes[counts] + 1
     ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
     np.add.at(ever, (row, bin_), micro)
-    np.add.at(counted, (row, bin_), discounted)
-    first, speaker = numbered((content, len(rows)), (principal, len(uses.principal.words)))
-    identified = ~uses.principal.holds("")[counts]
-    _cap(counted, prior.principal_cap, _Speakers(row[first], identified[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
+    micro = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
+    np.add.at(counted, (row, bin_), micro)
+    judged = bin_ <= _BINS[NEGATIVE]
+    principal = Coded(uses.principal.codes[counts][judged], uses.principal.words)
+    _cap(counted, prior.principal_cap, _Outcomes(row[judged], principal, bin_[judged], micro[judged]))
     return Usage(aliases.with_aliases(rows), _signals(prior, _observations(counted), _observations(ever), last))
 
 
@@ -112,30 +113,34 @@ def _place(name: str) -> int:
     return _BINS.get(name, _OTHER) if good is None else _BINS[POSITIVE if good else NEGATIVE]
 
 
-class _Speakers(NamedTuple):
-    """Whoever said something of a content; of each the row of that content, and whether it is known who it is.
+class _Outcomes(NamedTuple):
+    """Masses of good and bad outcomes; all columns (masses,).
 
     Attributes:
-        of: Which of them each mass is from, (masses,).
+        row: Of the content in the table.
+        bin: The column that each counts in.
     """
 
     row: Ints
-    identified: NDArray[np.bool_]
-    of: Ints
+    principal: Coded
+    bin: Ints
+    micro: Ints
 
 
-def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints) -> None:
+def _cap(counted: Ints, cap: float, outcomes: _Outcomes) -> None:
     """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
 
     Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
     """
-    masses = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
-    np.add.at(masses, (speakers.of, bin_), micro)
-    outcomes = np.maximum(masses[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
-    share = np.where(speakers.identified, capped_share(outcomes.sum(axis=1) / MICRO, cap), 1.0)
-    surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
-    for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
-        np.subtract.at(counted[:, place], speakers.row, surplus[:, column])
+    first, speaker = numbered((outcomes.row, len(counted)), (outcomes.principal.codes, len(outcomes.principal.words)))
+    masses = np.zeros((len(first), _BINS[NEGATIVE] + 1), dtype=np.int64)
+    np.add.at(masses, (speaker, outcomes.bin), outcomes.micro)
+    masses = np.maximum(masses, 0)
+    share = capped_share(masses.sum(axis=1) / MICRO, cap)
+    share[outcomes.principal.holds("")[first]] = 1.0
+    masses -= np.rint(masses * share[:, None]).astype(np.int64)
+    for place in (_BINS[POSITIVE], _BINS[NEGATIVE]):
+        np.subtract.at(counted[:, place], outcomes.row[first], masses[:, place])
 
 
 def _observations(micro: Ints) -> Floats:
