@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.indexes.revisions import FORMER_PLACES_FILE
+FORMER_PLACES_FILE = "former_places.parquet"
+
+_FORMER = {"uri": pa.string(), "heading": pa.string(), "symbol": pa.string(), "start_line": pa.int32()}
+_FORMER |= {"end_line": pa.int32(), "content_hash": pa.string(), "since": pa.float64()}
+FORMER_PLACES = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _FORMER.items()])
+"""What stood at places that are gone: the innermost heading and the symbol, empty where there was none, and when the
+generation was made, in seconds since the epoch, that had the place last."""
 
 
 @dataclass(frozen=True, slots=True)

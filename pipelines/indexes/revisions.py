@@ -20,24 +20,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.indexes import schemas
+from pipelines.indexes.former_places import FORMER_PLACES, FORMER_PLACES_FILE
 from pipelines.indexes.manifest import CHUNKS_FOLDER
 from pipelines.indexes.settings import MergeSettings, RevisionSettings
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.storage.tables import TableQueries
 
 REVISIONS_FILE = "revisions.parquet"
-FORMER_PLACES_FILE = "former_places.parquet"
 
 _COLUMNS = {"content_hash": pa.string(), "revision": pa.string(), "overlap": pa.float64(), "since": pa.float64()}
 REVISIONS = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
 """What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
 in seconds since the epoch, that held the old text last."""
-
-_FORMER = {"uri": pa.string(), "heading": pa.string(), "symbol": pa.string(), "start_line": pa.int32()}
-_FORMER |= {"end_line": pa.int32(), "content_hash": pa.string(), "since": pa.float64()}
-FORMER_PLACES = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _FORMER.items()])
-"""What stood at places that are gone: the innermost heading and the symbol, empty where there was none, and when the
-generation was made, in seconds since the epoch, that had the place last."""
 
 _TOGETHER = 1_024  # rows written at once
 _EVERYWHERE = 64  # contents, gone or new, that a run of words stands in: one that more hold tells nothing apart

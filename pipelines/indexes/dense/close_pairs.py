@@ -87,17 +87,17 @@ def _index_of(vectors: Rows) -> Nearest:
     index.nprobe = _PROBES
     # Finding lists is most of the work among a million, and the same for what is kept in a list as for what is looked
     # up. It is exact, and no slower than a graph up to some thousand lists, which loses one pair in four among as many.
-    into = np.empty((count, _PROBES), np.int32)
+    nearest_lists = np.empty((count, _PROBES), np.int32)
     for start in range(0, count, _BATCH):
         some = vectors[start : start + _BATCH]
-        found = centres.search(some, _PROBES)[1]
-        into[start : start + len(some)] = found
-        kept_in = np.ascontiguousarray(found[:, 0])
-        index.add_core(len(some), faiss.swig_ptr(some), None, faiss.swig_ptr(kept_in))
+        lists_of = centres.search(some, _PROBES)[1]
+        nearest_lists[start : start + len(some)] = lists_of
+        own_list = np.ascontiguousarray(lists_of[:, 0])
+        index.add_core(len(some), faiss.swig_ptr(some), None, faiss.swig_ptr(own_list))
 
     def nearest(some: Floats, start: int, k: int) -> tuple[Floats, Ints]:
-        lists_of = into[start : start + len(some)].astype(np.int64)
-        found: tuple[Floats, Ints] = index.search_preassigned(some, k, lists_of, np.zeros(lists_of.shape, np.float32))
-        return found
+        lists_of = nearest_lists[start : start + len(some)].astype(np.int64)
+        near, rows = index.search_preassigned(some, k, lists_of, np.zeros(lists_of.shape, np.float32))
+        return near, rows
 
     return nearest
