@@ -43,20 +43,25 @@ mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 #: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'three parts side by side, minutes each: what one says comes when it is done'
-	@$(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target test_processes test_others test_rest
+	@echo 'four parts side by side, ten minutes or so each: what one says comes when it is done'
+	@$(MAKE) --no-print-directory --keep-going --jobs 4 --output-sync=target test_rest test_first test_second test_third
 
-# What starts clusters and brokers waits most of the time, so two such parts leave a core to what computes.
+# What starts clusters and brokers waits most of the time, so three such parts leave a core to what computes.
 PROCESSES := tests/integration
-FIRST := $(wildcard $(PROCESSES)/test_[a-i]*.py)
+FIRST := $(wildcard $(PROCESSES)/test_[a-f]*.py)
+SECOND := $(wildcard $(PROCESSES)/test_[g-n]*.py)
 
-.PHONY: test_processes
-test_processes:
+.PHONY: test_first
+test_first:
 	$(BIN)/python -m pytest -m "not slow" $(FIRST)
 
-.PHONY: test_others
-test_others:
-	$(BIN)/python -m pytest -m "not slow" $(PROCESSES) $(addprefix --ignore=,$(FIRST))
+.PHONY: test_second
+test_second:
+	$(BIN)/python -m pytest -m "not slow" $(SECOND)
+
+.PHONY: test_third
+test_third:
+	$(BIN)/python -m pytest -m "not slow" $(PROCESSES) $(addprefix --ignore=,$(FIRST) $(SECOND))
 
 .PHONY: test_rest
 test_rest:

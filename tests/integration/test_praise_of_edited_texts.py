@@ -152,8 +152,11 @@ def reworded(folder: Folder) -> None:
     (folder.pages / "waiting.md").write_text(f"# How to queue\n\n{PRAISED}\n")
 
 
-@pytest.mark.parametrize("place", ["", "#waiting"])
-@pytest.mark.parametrize("change", [renamed, moved, reworded])
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [(renamed, "#waiting"), (moved, ""), (reworded, "#waiting")],
+    ids=["renamed", "moved", "reworded"],
+)
 def test_a_place_that_was_pointed_at_holds_where_its_page_or_heading_is_renamed(
     unpraised: Folder, change: Callable[[Folder], None], place: str
 ) -> None:
