@@ -43,7 +43,7 @@ mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 #: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'four parts side by side, ten minutes or so each: what one says comes when it is done'
+	@echo 'four parts side by side, twelve to twenty minutes: what one says comes when it is done'
 	@$(MAKE) --no-print-directory --keep-going --jobs 4 --output-sync=target test_rest test_first test_second test_third
 
 # What starts clusters and brokers waits most of the time, so three such parts leave a core to what computes.
