@@ -68,7 +68,7 @@ test_rest:
 	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PROCESSES))
 
 .PHONY: check
-check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, in a minute
+check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, in a minute and a half
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target check_unit check_laws check_static
 
 .PHONY: check_static

@@ -83,7 +83,7 @@ where overlap >= {least} and since >= {oldest}
 group by content_hash, revision
 """
 
-# Lines tell a place only where its page is gone: of one that is there, every edit moves them.
+# A place is a heading or a symbol of a page. Its lines move with every edit, and are noted for who named a line.
 _PLACES = """
 select distinct uri, coalesce(heading_path[-1], '') as heading, coalesce(symbol, '') as symbol,
     start_line, end_line, content_hash

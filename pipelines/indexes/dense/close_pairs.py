@@ -89,7 +89,7 @@ def _index_of(vectors: Rows) -> Nearest:
     # up. It is exact, and no slower than a graph up to some thousand lists, which loses one pair in four among as many.
     nearest_lists = np.empty((count, _PROBES), np.int32)
     for start in range(0, count, _BATCH):
-        some = vectors[start : start + _BATCH]
+        some = np.ascontiguousarray(vectors[start : start + _BATCH], np.float32)
         lists_of = centres.search(some, _PROBES)[1]
         nearest_lists[start : start + len(some)] = lists_of
         own_list = np.ascontiguousarray(lists_of[:, 0])
