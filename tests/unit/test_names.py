@@ -40,10 +40,10 @@ STORED_NAMES = frozenset({"heard", "heard_ms", "found_strength", "alike"})
 def nodes() -> list[tuple[ast.AST, str]]:
     """Every node of the syntax trees that gives a name, with its file."""
     giving = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute)
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     return [
-        (node, path.relative_to(ROOT).as_posix())
-        for folder in FOLDERS
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        (node, name)
+        for path, name in ((path, path.relative_to(ROOT).as_posix()) for path in paths)
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, giving)
     ]
@@ -54,9 +54,9 @@ def classes() -> Iterator[tuple[str, str]]:
     return ((node.name, path) for node, path in nodes() if isinstance(node, ast.ClassDef) and node.name[0] != "_")
 
 
-def names() -> Iterator[tuple[str, str]]:
+def names() -> set[tuple[str, str]]:
     """Every name that the code gives, with its file."""
-    return ((name, path) for node, path in nodes() if (name := given(node)) is not None)
+    return {(name, path) for node, path in nodes() if (name := given(node)) is not None}
 
 
 def given(node: ast.AST) -> str | None:

@@ -178,12 +178,13 @@ def test_a_crowd_of_new_names_says_a_day_what_three_known_people_may() -> None:
     by_three = [a_word(ONE, question, known[at % 3]) for at, question in enumerate(questions)]
     by_many = [a_word(ONE, question, f"made up {at}") for at, question in enumerate(questions)]
     weights = [
-        [weight for question in questions for _, _, weight in in_force(precedents_of(*histories, *said), question)]
-        for said in (by_three, by_many)
+        [weight for question in questions for _, _, weight in in_force(heard, question)]
+        for heard in (precedents_of(*histories, *said) for said in (by_three, by_many))
     ]
     assert weights[1] == pytest.approx(weights[0])
     few = by_many[: round(3 * PRIOR.daily_words)]
-    assert {weight for at in range(len(few)) for _, _, weight in in_force(precedents_of(*few), questions[at])} == {1.0}
+    heard = precedents_of(*few)
+    assert {weight for at in range(len(few)) for _, _, weight in in_force(heard, questions[at])} == {1.0}
     assert [weight for _, _, weight in in_force(precedents_of(*by_many, *by_three, *histories), WHY, OTHER)] == [
         pytest.approx(0.5 ** (1.0 / HALF_LIFE))
     ] * 3
