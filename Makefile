@@ -82,7 +82,7 @@ check_static:
 check_unit check_laws: export OMP_NUM_THREADS := 1
 check_unit check_laws: export OPENBLAS_NUM_THREADS := 1
 QUICK := $(BIN)/python -m pytest -m "not slow and not integration" --hypothesis-profile check
-BESIDE_LAWS := $(addprefix tests/unit/,learning lessons consolidation quality)
+BESIDE_LAWS := $(addprefix tests/unit/,learning lessons quality)
 
 .PHONY: check_unit
 check_unit:

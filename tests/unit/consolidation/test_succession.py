@@ -214,6 +214,7 @@ def test_what_is_superseded_stands_for_nothing_newer() -> None:
         assert led.aliases.representatives == {content_hash(old): content_hash(new)}
 
 
+@pytest.mark.integration
 def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) -> None:
     """CON-2: what was there first is the original, whatever the hashes are; a copy is later."""
     texts = [f"The scheduler retries a failed task before it gives up on the run and tells its {who}" for who in "ab"]
@@ -234,6 +235,7 @@ def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) ->
         assert led.aliases.representatives == {content_hash(second): content_hash(first)}
 
 
+@pytest.mark.integration
 def test_contradictions_that_nights_found_carry_no_energy(tmp_path: Path) -> None:
     """CON-4, RET-7: declared ones do, and so does what supersedes; each is named all the same."""
     catalog = published_store(tmp_path, [a_document("old.txt", "was so"), a_document("new.txt", "is so")])
@@ -249,6 +251,7 @@ def test_contradictions_that_nights_found_carry_no_energy(tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.integration
 def test_searches_read_it_of_whole_documents(tmp_path: Path) -> None:
     """CON-4: each document that has one of the contents and not the other, named on both sides."""
     catalog = published_store(
