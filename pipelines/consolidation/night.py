@@ -57,7 +57,7 @@ class Rehearsal:
 
     def _ignore(self, *arguments: Any, **options: Any) -> None: ...
 
-    parameters = metrics = figure = table = page = document = file = note = _ignore
+    parameters = metrics = picture = table = page = document = file = note = _ignore
 
 
 RunRecord: TypeAlias = "TrackedRun | Rehearsal"

@@ -35,7 +35,6 @@ from tests.support.consolidating import (
     DAY,
     FIRST_DAY,
     NIGHT,
-    PNG,
     PUBLISH,
     SECOND_DAY,
     SETTINGS,
@@ -331,7 +330,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     run = client.get_run(run_id)
     folder = Path(run.info.artifact_uri.removeprefix("file://"))
     for name in ("weights", "movers", "ageing", "reliability", "retrieval"):
-        assert (folder / "pictures" / f"{name}.png").read_bytes().startswith(PNG)
+        assert (folder / "pictures" / f"{name}.svg").read_text("utf-8").startswith("<?xml")
     tables = {path.stem: pa_csv.read_csv(path) for path in (folder / "tables").glob("*.csv")}
     assert set(tables) == {"weights", "ageing", "calibration_bands", "calibration_bins", "retrieval", "updaters"}
     assert tables["weights"].num_rows == 4 * len(Signal)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from mlflow.tracking import MlflowClient
 
 from pipelines.consolidation.champion import CHAMPION
+from pipelines.consolidation.figures import as_svg
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
@@ -53,7 +54,7 @@ def test_a_run_keeps_parameters_metrics_pictures_and_tables_below_the_store(
     with tracking.run("calibration", "night", {"job": "test"}) as run:
         run.parameters({"first": 1, "long": "x" * 10_000})
         run.metrics({"ece": 0.25}, now=12.5)
-        run.figure("pictures/empty", Figure())
+        run.picture("pictures/empty", as_svg(Figure()))
         run.table("weights", pa.table({"signal": ["vector"], "weight": [0.5]}))
         run.document("summary", {"decision": "safe"})
         run.note("# Night")
@@ -66,10 +67,10 @@ def test_a_run_keeps_parameters_metrics_pictures_and_tables_below_the_store(
     assert client.get_metric_history(run.run_id, "ece")[0].timestamp == 12_500
     assert found.data.tags["mlflow.note.content"] == "# Night"
     assert client.get_run(child.run_id).data.tags["mlflow.parentRunId"] == run.run_id
-    picture = artifact(client, run.run_id, "pictures/empty.png")
-    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    picture = artifact(client, run.run_id, "pictures/empty.svg")
+    assert "<svg " in picture.read_text(encoding="utf-8")
     assert (
-        store / "mlflow" / "artifacts" / "calibration" / run.run_id / "artifacts" / "pictures" / "empty.png"
+        store / "mlflow" / "artifacts" / "calibration" / run.run_id / "artifacts" / "pictures" / "empty.svg"
     ).is_file()
     rows = list(csv.DictReader(artifact(client, run.run_id, "weights.csv").open()))
     assert rows == [{"signal": "vector", "weight": "0.5"}]

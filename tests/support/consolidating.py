@@ -23,7 +23,6 @@ from tests.support.nights import a_day
 SETTINGS = load_settings(environment={})
 DAY = 20_000
 FIRST_DAY, SECOND_DAY, THIRD_DAY = (a_day(DAY + number) for number in range(3))
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class Killed(BaseException):

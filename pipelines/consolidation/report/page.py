@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
-
-import matplotlib as mpl
-from matplotlib.figure import Figure
 
 from pipelines.consolidation.night import DOING, STEPS
 from pipelines.consolidation.report.examples import EXAMPLES, Row
@@ -123,9 +119,9 @@ def page_of(
     findings: Findings,
     context: ReportContext,
     examples: Mapping[str, Sequence[Row]],
-    pictures: Mapping[str, Figure],
+    pictures: Mapping[str, str],
 ) -> NightPage:
-    """The page of a night."""
+    """The page of a night; its pictures are SVG."""
     state = _state(findings, context)
     nights = _night_cells(context)
     moved = [
@@ -319,13 +315,10 @@ def _night_cells(context: ReportContext) -> list[list[tuple[str, str]]]:
     ]
 
 
-def _drawn(pictures: Mapping[str, Figure]) -> list[str]:
+def _drawn(pictures: Mapping[str, str]) -> list[str]:
     return [*(name for name in _CAPTIONS if name in pictures), *(name for name in pictures if name not in _CAPTIONS)]
 
 
-def _as_source(figure: Figure) -> str:
-    """A picture as an SVG within the page: with letters as shapes, for no reader need have the font."""
-    written = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": "weft"}):
-        figure.savefig(written, format="svg", metadata={"Date": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(written.getvalue().encode()).decode("ascii")
+def _as_source(svg: str) -> str:
+    """A picture within the page."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")

@@ -40,16 +40,16 @@ def report(page: RunRecord, findings: Findings, context: ReportContext) -> dict[
         page.table(f"tables/{name}", table)
     pictures = pictures_of(findings, context)
     for name, picture in pictures.items():
-        page.figure(f"pictures/{name}", picture)
+        page.picture(f"pictures/{name}", picture)
     page.page(PAGE, page_of(findings, context, examples_of(findings), pictures).html())
     page.document("summary", summary)
     page.note(note_of(findings, context.version))
     return summary
 
 
-def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, Figure]:
-    """The pictures that the findings have something for, by name."""
-    pictures = {
+def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, str]:
+    """The pictures that the findings have something for, by name, as SVG: drawn once for the run and its page."""
+    pictures: dict[str, Figure] = {
         "weights": figures.weights(findings.weights_after, findings.weights_before),
         "movers": figures.movers(findings.moved),
         "ageing": figures.ageing(findings.ageing),
@@ -61,4 +61,4 @@ def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, Figu
         pictures["retrieval"] = figures.retrieval(findings.improvements)
     if len(context.nights) > 1:
         pictures["nights"] = figures.nights(context.nights[::-1])
-    return pictures
+    return {name: figures.as_svg(figure) for name, figure in pictures.items()}

@@ -19,7 +19,6 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while ml
 
 import pyarrow as pa
 from alembic.util.exc import CommandError
-from matplotlib.figure import Figure
 from mlflow.entities import LifecycleStage, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -292,10 +291,10 @@ class TrackedRun:
         with mapped(self._uri):
             self._client.log_batch(self.run_id, metrics=_metrics(values, now=now, step=step))
 
-    def figure(self, name: str, figure: Figure) -> None:
-        """Keep a picture as `<name>.png`."""
-        with mapped(self._uri):
-            self._client.log_figure(self.run_id, figure, f"{name}.png")
+    def picture(self, name: str, svg: str) -> None:
+        """Keep a picture as `<name>.svg`."""
+        with self._staged(name, ".svg") as path:
+            path.write_text(svg, encoding="utf-8")
 
     def table(self, name: str, table: pa.Table) -> None:
         """Keep a table as `<name>.csv`, which the UI shows and a spreadsheet opens."""
