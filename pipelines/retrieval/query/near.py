@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -44,16 +44,34 @@ class Likeness:
         """
         self._overlap = overlap
         self._asked = len(past)
-        self._counts = Counter(stem for each in past for stem in each.content)
+        holding: defaultdict[str, list[int]] = defaultdict(list)
+        for at, each in enumerate(past):
+            for stem in each.content:
+                holding[stem].append(at)
+        self._holding = {stem: np.array(places, dtype=np.int64) for stem, places in holding.items()}
+        self._weights = np.array([self._weight(each.content) for each in past], dtype=np.float64)
 
     def of(self, ours: Wording, theirs: Wording, cosine: float) -> float:
         """Of two questions with some cosine, in [−1, 1 + overlap]."""
-        both = sum(map(self._idf, ours.content & theirs.content))
-        either = sum(map(self._idf, ours.content | theirs.content))
+        both = self._weight(ours.content & theirs.content)
+        either = self._weight(ours.content) + self._weight(theirs.content) - both
         return cosine + self._overlap * both / either if either > 0.0 else cosine
 
+    def of_past(self, ours: Wording, cosines: np.ndarray) -> np.ndarray:
+        """Of a question and each past one, to the bit what `of` says, float64 (past questions,)."""
+        both = np.zeros(self._asked)
+        for stem in sorted(ours.content & self._holding.keys()):
+            both[self._holding[stem]] += self._idf(stem)
+        either = self._weight(ours.content) + self._weights - both
+        shared = np.divide(self._overlap * both, either, out=np.zeros_like(both), where=either > 0.0)
+        return np.asarray(cosines.astype(np.float64) + shared)
+
+    def _weight(self, stems: frozenset[str]) -> float:
+        """Sum over stems, in one order wherever it is made: a set's order differs between processes."""
+        return sum(map(self._idf, sorted(stems)), start=0.0)
+
     def _idf(self, stem: str) -> float:
-        return math.log((self._asked + 1.0) / (min(self._counts[stem], self._asked) + 0.5))
+        return math.log((self._asked + 1.0) / (len(self._holding.get(stem, ())) + 0.5))
 
 
 class Factors(NamedTuple):
@@ -85,7 +103,7 @@ class Factors(NamedTuple):
             ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 1.1)
             ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
             ... ]
-            [None, 4, 3]
+            [None, 5, 4]
         """
         same = ours.content == theirs.content and bool(ours.content)
         if (likeness < self.likeness[0] and not same) or ours.contradicts(theirs):
@@ -127,6 +145,7 @@ def learned_factors(
     return Factors(prior.likeness, by_likeness, same)
 
 
+_NEAREST = 20  # questions that count for one: what is said under more of them moves nothing any further
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
 _COMPARED = 500  # questions of which the nearest is looked for; more say the same and take longer
 
@@ -229,12 +248,13 @@ class QuestionIndex:
         indexed = self._read(precedents, prior)
         if not indexed.asked:
             return near
-        cosines, ours = indexed.vectors @ vector, Wording(text, indexed.lexicon)
-        near_enough = np.flatnonzero(cosines >= prior.likeness[0] - prior.overlap).tolist()
-        for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
+        ours = Wording(text, indexed.lexicon)
+        likeness = indexed.likeness.of_past(ours, indexed.vectors @ vector)
+        near_enough = np.flatnonzero(likeness >= prior.likeness[0])
+        nearest = near_enough[np.argsort(-likeness[near_enough], kind="stable")][:_NEAREST].tolist()
+        for at in dict.fromkeys([*nearest, *indexed.by_content.get(ours.content, ())]):
             theirs = indexed.asked[at]
-            likeness = indexed.likeness.of(ours, theirs.wording, float(cosines[at]))
-            factor = indexed.factors.factor(ours, theirs.wording, likeness)
+            factor = indexed.factors.factor(ours, theirs.wording, float(likeness[at]))
             if factor > 0.0 and theirs.fingerprint != own:
                 near[theirs.fingerprint] = factor
         return near

@@ -140,6 +140,26 @@ def test_far_questions_do_not_count() -> None:
     assert found == sorted(found)
 
 
+def test_what_is_worded_freely_counts_a_little() -> None:
+    """LRN-19: most rewordings share few words, as do most questions about something else: a fifth at most."""
+    one, other = (
+        "forward flags it does not know to the tool that I wrap",
+        "hand unheard-of options on without reading them",
+    )
+    assert 0.0 < factor(one, other, 0.6) <= 0.2
+    assert all(counts <= 0.2 for least, counts in zip(PRIOR.likeness, PRIOR.factors, strict=True) if least < 0.87)
+
+
+@given(st.lists(words, min_size=1, max_size=8), st.integers(0, 7), st.integers(0, 9))
+def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: int, seed: int) -> None:
+    """LRN-19: to the bit."""
+    past = [Wording(each, LEXICON) for each in asked]
+    likeness, ours = Likeness(past, PRIOR.overlap), past[at % len(past)]
+    cosines = np.random.default_rng(seed).uniform(-1.0, 1.0, len(past)).astype(np.float32)
+    one_by_one = [likeness.of(ours, theirs, float(cosine)) for theirs, cosine in zip(past, cosines, strict=True)]
+    assert likeness.of_past(ours, cosines).tolist() == one_by_one
+
+
 def test_words_that_all_questions_hold_make_none_alike() -> None:
     """LRN-19: where everybody asks about the same few, a name that two questions share says little."""
     past = [Wording(f"what did ada {word} with her dogs", LEXICON) for word in ("build", "plant", "paint", "cook")]
