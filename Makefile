@@ -43,13 +43,14 @@ mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 #: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'four parts side by side, twelve to twenty minutes: what one says comes when it is done'
-	@$(MAKE) --no-print-directory --keep-going --jobs 4 --output-sync=target test_rest test_first test_second test_third
+	@echo 'five parts side by side, fifteen minutes or so: what one says comes when it is done'
+	@$(MAKE) --no-print-directory --keep-going --jobs 5 --output-sync=target test_rest test_first test_second test_third test_fourth
 
-# What starts clusters and brokers waits most of the time, so three such parts leave a core to what computes.
+# What starts clusters and brokers waits most of the time, so four such parts leave a core to what computes.
 PROCESSES := tests/integration
 FIRST := $(wildcard $(PROCESSES)/test_[a-f]*.py)
-SECOND := $(wildcard $(PROCESSES)/test_[g-n]*.py)
+SECOND := $(wildcard $(PROCESSES)/test_[g-m]*.py)
+THIRD := $(wildcard $(PROCESSES)/test_[n-r]*.py)
 
 .PHONY: test_first
 test_first:
@@ -61,7 +62,11 @@ test_second:
 
 .PHONY: test_third
 test_third:
-	$(BIN)/python -m pytest -m "not slow" $(PROCESSES) $(addprefix --ignore=,$(FIRST) $(SECOND))
+	$(BIN)/python -m pytest -m "not slow" $(THIRD)
+
+.PHONY: test_fourth
+test_fourth:
+	$(BIN)/python -m pytest -m "not slow" $(PROCESSES) $(addprefix --ignore=,$(FIRST) $(SECOND) $(THIRD))
 
 .PHONY: test_rest
 test_rest:
