@@ -27,8 +27,8 @@ def test_what_three_people_called_right_stands_first_when_asked_again(measures: 
 
 
 def test_free_rewordings_gain_and_look_alikes_hardly_do(measures: list[Measured]) -> None:
-    """LRN-19: ten more in a hundred rewordings have it first, and five more look-alikes at most."""
+    """LRN-19: five more in a hundred rewordings have it first, and five more look-alikes at most."""
     questions = sum(each.questions for each in measures)
-    assert sum(each.after.reworded - each.before.reworded for each in measures) >= 0.1 * questions
+    assert sum(each.after.reworded - each.before.reworded for each in measures) >= 0.05 * questions
     lifted = sum(each.after.praised_for_look_alikes - each.before.praised_for_look_alikes for each in measures)
     assert lifted <= 0.05 * questions

@@ -103,7 +103,7 @@ class Factors(NamedTuple):
             ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 1.1)
             ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
             ... ]
-            [None, 5, 4]
+            [None, 4, 3]
         """
         same = ours.content == theirs.content and bool(ours.content)
         if (likeness < self.likeness[0] and not same) or ours.contradicts(theirs):
@@ -145,7 +145,7 @@ def learned_factors(
     return Factors(prior.likeness, by_likeness, same)
 
 
-_NEAREST = 20  # questions that count for one: what is said under more of them moves nothing any further
+_NEAREST = 100  # questions that count for one: what is said under more of them moves nothing any further
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
 _COMPARED = 500  # questions of which the nearest is looked for; more say the same and take longer
 

@@ -140,16 +140,6 @@ def test_far_questions_do_not_count() -> None:
     assert found == sorted(found)
 
 
-def test_what_is_worded_freely_counts_a_little() -> None:
-    """LRN-19: most rewordings share few words, as do most questions about something else: a fifth at most."""
-    one, other = (
-        "forward flags it does not know to the tool that I wrap",
-        "hand unheard-of options on without reading them",
-    )
-    assert 0.0 < factor(one, other, 0.6) <= 0.2
-    assert all(counts <= 0.2 for least, counts in zip(PRIOR.likeness, PRIOR.factors, strict=True) if least < 0.87)
-
-
 @given(st.lists(words, min_size=1, max_size=8), st.integers(0, 7), st.integers(0, 9))
 def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: int, seed: int) -> None:
     """LRN-19: to the bit."""
