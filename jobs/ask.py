@@ -40,7 +40,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.places import Places, place_of
+from pipelines.retrieval.snapshot.places import ContentLocator, place_of
 from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
@@ -90,7 +90,7 @@ def ask(
             if settings.feedback.key is None:
                 stderr.print(f"[dim]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
-        sitting = Sitting(searcher, producer, log, settings, who)
+        sitting = AskLoop(searcher, producer, log, settings, who)
         stdout.print(f"[dim]{plain(HELP)}[/]")
         sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
         if producer is not None:
@@ -98,7 +98,7 @@ def ask(
 
 
 @dataclass
-class Sitting:
+class AskLoop:
     """One person's questions and verdicts, one after the other.
 
     Attributes:
@@ -195,7 +195,7 @@ class Sitting:
             stdout.print(f"[yellow]expected {wanted}[/]")
             return
         chunks = self.searcher.snapshot.generation.chunks
-        uri = place_of(name, chunks.uris(), Places(chunks))
+        uri = place_of(name, chunks.uris(), ContentLocator(chunks))
         self.producer.correction(self.last.query, right=right, uri=uri)
         self.producer.flush()
         self.judged = True

@@ -47,7 +47,7 @@ from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
-from pipelines.serving.demo.corpus import make_room, prepare, split
+from pipelines.serving.demo.corpus import prepare, remove_previous, split
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.night import night_of, run_visibly
 from pipelines.serving.questions import improvement_of
@@ -87,7 +87,7 @@ def demo(
     # A question's answer is one chunk, so chunks are what is ranked.
     settings = options.settings(MEASURED, "retrieval.unit=chunk")
     root = Path(settings.storage.root)
-    make_room(root)
+    remove_previous(root)
     report.step("Preparing the corpus: this repository, and the standard library less the docstrings that are asked")
     corpus = prepare(root / "demo", settings, modules=modules)
     lessons, held_out = split(corpus.questions, questions)
@@ -112,7 +112,7 @@ def demo(
     report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
-    report.farewell(root, page, night, seconds)
+    report.next_steps(root, page, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
     _job.emit(
         {**summary, "metrics": {name: held.means for name, held in systems.items()}, "held_out": len(held_out)},

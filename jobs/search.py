@@ -44,7 +44,7 @@ from pipelines.domain.ranking import (
     RankedResult,
     Repeats,
 )
-from pipelines.evaluation.measures.beir import Once
+from pipelines.evaluation.measures.beir import UniqueLines
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.reasons import reason, related, warns
 from pipelines.retrieval.answer.trace import (
@@ -315,7 +315,7 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
     holds_records = path.suffix.lower() == ".jsonl"
-    once = Once("query")
+    once = UniqueLines("query")
     for number, line in text_lines(path):
         if holds_records and line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}", once)
@@ -323,7 +323,7 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
             yield new_id(), line.strip()
 
 
-def _record(line: str, place: str, once: Once) -> tuple[QueryId, str] | SourceError:
+def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | SourceError:
     try:
         record = json.loads(line)
         named, text = record["_id"], record["text"]

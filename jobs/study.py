@@ -35,7 +35,7 @@ import typer
 from jobs import _job
 from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.simulation.study import dealt_apart
+from pipelines.evaluation.simulation.study import hold_out_share
 from pipelines.serving.collections import measuring
 from pipelines.serving.console.ending import leave
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
@@ -105,12 +105,12 @@ def study(
         return
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
-    lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
+    lessons, held_out = hold_out_share(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     for part in (lessons, held_out):
         if not part.queries:
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
-    strangers = [read_dataset(folder, part) for folder, part in elsewhere]
-    result = run(lessons, held_out, settings, marks, strangers, least=least, bare=bare, fit=fit)
+    foreign_queries = [read_dataset(folder, part) for folder, part in elsewhere]
+    result = run(lessons, held_out, settings, marks, foreign_queries, least=least, bare=bare, fit=fit)
     tell(table(f"{held_out.name} {split}, learned from {learn_from}", result))
     if result.held:
         tell(calibrated(result.held))

@@ -30,7 +30,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
 from pipelines.consolidation.settings import FOLLOW_EVERY_S
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
+from pipelines.feedback.run.metrics import EventRates, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
@@ -71,7 +71,7 @@ def update(
     root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
     follower = ChampionFollower(Catalog(root), _Registry(settings), every_s=FOLLOW_EVERY_S, clock=system_clock)
     started, started_ms = time.monotonic(), round(system_clock() * MS)
-    paces, connection = Paces(), ConnectionLog(settings)
+    paces, connection = EventRates(), ConnectionLog(settings)
     if settings.feedback.key is None:
         log.warning(WITHOUT_KEY)
 

@@ -141,7 +141,7 @@ class Proposal:
     thinned: Thinned = NOTHING_THINNED
 
     @property
-    def brings_nothing(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether neither evidence nor what is tended is other than the version published last has it."""
         is_tended = (
             self.aliases.representatives != self.proposed_aliases.representatives

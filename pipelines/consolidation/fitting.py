@@ -21,7 +21,7 @@ ReadLogged = Callable[[], LoggedSignals]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class FitComparison:
     """What became of one domain.
 
     Attributes:
@@ -62,7 +62,7 @@ class Fitting:
     """
 
     fitted: FittedWeights | None = None
-    contests: Mapping[Domain, Contest] = field(default_factory=dict)
+    contests: Mapping[Domain, FitComparison] = field(default_factory=dict)
     note: str = ""
 
     @property
@@ -93,7 +93,7 @@ def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitti
     changes = held_out(logged, rules, shares, deviation=fitted.deviation, folds=FOLDS)
     wins = better(changes, z=_Z)
     contests = {
-        domain: Contest(
+        domain: FitComparison(
             fit=fit,
             change=float(changes[domain].mean()) if len(changes.get(domain, ())) else 0.0,
             questions=len(changes.get(domain, ())),
@@ -105,7 +105,7 @@ def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitti
     return Fitting(live if live.by_domain else None, contests)
 
 
-def fit_alone(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> FittedWeights:
+def fit_all(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> FittedWeights:
     """The fit of all domains that enough came of, whether it is better or not."""
     return fit_weights(logged, priors.signals, _shares_by_domain(counted, logged))
 

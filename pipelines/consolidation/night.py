@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking  # seconds to import
 
 
-class Rehearsal:
+class DryRunPage:
     """The page of a night that changes nothing: it keeps nothing."""
 
     run_id = ""
@@ -51,7 +51,7 @@ class Rehearsal:
 
     def __exit__(self, *error: Any) -> None: ...
 
-    def child(self, _name: str) -> Rehearsal:
+    def child(self, _name: str) -> DryRunPage:
         """Itself."""
         return self
 
@@ -60,7 +60,7 @@ class Rehearsal:
     parameters = metrics = picture = table = page = document = file = note = _ignore
 
 
-RunRecord: TypeAlias = "TrackedRun | Rehearsal"
+RunRecord: TypeAlias = "TrackedRun | DryRunPage"
 """Where a night is written down."""
 
 NIGHT = "consolidate"
@@ -107,7 +107,7 @@ DOING = {
 }
 """What a step is at, for people."""
 
-TextsOf: TypeAlias = Callable[[Sequence[ContentHash]], Mapping[ContentHash, str]]
+TextLookup: TypeAlias = Callable[[Sequence[ContentHash]], Mapping[ContentHash, str]]
 """The texts of contents; of those that what is live lacks, none."""
 
 
@@ -159,7 +159,7 @@ class Night:
     rebuild: Rebuild | None = None
     tend_lessons: TendLessons | None = None
     citations: RefreshCitations | None = None
-    texts: TextsOf | None = None
+    texts: TextLookup | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     announce: Callable[[str], None] = lambda _: None
@@ -214,7 +214,7 @@ class Night:
     def page(self, *, dry_run: bool) -> AbstractContextManager[RunRecord]:
         """The run that the night is written to; none for a rehearsal."""
         if dry_run:
-            return Rehearsal()
+            return DryRunPage()
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
         return self.tracking.run(EXPERIMENT, NIGHT, TAGS)
 

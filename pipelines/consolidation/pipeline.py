@@ -9,19 +9,19 @@ from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
-from pipelines.consolidation.citations.refresh import Refreshed
+from pipelines.consolidation.citations.refresh import RefreshResult
 from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import Decision, GateVerdict, judge
 from pipelines.consolidation.improvement import Improvement, as_metrics, as_summary, deciding
-from pipelines.consolidation.night import Night, Rehearsal, RunRecord
+from pipelines.consolidation.night import DryRunPage, Night, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
 from pipelines.consolidation.report.examples import expired
 from pipelines.consolidation.report.findings import Findings, ReportContext
 from pipelines.consolidation.report.writing import report
 from pipelines.consolidation.tending.links import LINKS
-from pipelines.consolidation.tending.rebuild import Rebuilt
-from pipelines.consolidation.tending.steps import Steps, Tended, steps_of
+from pipelines.consolidation.tending.rebuild import RebuildResult
+from pipelines.consolidation.tending.steps import MaintenanceFindings, Steps, steps_of
 from pipelines.consolidation.tending.succession import Successions
 from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.links import LinkKind
@@ -57,18 +57,18 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
 
 def _rebuilt(night: Night, *, may: bool) -> Mapping[str, float]:
     """What became of the live generation, once all else is settled: a night that is killed here is done again."""
-    rebuilt = Rebuilt()
+    rebuilt = RebuildResult()
     if night.rebuild is not None:
-        with night.step(Rehearsal(), "rebuild"):
+        with night.step(DryRunPage(), "rebuild"):
             rebuilt = night.rebuild(may)
     return {**rebuilt.as_step(), "seconds": round(night.seconds.get("rebuild", 0.0), 3)}
 
 
 def _cited(night: Night, *, dry_run: bool) -> Mapping[str, float]:
     """What came of asking providers for counts that are due; they are the store's, and part of no learned version."""
-    refreshed = Refreshed()
+    refreshed = RefreshResult()
     if night.citations is not None:
-        with night.step(Rehearsal(), "citations"):
+        with night.step(DryRunPage(), "citations"):
             refreshed = night.citations(dry_run)
     return {**refreshed.as_step(), "seconds": round(night.seconds.get("citations", 0.0), 3)}
 
@@ -78,52 +78,54 @@ def _consolidated(night: Night, *, dry_run: bool, adopted: Adopted | None) -> Ma
         follow_if_possible(night.catalog, night.tracking)
     if (unfinished := unsettled(night.catalog, night.tracking)) is not None:
         candidate = resume(night.catalog, unfinished)
-        finished = _recorded(night.as_of(unfinished), candidate, Tended(), dry_run=dry_run)
+        finished = _recorded(night.as_of(unfinished), candidate, MaintenanceFindings(), dry_run=dry_run)
         if adopted is None or dry_run or candidate.adopted == adopted.as_json():
             return finished
     if adopted is not None:
         require_new(night.catalog, night.tracking, adopted)
-    with night.step(Rehearsal(), "merge"):
+    with night.step(DryRunPage(), "merge"):
         candidate = merge(night.catalog, night.tracking, adopted)
     candidate, tended = _tended(night, candidate)
-    if candidate.brings_nothing:
+    if candidate.is_unchanged:
         steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
         return {"learned": candidate.parent, "decision": "nothing new", **as_summary(()), "steps": steps, "run": None}
     return _recorded(night, candidate, tended, dry_run=dry_run)
 
 
-def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, Tended]:
+def _tended(night: Night, candidate: Proposal) -> tuple[Proposal, MaintenanceFindings]:
     """The candidate with the aliases and edges of tonight's contents; those of contents that are gone expire."""
     moved = None if night.rebuild is None else night.rebuild(False)  # what the report says; it is done last
     if night.duplicates is None:
-        return candidate, Tended(rebuild=moved)
+        return candidate, MaintenanceFindings(rebuild=moved)
     kinds = (LinkKind.CONTRADICTS,), LINKS, (LinkKind.SUPERSEDES,)
     opposed, links, newer = (candidate.edges.of_kinds(each) for each in kinds)
-    with night.step(Rehearsal(), "duplicates"):
+    with night.step(DryRunPage(), "duplicates"):
         successions = Successions(newer) if night.successions is None else night.successions()
         duplicates = night.duplicates(candidate.base, successions.superseded)
     newer = successions.edges
-    tended = Tended(duplicates, rebuild=moved, successions=None if night.successions is None else successions)
+    tended = MaintenanceFindings(
+        duplicates, rebuild=moved, successions=None if night.successions is None else successions
+    )
     if night.contradictions is not None:
-        with night.step(Rehearsal(), "contradictions"):
+        with night.step(DryRunPage(), "contradictions"):
             detected = night.contradictions(duplicates, newer, candidate.base)
             tended = replace(tended, contradictions=detected)
         opposed = detected.edges
     if night.links is not None:
-        with night.step(Rehearsal(), "links"):
+        with night.step(DryRunPage(), "links"):
             tended = replace(tended, links=(near := night.links(duplicates.aliases, opposed, candidate.base)))
         links = near.edges
-    with night.step(Rehearsal(), "expiry"):
+    with night.step(DryRunPage(), "expiry"):
         edges = LearnedEdges.of([*opposed.edges, *links.edges, *newer.edges])
         candidate = replace(candidate, aliases=duplicates.aliases, edges=edges)
     return _thinned(night, candidate, tended)
 
 
-def _thinned(night: Night, candidate: Proposal, tended: Tended) -> tuple[Proposal, Tended]:
+def _thinned(night: Night, candidate: Proposal, tended: MaintenanceFindings) -> tuple[Proposal, MaintenanceFindings]:
     """The candidate with what searches of everything pass over, where recall bears it."""
     if night.thinning is None:
         return candidate, tended
-    with night.step(Rehearsal(), "thinning"):
+    with night.step(DryRunPage(), "thinning"):
         thinning = night.thinning(candidate.base, candidate.aliases)
         if thinning.proposed and night.recall is not None:
             whole, thinner = (replace(candidate, thinned=some).learned for some in (NOTHING_THINNED, thinning.proposed))
@@ -131,7 +133,7 @@ def _thinned(night: Night, candidate: Proposal, tended: Tended) -> tuple[Proposa
         return replace(candidate, thinned=thinning.thinned), replace(tended, thinning=thinning)
 
 
-def _recorded(night: Night, candidate: Proposal, tended: Tended, *, dry_run: bool) -> Mapping[str, Any]:
+def _recorded(night: Night, candidate: Proposal, tended: MaintenanceFindings, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
         page.parameters({**night.facts, **candidate.facts})
         before = _merged(night, candidate, page)
@@ -183,9 +185,9 @@ def _merged(night: Night, candidate: Proposal, page: RunRecord) -> Beliefs:
         return night.beliefs(candidate.live)
 
 
-def _note_tended(night: Night, candidate: Proposal, tended: Tended, page: RunRecord) -> None:
+def _note_tended(night: Night, candidate: Proposal, tended: MaintenanceFindings, page: RunRecord) -> None:
     steps = steps_of(candidate, tended, night.seconds, judged=False, applied=False)
-    steps["rebuild"] = (tended.rebuild or Rebuilt()).as_step()
+    steps["rebuild"] = (tended.rebuild or RebuildResult()).as_step()
     for name in ("duplicates", "contradictions", "links", "expiry", "thinning", "rebuild"):
         with page.child(name) as note:
             note.metrics(steps[name], now=night.now)

@@ -112,11 +112,13 @@ def _best(ask: Ask, texts: Sequence[str], k: int) -> list[MatchFeatures]:
     ]
 
 
-AskUnder = Callable[[Sequence[Query], RetrievalSettings], Sequence[Answer]]
+AskWithSettings = Callable[[Sequence[Query], RetrievalSettings], Sequence[Answer]]
 """Asks queries under settings of retrieval, and nothing else changed."""
 
 
-def shown_matches(ask: AskUnder, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int) -> ShownResults:
+def shown_matches(
+    ask: AskWithSettings, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int
+) -> ShownResults:
     """What all channels together show, whatever is known of a question, and what each channel shows alone.
 
     Of the latter, what both do not find among the first `depth` is left out.
@@ -135,16 +137,16 @@ def shown_matches(ask: AskUnder, settings: RetrievalSettings, queries: Sequence[
             for answer in ask(queries, settings.model_copy(update={"channels": (channel,)}))
             for result in answer.results
         )
-        matches = [over_both(both, one) for both, one in pairs if both is not None and one is not None]
+        matches = [combined_match(both, one) for both, one in pairs if both is not None and one is not None]
         alone[channel] = [each for each in matches if None not in (each.dense, each.lexical)]
     return ShownResults(pages, alone)
 
 
-def over_both(both: MatchFeatures, one: MatchFeatures) -> MatchFeatures:
+def combined_match(both: MatchFeatures, one: MatchFeatures) -> MatchFeatures:
     """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
 
     Examples:
-        >>> over_both(MatchFeatures(dense=0.5, lexical=0.2), MatchFeatures(dense=0.5, late_interaction=0.4))
+        >>> combined_match(MatchFeatures(dense=0.5, lexical=0.2), MatchFeatures(dense=0.5, late_interaction=0.4))
         MatchFeatures(dense=0.5, lexical=0.2, late_interaction=0.4)
     """
     return both if one.late_interaction is None else structs.replace(both, late_interaction=one.late_interaction)

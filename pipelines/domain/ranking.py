@@ -217,7 +217,7 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     belief: WeightBelief | None = None
 
 
-class NewNames(msgspec.Struct, frozen=True):
+class NewcomerVerdicts(msgspec.Struct, frozen=True):
     """What those called a result who are new, and too many on one day to count one by one (FBK-13).
 
     Attributes:
@@ -252,11 +252,11 @@ class PastVerdicts(msgspec.Struct, frozen=True):
     nearest: str = ""
     own: bool | None = None
     rank_before: int | None = None
-    new: NewNames | None = None
+    new: NewcomerVerdicts | None = None
     edited: int = 0
 
 
-class Placed(NamedTuple):
+class ScoredResult(NamedTuple):
     """One result by its place alone: what a `RankedResult` says of it without why.
 
     Attributes:
@@ -268,7 +268,7 @@ class Placed(NamedTuple):
     score: float
 
 
-Placings = tuple[Placed, ...]
+ScoredResults = tuple[ScoredResult, ...]
 """The results for one query, best first."""
 
 

@@ -41,7 +41,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ChangedQuery:
     """A query that two systems answer differently well.
 
     Attributes:
@@ -87,9 +87,11 @@ def deficit(first: RankedResult, other: RankedResult) -> dict[str, float]:
 
 def moved(
     changes: Mapping[str, float], control: Mapping[str, Diagnosis], treatment: Mapping[str, Diagnosis]
-) -> list[Moved]:
+) -> list[ChangedQuery]:
     """Queries whose measure changed, the largest gain first."""
-    changed = [Moved(change, control[name], treatment[name]) for name, change in changes.items() if change != 0.0]
+    changed = [
+        ChangedQuery(change, control[name], treatment[name]) for name, change in changes.items() if change != 0.0
+    ]
     return sorted(changed, key=lambda one: (-one.change, one.control.query_id))
 
 

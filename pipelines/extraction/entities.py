@@ -17,7 +17,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of
 from pipelines.extraction.scores import scores_of
 from pipelines.extraction.settings import WINDOW_OVERLAP_WORDS, WINDOW_WORDS, ExtractionSettings
-from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
+from pipelines.extraction.windows import Window, WindowLimits, windows, without_overlaps, words_of
 from pipelines.runtime.storage.errors import advice_on
 
 _POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
@@ -58,13 +58,13 @@ class EntityExtractor:
             for of_text in mentions
         ]
 
-    def _room_beside_labels(self) -> Room:
+    def _room_beside_labels(self) -> WindowLimits:
         settings = self._settings
         labels = len(self._tokenizer(list(settings.labels), is_split_into_words=True)["input_ids"])
         # Every label has a marker before it; a separator and the encoder's two own tokens come on top.
         prompt = labels + len(settings.labels) + 3
         tokens = min(self._tokenizer.model_max_length, _POSITIONS) - prompt
-        return Room(words=WINDOW_WORDS, tokens=max(tokens, 1), overlap=WINDOW_OVERLAP_WORDS)
+        return WindowLimits(words=WINDOW_WORDS, tokens=max(tokens, 1), overlap=WINDOW_OVERLAP_WORDS)
 
     def _windows(self, text: str) -> list[Window]:
         words = words_of(text)

@@ -20,7 +20,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class WindowLimits:
     """What a window may hold.
 
     Attributes:
@@ -43,7 +43,7 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def windows(text: str, costs: Sequence[int], room: Room) -> list[Window]:
+def windows(text: str, costs: Sequence[int], room: WindowLimits) -> list[Window]:
     """Windows within `room` that together hold every word of `text`; a word too large for any has its own.
 
     Args:
@@ -52,7 +52,7 @@ def windows(text: str, costs: Sequence[int], room: Room) -> list[Window]:
         room: What a window may hold.
 
     Examples:
-        >>> [(w.start, w.end) for w in windows("one two three", [1, 1, 1], Room(words=2, tokens=9, overlap=1))]
+        >>> [(w.start, w.end) for w in windows("one two three", [1, 1, 1], WindowLimits(words=2, tokens=9, overlap=1))]
         [(0, 7), (4, 13)]
     """
     spans = [match.span() for match in WORD.finditer(text)]
@@ -68,7 +68,7 @@ def windows(text: str, costs: Sequence[int], room: Room) -> list[Window]:
     return cut
 
 
-def _reach(first: int, costs: Sequence[int], room: Room) -> int:
+def _reach(first: int, costs: Sequence[int], room: WindowLimits) -> int:
     """The word behind the last one that a window from `first` on can hold."""
     last, tokens = first + 1, costs[first]
     while last < min(first + room.words, len(costs)) and tokens + costs[last] <= room.tokens:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.units.splitting import SizesInForce
+from pipelines.chunking.units.splitting import ActiveSizes
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from pipelines.domain.ids import GenerationId
@@ -30,7 +30,7 @@ from pipelines.ingestion.sources.declared import list_declared, uri_prefixes
 from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
 from pipelines.ingestion.sources.sources import SourceListing, list_source
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
-from pipelines.ingestion.sources.tree import LeftOut
+from pipelines.ingestion.sources.tree import SkipReason
 from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from pipelines.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
@@ -130,7 +130,7 @@ def items_of(plan: IndexPlan) -> SourceListing:
     if broken and not listings:
         raise SourceError("; ".join(broken.values()))
     items = _distinct([item for listing in listings for item in listing.items])
-    left_out = sum((Counter(listing.left_out) for listing in listings), Counter[LeftOut]())
+    left_out = sum((Counter(listing.left_out) for listing in listings), Counter[SkipReason]())
     if left_out and not items:
         raise SourceError(
             f"expected files to index in {[str(place) for place in plan.places]}, found all left out: "
@@ -203,7 +203,7 @@ def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
         raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
 
 
-def _by_reason(left_out: Mapping[LeftOut, int], prefix: str = "") -> dict[str, int]:
+def _by_reason(left_out: Mapping[SkipReason, int], prefix: str = "") -> dict[str, int]:
     return {f"{prefix}{reason}": count for reason, count in left_out.items()}
 
 
@@ -251,7 +251,7 @@ def _shares_pass(plan: IndexPlan) -> bool:
 
 
 def reading_of(
-    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: SizesInForce, live: DocumentKeys
+    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: ActiveSizes, live: DocumentKeys
 ) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
@@ -305,7 +305,7 @@ def facts_of(
     plan: IndexPlan,
     models: Sequence[Model],
     sparse: Model | None,
-    sizes: SizesInForce,
+    sizes: ActiveSizes,
     *,
     base: Base,
     instructions: Collection[str],

@@ -164,7 +164,7 @@ class IndexOutcome:
         rejected: Rows of the rejected table by reason.
         skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
         by_type, by_domain, by_language: Documents.
-        left_out: Entries of the sources that were not read, by reason (see `tree.LeftOut`); a folder counts once.
+        left_out: Entries of the sources that were not read, by reason (see `tree.SkipReason`); a folder counts once.
         broken: Declared sources that could not be read, each with its error; their documents stay as they were.
         unmet_relations: A line on each declared relation of the live generation whose target was not found (GRA-1).
     """

@@ -10,14 +10,14 @@ import numpy as np
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce, TopicRules
+from pipelines.chunking.units.splitting import ActiveSizes, ChunkSizes, TopicRules
 from pipelines.domain.chunks import pairs_of
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.sizes import SizeChoice, last_day, read_sizing
 from pipelines.learning.priors import DomainSizes, Priors
 
-PRIORS_ALONE = "priors"
+PRIORS_ONLY = "priors"
 """What a snapshot names where no learned version is live."""
 
 SIZING = "sizing"
@@ -27,14 +27,14 @@ Snapshots = Mapping[str, Sequence[str]]
 """Sizing snapshots by domain, as a manifest keeps them."""
 
 
-def sizes_in_force(
+def active_sizes(
     settings: ChunkingSettings,
     priors: Priors,
     evidence: Evidence,
     *,
-    learned: str = PRIORS_ALONE,
+    learned: str = PRIORS_ONLY,
     before: Snapshots | None = None,
-) -> SizesInForce:
+) -> ActiveSizes:
     """The sizes of every domain, chosen from what is believed of them.
 
     Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
@@ -49,28 +49,28 @@ def sizes_in_force(
     for domain in Domain:
         sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
-    return SizesInForce(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
+    return ActiveSizes(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
 
 
-def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> SizesInForce:
+def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> ActiveSizes:
     """The sizes that the live evidence of a store makes."""
     pointer = catalog.pointer()
     facts = next((one.facts for one in catalog.generations() if one.id == pointer.generation), {})
-    return sizes_in_force(
+    return active_sizes(
         settings,
         priors,
         catalog.live_evidence(),
-        learned=pointer.learned or PRIORS_ALONE,
+        learned=pointer.learned or PRIORS_ONLY,
         before=facts.get(SIZING),
     )
 
 
-def prior_sizes(settings: ChunkingSettings, priors: Priors) -> SizesInForce:
+def prior_sizes(settings: ChunkingSettings, priors: Priors) -> ActiveSizes:
     """The sizes before any evidence."""
-    return sizes_in_force(settings, priors, Evidence())
+    return active_sizes(settings, priors, Evidence())
 
 
-def snapshots(sizes: SizesInForce) -> dict[str, list[str]]:
+def snapshots(sizes: ActiveSizes) -> dict[str, list[str]]:
     """The sizes in force by domain, for the manifest."""
     return {domain.value: list(each.snapshot) for domain, each in sizes.domains.items()}
 

@@ -20,7 +20,7 @@ RANKS = 10
 """Ranks told apart, to learn how often each is looked at: a page. What stands deeper is not counted (FBK-10)."""
 
 
-class SpreadPrior(Section):
+class CovariancePrior(Section):
     """How signals vary among outcomes of one kind, before evidence says how."""
 
     variance: Positive
@@ -44,7 +44,7 @@ class AgreementPrior(Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
     weighing: Literal["discriminant", "log_odds"]
-    spread: SpreadPrior
+    spread: CovariancePrior
     fit: FitPrior
     log_odds_per_weight: Positive
     global_strength: Positive

@@ -35,7 +35,7 @@ from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
 
-Gathered = Mapping[Place, Masses]
+AgreementTable = Mapping[Place, Masses]
 """Discounted masses by bin, by what they were gathered under."""
 
 
@@ -160,11 +160,11 @@ class _PooledTrust:
 
 
 def _beta(level: Pooled, place: int) -> Beta:
-    a, b = level.honest
+    a, b = level.moment_matched
     return Beta(float(a[place, 0]), float(b[place, 0]), float(level.n[place, 0]))
 
 
-def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:
+def _pooled_trust(priors: Priors, gathered: AgreementTable) -> _PooledTrust:
     sources = {name: place for place, name in enumerate(sorted({source for source, _ in gathered}))}
     leaves = sorted(gathered)
     named = [leaf for leaf in leaves if leaf[1] != ANY]
@@ -191,7 +191,7 @@ def _root(priors: Priors, held: Floats, refuted: Floats) -> Pooled:
     return Pooled(np.array([[prior.verified / strength]]), np.array([[strength]]), *sides)
 
 
-def _column(gathered: Gathered, leaves: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
+def _column(gathered: AgreementTable, leaves: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
     """Observations for and against at each leaf, float64 (n, 1) each."""
     masses = [gathered.get(leaf, {}) for leaf in leaves]
     sides = [(_balance(each, VERIFIED), _balance(each, REFUTED)) for each in masses]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import Lesson
-from pipelines.lessons.gate import RefusedIdea, pass_gate
+from pipelines.lessons.gate import RejectedLesson, pass_gate
 from pipelines.lessons.reflection import EpisodeStep, Reflection, Reflector
 from pipelines.lessons.sensitive.parts import sensitive_parts
 from pipelines.lessons.wording import LessonWords
@@ -68,7 +68,7 @@ def _line(step: EpisodeStep) -> str:
     return f"{step.speaker}: (left out)" if sensitive_parts(written) else written
 
 
-def _lessons_of(stated: object) -> tuple[list[Lesson], list[RefusedIdea]]:
+def _lessons_of(stated: object) -> tuple[list[Lesson], list[RejectedLesson]]:
     lessons, refused = [], []
     for each in stated if isinstance(stated, list) else []:
         try:
@@ -79,5 +79,5 @@ def _lessons_of(stated: object) -> tuple[list[Lesson], list[RefusedIdea]]:
             lessons.append(Lesson.from_fields({name: value for name, value in each.items() if name != "id"}))
         except InvalidLessonError as error:
             names = ", ".join(problem.split(":")[0] for problem in error.problems)
-            refused.append(RefusedIdea("invalid", f"wrong values: {names}"))
+            refused.append(RejectedLesson("invalid", f"wrong values: {names}"))
     return lessons, refused

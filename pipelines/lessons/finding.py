@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pipelines.domain.lesson import Lesson, LessonId
 from pipelines.domain.lesson_match import BelievedLesson, ChosenLesson
-from pipelines.lessons.duplicates.comparison import Opposed
+from pipelines.lessons.duplicates.comparison import ConflictChecker
 from pipelines.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
 from pipelines.lessons.wording import LessonWords
 
@@ -38,7 +38,7 @@ class LessonFinder:
         propensities: Mapping[LessonId, float],
         weights: RelevanceWeights,
         words: LessonWords,
-        opposed: Opposed,
+        opposed: ConflictChecker,
     ) -> None:
         self.lessons = lessons
         self._index = ConditionIndex(lessons, weights, words)
@@ -79,7 +79,7 @@ def meanings_of(lesson: Lesson) -> tuple[str, str]:
     return f"You should {content}", " ".join((f"Problem when you do not: {content}", *words))
 
 
-class Believing(Protocol):
+class LessonBeliefSource(Protocol):
     """What is believed of lessons."""
 
     @property
@@ -93,7 +93,7 @@ class Believing(Protocol):
         """The probability that one is, where it fits."""
 
 
-def finder_of(beliefs: Believing, weights: RelevanceWeights, words: LessonWords, least: float) -> LessonFinder:
+def finder_of(beliefs: LessonBeliefSource, weights: RelevanceWeights, words: LessonWords, least: float) -> LessonFinder:
     """What finds lessons among those that may be shown.
 
     Args:
@@ -101,4 +101,4 @@ def finder_of(beliefs: Believing, weights: RelevanceWeights, words: LessonWords,
     """
     lessons = beliefs.injectable()
     propensities = {each.lesson.id: beliefs.propensity(each.lesson.id) for each in lessons}
-    return LessonFinder(lessons, propensities, weights, words, Opposed(words, least, beliefs.separate))
+    return LessonFinder(lessons, propensities, weights, words, ConflictChecker(words, least, beliefs.separate))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedIdea:
+class RejectedLesson:
     """A lesson that is not taken, and why: never with its text, which may hold a secret.
 
     Attributes:
@@ -30,31 +30,31 @@ class RefusedIdea:
     detail: str
 
 
-def problem_of(lesson: Lesson, settings: LessonSettings) -> RefusedIdea | None:
+def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | None:
     """What keeps a lesson out: anything that must not be stored, vagueness, several instructions in one."""
     try:
         require_storable(lesson)
     except InvalidLessonError as error:
-        return RefusedIdea("sensitive", str(error))
+        return RejectedLesson("sensitive", str(error))
     measure = atomicity(lesson.content, settings)
     if measure.score < settings.atomicity.least:
-        return RefusedIdea("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")
+        return RejectedLesson("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")
     return None
 
 
 def pass_gate(
     lessons: Iterable[Lesson], injected: Sequence[Lesson], words: LessonWords, settings: LessonSettings
-) -> tuple[tuple[Lesson, ...], tuple[RefusedIdea, ...]]:
+) -> tuple[tuple[Lesson, ...], tuple[RejectedLesson, ...]]:
     """Proposals that are lessons, each once, and why the others are none."""
     shown = [parse_lesson(lesson, words) for lesson in injected]
     passed: dict[str, Lesson] = {}
-    refused: list[RefusedIdea] = []
+    refused: list[RejectedLesson] = []
     for lesson in lessons:
         problem = problem_of(lesson, settings)
         parsed = parse_lesson(lesson, words)
         relations = {compare(parsed, each, words, settings).relation for each in shown}
         if problem is None and relations & {LessonRelation.SAME, LessonRelation.PROPOSED}:
-            problem = RefusedIdea(
+            problem = RejectedLesson(
                 "injected", "expected something new, found what an injected lesson says: confirm that"
             )
         if problem is None:

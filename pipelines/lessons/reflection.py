@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonPriority, LessonSource
 from pipelines.lessons.detection import unquoted
-from pipelines.lessons.gate import RefusedIdea, pass_gate
+from pipelines.lessons.gate import RejectedLesson, pass_gate
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Reflection:
     """What came of an episode."""
 
     proposals: tuple[Lesson, ...]
-    refusals: tuple[RefusedIdea, ...] = ()
+    refusals: tuple[RejectedLesson, ...] = ()
 
 
 class Reflector(Protocol):
@@ -96,7 +96,7 @@ class RuleReflector:
             try:
                 lessons.append(self._lesson(idea))
             except InvalidLessonError as error:
-                refused.append(RefusedIdea("invalid", str(error)))
+                refused.append(RejectedLesson("invalid", str(error)))
         passed, rejected = pass_gate(lessons, injected, self._words, self._settings)
         return Reflection(passed, (*refused, *rejected))
 

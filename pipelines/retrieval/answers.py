@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import structs
 
-from pipelines.domain.ranking import Answer, Placed, Placings, RankedResult
+from pipelines.domain.ranking import Answer, RankedResult, ScoredResult, ScoredResults
 from pipelines.retrieval.answer.confidence import (
     answered,
     asking,
@@ -29,7 +29,7 @@ from pipelines.retrieval.ranking.signals import authorities_of
 from pipelines.retrieval.ranking.table import Candidates, head
 from pipelines.retrieval.rerank.diversity import Choice
 from pipelines.retrieval.search import RankingContext, Resources, Stopwatch
-from pipelines.retrieval.snapshot.relations import PlacedRelations
+from pipelines.retrieval.snapshot.relations import ResolvedRelations
 
 SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""
@@ -55,11 +55,11 @@ class RankedBatch:
     watch: Stopwatch
 
 
-def placings(ranked: RankedBatch) -> list[Placings]:
+def scored_results(ranked: RankedBatch) -> list[ScoredResults]:
     """The results alone, as `answers` would give them."""
     shown, lines_of = ranked.shown, dict(ranked.shown.queries)
     uris = (shown.uris(number) for number in shown.number.tolist())
-    placed = [Placed(*each) for each in zip(shown.hashes, uris, shown.total.tolist(), strict=True)]
+    placed = [ScoredResult(*each) for each in zip(shown.hashes, uris, shown.total.tolist(), strict=True)]
     return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(ranked.contexts))]
 
 
@@ -144,10 +144,11 @@ def _verdicts(
     ]
 
 
-def _with_relations(relations: PlacedRelations, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
-    around = [relations.around(result.uris, result.chunk_id) for result in shown]
+def _with_relations(relations: ResolvedRelations, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
+    relations_of = [relations.relations_of(result.uris, result.chunk_id) for result in shown]
     return tuple(
-        structs.replace(result, relations=some) if some else result for result, some in zip(shown, around, strict=True)
+        structs.replace(result, relations=some) if some else result
+        for result, some in zip(shown, relations_of, strict=True)
     )
 
 

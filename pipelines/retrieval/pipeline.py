@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from pipelines.domain.ranking import Answer, Placings, Query
-from pipelines.retrieval.answers import RankedBatch, answers, placings
+from pipelines.domain.ranking import Answer, Query, ScoredResults
+from pipelines.retrieval.answers import RankedBatch, answers, scored_results
 from pipelines.retrieval.channels.run import ChannelRankings
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.final_score import best_results
@@ -24,10 +24,10 @@ from pipelines.retrieval.ranking.signals import (
     with_similarity,
     without_release_notes,
 )
-from pipelines.retrieval.ranking.table import Candidates, merge, with_upfront
+from pipelines.retrieval.ranking.table import Candidates, merge, with_elevated
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse, vectors_of, with_aliases
-from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, one_ahead, ranking_contexts, search
+from pipelines.retrieval.search import RankingContext, Resources, Stopwatch, prefetched, ranking_contexts, search
 from pipelines.retrieval.settings import FusionMode
 
 
@@ -37,15 +37,17 @@ class Pipeline(Resources):
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
-        return one_ahead(
+        return prefetched(
             self._batches(queries),
             partial(search, self),
             lambda some: answers(self, self._rank(*some, now, explained=True)),
         )
 
-    def rank(self, queries: Sequence[Query], *, now: float) -> list[Placings]:
+    def rank(self, queries: Sequence[Query], *, now: float) -> list[ScoredResults]:
         """The results of the same answers, without explanations: for who compares rankings."""
-        return one_ahead(self._batches(queries), partial(search, self), lambda it: placings(self._rank(*it, now)))
+        return prefetched(
+            self._batches(queries), partial(search, self), lambda it: scored_results(self._rank(*it, now))
+        )
 
     def _batches(self, queries: Sequence[Query]) -> list[Sequence[Query]]:
         size = self.settings.encode_batch
@@ -110,4 +112,4 @@ class Pipeline(Resources):
             filters=[each.plan.query.filters for each in contexts],
         )
         named = with_aliases(merged, [each.left_out for each in contexts])
-        return with_upfront(named, [each.plan.first for each in contexts])
+        return with_elevated(named, [each.plan.first for each in contexts])

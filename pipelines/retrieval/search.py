@@ -19,7 +19,7 @@ from pipelines.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from pipelines.embedding.ports import PairScorer
 from pipelines.learning.beliefs import Beliefs
 from pipelines.retrieval.answer.confidence import features_of, is_doubtful
-from pipelines.retrieval.answer.lessons import LessonsBeside
+from pipelines.retrieval.answer.lessons import LessonRetriever
 from pipelines.retrieval.channels.following import GraphChannel
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
@@ -31,24 +31,24 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     run_channels,
     scores_of,
-    with_upfront,
+    with_elevated,
 )
 from pipelines.retrieval.channels.searching import with_learned_triggers
 from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
 from pipelines.retrieval.query.near import QuestionIndex
 from pipelines.retrieval.query.plan import Plan, make_plan
 from pipelines.retrieval.query.understanding import usage_share
-from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords
+from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts
 from pipelines.retrieval.ranking.fusion import SharedWeights, SignalWeights, WeightDraws, believed_in_common
 from pipelines.retrieval.ranking.passages import Headings
-from pipelines.retrieval.ranking.signals import Moment, active_signals, answering, available_signals, own_scores
+from pipelines.retrieval.ranking.signals import RequestContext, active_signals, answering, available_signals, own_scores
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
 from pipelines.retrieval.rerank.diversity import vectors_of
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
-from pipelines.retrieval.snapshot.places import Places
-from pipelines.retrieval.snapshot.relations import PlacedRelations
+from pipelines.retrieval.snapshot.places import ContentLocator
+from pipelines.retrieval.snapshot.relations import ResolvedRelations
 from pipelines.retrieval.snapshot.snapshot import BeliefReading, Snapshot
 
 Batch = TypeVar("Batch")
@@ -65,12 +65,12 @@ class Resources:
     facts: GenerationFacts
     settings: RetrievalSettings
     threads: Executor
-    places: Places
+    places: ContentLocator
     questions: QuestionIndex
     headings: Headings
     pairs: PairScorer | None = None
-    relations: PlacedRelations = field(default_factory=PlacedRelations)
-    lessons: LessonsBeside | None = None
+    relations: ResolvedRelations = field(default_factory=ResolvedRelations)
+    lessons: LessonRetriever | None = None
 
     @property
     def graph(self) -> GraphChannel | None:
@@ -141,14 +141,14 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
     if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
         asked = [plans[at] for at in signed]
-        upfront = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
-        first = with_upfront(first, dict(zip(signed, map(upfront.of, range(len(signed))), strict=True)))
+        elevated = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
+        first = with_elevated(first, dict(zip(signed, map(elevated.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
     hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
     return search_again(plans, first, run, hints, tuned)
 
 
-def one_ahead(
+def prefetched(
     batches: Sequence[Batch], search: Callable[[Batch], Searched], rank: Callable[[Searched], list[Result]]
 ) -> list[Result]:
     """`rank(search(batch))` of all batches, in their order; no more than one batch is searched for ahead."""
@@ -182,7 +182,7 @@ class RankingContext:
     reading: BeliefReading
     weights: SignalWeights
     draws: WeightDraws
-    moment: Moment
+    moment: RequestContext
     past: PastOutcomes | None = None
     representatives: Mapping[int, int] = field(default_factory=dict)
 
@@ -263,7 +263,7 @@ def _context(
     reranking = rerankers(
         plan.text, by_channel, resources.pairs, tuned, wanted=plan.channels, texts_of=resources.texts_of
     )
-    moment = Moment(plan.query, now, resources.facts, nearness_to_session(by_channel, plan.query.memory))
+    moment = RequestContext(plan.query, now, resources.facts, nearness_to_session(by_channel, plan.query.memory))
     available = available_signals(moment)
     available |= reranking.used.keys()
     if tuned.pseudo_relevance.first and vectors_of(by_channel) is not None:
@@ -296,7 +296,7 @@ def past_outcomes(
     near = resources.questions.near(query.text, vector, precedents, beliefs.near)
     placed = resources.places.of(precedents, beliefs.aliases)
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
-    words = QuestionWords.of(precedents, near, placed.rows, asker)
+    words = QuestionVerdicts.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)
     return PastOutcomes(precedents, words, near, placed.numbers, share, placed.revised)
 

@@ -13,20 +13,20 @@ from types import TracebackType
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import SessionId
-from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.domain.ranking import Answer, Query, ScoredResults
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.signatures import SigningKey
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
-from pipelines.retrieval.answer.lessons import LessonsBeside
-from pipelines.retrieval.channels.open import Openings, open_channels
+from pipelines.retrieval.answer.lessons import LessonRetriever
+from pipelines.retrieval.channels.open import OpenedCache, open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.near import Encode, QuestionIndex
 from pipelines.retrieval.ranking.passages import Headings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import read_facts
-from pipelines.retrieval.snapshot.places import Places
+from pipelines.retrieval.snapshot.places import ContentLocator
 from pipelines.retrieval.snapshot.ports import SessionMemories
-from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
 
@@ -71,10 +71,10 @@ class Searcher:
         further: Sequence[TextEncoder] = (),
         terms: TermEncoder | None = None,
         pairs: PairScorer | None = None,
-        openings: Openings | None = None,
+        openings: OpenedCache | None = None,
         memories: SessionMemories | None = None,
         key: SigningKey | None = None,
-        lessons: LessonsBeside | None = None,
+        lessons: LessonRetriever | None = None,
         encode_past: Encode | None = None,
     ) -> None:
         """Open what is live.
@@ -100,7 +100,7 @@ class Searcher:
         self._pairs = pairs
         self._settings = settings
         self._clock = clock
-        self._openings = openings or Openings()
+        self._openings = openings or OpenedCache()
         self._memories = memories
         self._key = key
         self._lessons = lessons
@@ -137,7 +137,7 @@ class Searcher:
         ]
         return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
 
-    def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
+    def rank_many(self, queries: Sequence[Query]) -> list[ScoredResults]:
         """The results of `search_many`, to the bit, without explanations; no session remembers them."""
         pipeline, now = self._now()
         return pipeline.rank(queries, now=now)
@@ -233,7 +233,7 @@ class Searcher:
         generation, tuned = snapshot.generation, self._settings
         most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
         stated = snapshot.relations, snapshot.edges
-        relations = self._openings.of(generation, "relations", stated, lambda: place_relations(generation, *stated))
+        relations = self._openings.of(generation, "relations", stated, lambda: resolve_relations(generation, *stated))
         channels = open_channels(
             generation, self._encoders, self._settings, self._openings, relations, terms=self._terms
         )
@@ -244,7 +244,7 @@ class Searcher:
             (most, encoder, notes, snapshot.counted),
             lambda: read_facts(generation, encoder, most=most, release_notes=notes, counted=snapshot.counted),
         )
-        places, headings, questions = Places(generation.chunks), Headings(generation.chunks), self._questions
+        places, headings, questions = ContentLocator(generation.chunks), Headings(generation.chunks), self._questions
         resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
         return Pipeline(*resources, relations, self._lessons)
 

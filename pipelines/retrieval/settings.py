@@ -24,7 +24,7 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class OffAt:
+class OffValue:
     """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
 
     value: object
@@ -198,8 +198,8 @@ class DiversitySettings(_Section):
     """What is shown together (RET-12)."""
 
     depth: Count
-    duplicate_cosine: Annotated[Positive, OffAt(1.1)]
-    mmr: Annotated[Weight, OffAt(0.0)]
+    duplicate_cosine: Annotated[Positive, OffValue(1.1)]
+    mmr: Annotated[Weight, OffValue(0.0)]
     represent: bool
     least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
 
@@ -216,7 +216,7 @@ class RerankSettings(_Section):
 class PseudoRelevanceSettings(_Section):
     """What the first candidates say for those that are like them."""
 
-    first: Annotated[int, Field(ge=0), OffAt(0)]
+    first: Annotated[int, Field(ge=0), OffValue(0)]
     temperature: Positive
     sharpness: Positive
 
@@ -232,7 +232,7 @@ class ReleaseNotesSettings(_Section):
 
     names: tuple[str, ...]
     asked_by: tuple[str, ...]
-    loses: Annotated[Share, OffAt(0.0)]
+    loses: Annotated[Share, OffValue(0.0)]
 
 
 class QualitySettings(_Section):
@@ -245,7 +245,7 @@ class QualitySettings(_Section):
     """
 
     novelty_half_life_hours: Positive
-    propagation: Annotated[Share, OffAt(0.0)]
+    propagation: Annotated[Share, OffValue(0.0)]
     lasting: tuple[str, ...]
     citations_half: Positive
     momentum_half: Positive
@@ -255,10 +255,10 @@ class QualitySettings(_Section):
 class SessionSettings(_Section):
     """What retrieval makes of a session's memory (RET-19)."""
 
-    repeat_penalty: Annotated[Share, OffAt(0.0)]
+    repeat_penalty: Annotated[Share, OffValue(0.0)]
 
 
-class SpreadSettings(_Section):
+class ProcessSettings(_Section):
     """Batches spread over processes: from how many queries on that pays.
 
     Attributes:
@@ -274,7 +274,7 @@ class SpreadSettings(_Section):
         """How many processes so many queries are worth; 1 is the one that asks.
 
         Examples:
-            >>> rules = SpreadSettings(processes=0, least_queries=1000)
+            >>> rules = ProcessSettings(processes=0, least_queries=1000)
             >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
             [1, 1, 2, 9]
             >>> rules.model_copy(update={"processes": 4}).worth(9500)
@@ -298,7 +298,7 @@ class RetrievalSettings(_Section):
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
     without_signals: tuple[Signal, ...]
-    effects: Annotated[bool, OffAt(False)]
+    effects: Annotated[bool, OffValue(False)]
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
@@ -315,13 +315,13 @@ class RetrievalSettings(_Section):
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings
     diversity: DiversitySettings
-    mpab_factor: Annotated[Weight, OffAt(0.0)]
-    mpab_floor: Annotated[Share, OffAt(0.0)]
-    passage_headings: Annotated[Weight, OffAt(0.0)]
+    mpab_factor: Annotated[Weight, OffValue(0.0)]
+    mpab_floor: Annotated[Share, OffValue(0.0)]
+    passage_headings: Annotated[Weight, OffValue(0.0)]
     encode_batch: Count
     encode_threads: Whole
     channel_threads: Count
-    spread: SpreadSettings
+    spread: ProcessSettings
     time_step_s: Positive
     refresh_s: Positive
     understanding: UnderstandingSettings

@@ -17,7 +17,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
 from pipelines.consolidation.citations.refresh import (
     RefreshCitations,
-    Refreshed,
+    RefreshResult,
     distinct,
     due,
     providers_of,
@@ -25,7 +25,7 @@ from pipelines.consolidation.citations.refresh import (
 )
 from pipelines.consolidation.fitting import ReadLogged
 from pipelines.consolidation.gate import Ranking, Shadow
-from pipelines.consolidation.night import DOING, STEPS, Night, TextsOf
+from pipelines.consolidation.night import DOING, STEPS, Night, TextLookup
 from pipelines.consolidation.pipeline import consolidate
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.tending.contradictions import (
@@ -37,11 +37,11 @@ from pipelines.consolidation.tending.contradictions import (
 from pipelines.consolidation.tending.duplicates import (
     Duplicates,
     FindDuplicates,
-    GenerationMemory,
+    GenerationContents,
     NearPair,
     find_duplicates,
 )
-from pipelines.consolidation.tending.links import FindLinks, Joined, Links, find_links
+from pipelines.consolidation.tending.links import ExistingEdges, FindLinks, Links, find_links
 from pipelines.consolidation.tending.thinning import MEASURE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
@@ -64,7 +64,7 @@ from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.quality.statements import WordLists
-from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
@@ -197,7 +197,7 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
     def find(evidence: Evidence, superseded: Collection[ContentHash]) -> Duplicates:
         vectors = static_vectors(settings.embedding)
         with closing(catalog.open_live()) as generation:
-            memory = GenerationMemory(generation.contents, generation.chunks)
+            memory = GenerationContents(generation.contents, generation.chunks)
             return find_duplicates(memory, vectors, evidence, lists, rules, superseded=superseded)
 
     return find
@@ -226,9 +226,9 @@ def links_of(settings: Settings, now: float) -> FindLinks | None:
 
     def find(aliases: ContentAliases, contradictions: LearnedEdges, evidence: Evidence) -> Links:
         with closing(catalog.open_live()) as generation:
-            memory = GenerationMemory(generation.contents, generation.chunks)
+            memory = GenerationContents(generation.contents, generation.chunks)
             vectors = lambda: _vectors(generation)  # noqa: E731
-            joined = Joined(_linked(generation, catalog.relations()), aliases, contradictions)
+            joined = ExistingEdges(_linked(generation, catalog.relations()), aliases, contradictions)
             return find_links(memory, vectors, joined, evidence, rules, today=day_of(now))
 
     return find
@@ -244,7 +244,7 @@ def _vectors(generation: Generation) -> Rows:
 def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np.int64]:
     """Pairs of contents that an edge of the generation or of the store joins, as rows."""
     try:
-        edges = place_relations(generation, relations).added_to(
+        edges = resolve_relations(generation, relations).extend_edges(
             generation.graph.arrays(), dict.fromkeys(RelationSource, 1.0)
         )
     except StoreError:  # built without a graph
@@ -263,7 +263,7 @@ def declared_in(
     """
     strengths = dict.fromkeys(RelationSource, 1.0)
     try:
-        edges = place_relations(generation, relations, newer).added_to(generation.graph.arrays(), strengths)
+        edges = resolve_relations(generation, relations, newer).extend_edges(generation.graph.arrays(), strengths)
     except StoreError:  # built without a graph
         return DeclaredContradictions()
     numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]
@@ -298,7 +298,7 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
     if not rules.providers or catalog.pointer().generation is None:
         return None
 
-    def refresh(dry_run: bool) -> Refreshed:
+    def refresh(dry_run: bool) -> RefreshResult:
         with closing(catalog.open_live()) as generation:
             works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
         try:
@@ -306,7 +306,7 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
         except CorruptionError:
             stored = {}
         if dry_run:
-            return Refreshed(due=len(due(works, stored, rules, now)))
+            return RefreshResult(due=len(due(works, stored, rules, now)))
         counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
         if outcome.due:
             catalog.keep_counted(counted)
@@ -315,7 +315,7 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
     return refresh
 
 
-def texts_of(settings: Settings) -> TextsOf | None:
+def texts_of(settings: Settings) -> TextLookup | None:
     """Reads texts of the live generation; None where nothing is live."""
     catalog = Catalog(Path(settings.storage.root))
     if catalog.pointer().generation is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.improvement import Improve, Improvement, MeanInterval, QuestionSource
 from pipelines.domain.ids import ContentHash, QueryId
-from pipelines.domain.ranking import Placings, Query
+from pipelines.domain.ranking import Query, ScoredResults
 from pipelines.evaluation.ground_truth.collect import BEST, JudgementSource, grades_of, stored_judgements
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.compare import compare
@@ -99,7 +99,7 @@ def improve_of(
 
 def improvements_of(
     questions: QuestionSet,
-    rankings: Sequence[Sequence[Placings]],
+    rankings: Sequence[Sequence[ScoredResults]],
     rules: EvaluationSettings,
     *,
     measures: Sequence[str] = MEASURED,
@@ -113,8 +113,8 @@ def improvements_of(
     qrels = {query: _by_representative(grades, aliases) for query, grades in questions.qrels.items()}
     runs = [
         {
-            str(query.query_id): {name: -float(rank) for rank, name in enumerate(_names(placings, aliases))}
-            for query, placings in zip(questions.queries, side, strict=True)
+            str(query.query_id): {name: -float(rank) for rank, name in enumerate(_names(scored_results, aliases))}
+            for query, scored_results in zip(questions.queries, side, strict=True)
         }
         for side in rankings
     ]
@@ -180,9 +180,9 @@ def questions_of(settings: Settings) -> list[StoredQuestion]:
     return [] if generation is None else stored_questions(catalog.folder_of(generation))
 
 
-def _names(placings: Placings, aliases: ContentAliases) -> Iterable[str]:
+def _names(scored_results: ScoredResults, aliases: ContentAliases) -> Iterable[str]:
     """What is shown, best first, each content once, by its representative."""
-    return dict.fromkeys(str(aliases.of(placed.content_hash)) for placed in placings)
+    return dict.fromkeys(str(aliases.of(placed.content_hash)) for placed in scored_results)
 
 
 def _by_representative(grades: Mapping[str, int], aliases: ContentAliases) -> dict[str, int]:

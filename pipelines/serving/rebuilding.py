@@ -10,7 +10,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.rebuild import (
     MovedSize,
     Rebuild,
-    Rebuilt,
+    RebuildResult,
     Snapshots,
     moved_sizes,
     same_sizes,
@@ -45,7 +45,7 @@ def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild 
     if catalog.pointer().generation is None:
         return None
 
-    def rebuild(may: bool) -> Rebuilt:
+    def rebuild(may: bool) -> RebuildResult:
         rebuilt = due(settings, catalog)
         if not rebuilt.due or not may:
             return rebuilt
@@ -64,12 +64,12 @@ def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild 
     return rebuild
 
 
-def due(settings: Settings, catalog: Catalog) -> Rebuilt:
+def due(settings: Settings, catalog: Catalog) -> RebuildResult:
     """Which sizes of the live generation are not believed any more, and what its vectors were trained without."""
     pointer, manifests = catalog.pointer(), catalog.generations()
     manifest = next((one for one in manifests if one.id == pointer.generation), None)
     if manifest is None:
-        return Rebuilt()
+        return RebuildResult()
     # What was live before the one that is was taken back; what was finished, and killed before it was live, was not.
     later = [one for one in manifests if one.id > manifest.id and one.id == pointer.previous]
     changed = _changed(manifest)
@@ -80,10 +80,10 @@ def due(settings: Settings, catalog: Catalog) -> Rebuilt:
     cut_by = {one.id: within_window(one.facts[SIZING], window) for one in (manifest, *later) if SIZING in one.facts}
     wanted = within_window(snapshots(live_sizes(settings.chunking, settings.priors, catalog)), window)
     if manifest.id not in cut_by or same_sizes(cut_by[manifest.id], wanted):
-        return Rebuilt(declined=again, changed=changed, outdated=outdated)
+        return RebuildResult(declined=again, changed=changed, outdated=outdated)
     moved = _moved(settings, catalog, cut_by[manifest.id], wanted)
     taken_back = bool(moved) and any(same_sizes(sizes, wanted) for id_, sizes in cut_by.items() if id_ != manifest.id)
-    return Rebuilt(moved, taken_back or (again and not moved), changed=changed, outdated=outdated)
+    return RebuildResult(moved, taken_back or (again and not moved), changed=changed, outdated=outdated)
 
 
 def _changed(manifest: Manifest) -> float:

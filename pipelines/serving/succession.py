@@ -20,7 +20,7 @@ from pipelines.domain.links import LinkKind
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.learning.edges import LearnedEdges
 from pipelines.retrieval.snapshot.ports import OpenGeneration
-from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.settings import Settings
 
 
@@ -34,7 +34,7 @@ def successions_of(settings: Settings) -> FindSuccessions | None:
         with closing(catalog.open_live()) as generation:
             chunks = generation.chunks
             pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
-            successions = find_successions(pages, PassagesOf(chunks), rules)
+            successions = find_successions(pages, PassageReader(chunks), rules)
             return replace(successions, superseded=_superseded(generation, catalog, successions.edges))
 
     return find
@@ -52,12 +52,12 @@ def superseded_contents(catalog: Catalog, edges: LearnedEdges) -> Collection[Con
 
 def _superseded(generation: OpenGeneration, catalog: Catalog, edges: LearnedEdges) -> Collection[ContentHash]:
     chunks, newer = generation.chunks, edges.of_kinds((LinkKind.SUPERSEDES,))
-    documents = place_relations(generation, catalog.relations(), newer).newer.documents
+    documents = resolve_relations(generation, catalog.relations(), newer).newer.documents
     stays = chunks.mask(lambda document: document.uri not in documents)
     return {chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()}
 
 
-class PassagesOf:
+class PassageReader:
     """Reads the contents of documents of an opened generation; where each stands is looked up once for all."""
 
     def __init__(self, chunks: ChunkStore) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.thinning import (
     LEAST_CHUNKS,
+    ContentDocuments,
     FindThinned,
-    Standings,
     ThinnedExample,
     Thinning,
     far_contents,
@@ -27,7 +27,7 @@ from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, EdgeKind
 from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.settings import Settings
 
 
@@ -42,7 +42,10 @@ def thinning_finder(settings: Settings) -> FindThinned | None:
             return Thinning()
         with closing(catalog.open_live()) as generation:
             content, _, document = generation.chunks.standings(np.arange(len(generation.contents)))
-            standings, dense = Standings(content, document), generation.dense(next(iter(generation.manifest.dense)))
+            standings, dense = (
+                ContentDocuments(content, document),
+                generation.dense(next(iter(generation.manifest.dense))),
+            )
             nearness = far_contents(standings, dense.vectors, least=LEAST_CHUNKS)
             stays = anchored(generation, catalog.relations(), settings)
             rows = generation.chunks.rows_of(sorted(used(evidence, aliases)))
@@ -72,7 +75,7 @@ def anchored(generation: Generation, declared: Sequence[Relation], settings: Set
     holds[list(chunks.rows_of_tiers(settings.retrieval.degree.excluded_tiers))] = True
     try:
         strengths = dict.fromkeys(RelationSource, 1.0)
-        edges = place_relations(generation, declared).added_to(generation.graph.arrays(), strengths)
+        edges = resolve_relations(generation, declared).extend_edges(generation.graph.arrays(), strengths)
     except StoreError:  # built without a graph
         return holds
     kinds = list(EdgeKind)

@@ -21,7 +21,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Placed, Placings, Query
+from pipelines.domain.ranking import Answer, Query, ScoredResult, ScoredResults
 from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
@@ -245,7 +245,7 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
         OpenViews(remembering_engines).opened(versions) as together,
         SearcherPool(settings, processes=CORES, load=remembering_engines) as pool,
     ):
-        ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]] | list[list[Placings]]]] = {
+        ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]] | list[list[ScoredResults]]]] = {
             "one by one": lambda queries: [[one.search(query) for query in queries] for one in singly],
             in_one: lambda queries: in_turns(together, queries, settings.retrieval.encode_batch, Searcher.rank_many),
             in_many: lambda queries: pool.rank_each(queries, versions),
@@ -261,7 +261,7 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
                 started = time.perf_counter()
                 told = asking(queries)
                 elapsed[name].append((time.perf_counter() - started) * 1e3)
-                found.append([[placings(each) for each in of_one] for of_one in told])
+                found.append([[scored_results(each) for each in of_one] for of_one in told])
             assert found[0] == found[1] == found[2]
             assert found[0][0] != found[0][1]
     least = 2 * spread.least_queries // len(versions)
@@ -277,11 +277,11 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     assert ratios[in_many] >= BATCH
 
 
-def placings(told: Answer | Placings) -> Placings:
+def scored_results(told: Answer | ScoredResults) -> ScoredResults:
     """The ranking alone."""
     if not isinstance(told, Answer):
         return told
-    return tuple(Placed(result.content_hash, result.uris, result.score) for result in told.results)
+    return tuple(ScoredResult(result.content_hash, result.uris, result.score) for result in told.results)
 
 
 def untimed(answers: Sequence[Answer]) -> list[Answer]:

@@ -59,7 +59,7 @@ class Loop:
     """A broker, a store, and a log that grows by a share per life, so that no kill comes after the work is done."""
 
     store: Path
-    lives: int
+    lifecycles: int
     rng: random.Random
     settings: Settings
     place: Place
@@ -70,13 +70,13 @@ class Loop:
         self.producer = KafkaProducer(bootstrap_servers=self.place.bootstrap, acks="all")
 
     @classmethod
-    def at(cls, place: Place, store: Path, lives: int, *, lessons_alone: bool = False) -> Self:
+    def at(cls, place: Place, store: Path, lifecycles: int, *, lessons_alone: bool = False) -> Self:
         rng = random.Random(seed())
         events = LESSON_EVENTS if lessons_alone else EVENTS
         records = traffic(rng, events, until_ms=begun_ms(), duplicates=0.05, garbage=0.01, lessons_alone=lessons_alone)
         settings = load_settings([], place.assignments, environment={})
         create_topic(settings.kafka, place.topic, partitions=PARTITIONS, replication=1)
-        return cls(store, lives, rng, settings, place, records)
+        return cls(store, lifecycles, rng, settings, place, records)
 
     @property
     def events(self) -> int:
@@ -84,7 +84,7 @@ class Loop:
 
     @property
     def share(self) -> int:
-        return -(-self.events // self.lives)
+        return -(-self.events // self.lifecycles)
 
     def grow(self) -> None:
         for key, value in self.records[self.sent : self.sent + self.share]:
@@ -272,13 +272,13 @@ def test_a_zombie_is_fenced_twenty_times(embedded: Place, tmp_path: Path) -> Non
 
 def kill_at_random(world: Loop) -> dict[str, Any]:
     midway = 0
-    for _ in range(world.lives):
+    for _ in range(world.lifecycles):
         world.grow()
         one_life(world)
         midway += consumed(world.store) < world.sent
     summary = world.finish()
-    sys.stderr.write(f"{world.lives} kills with seed {seed()}, {midway} of them with records left to consume\n")
-    assert midway > world.lives // 4
+    sys.stderr.write(f"{world.lifecycles} kills with seed {seed()}, {midway} of them with records left to consume\n")
+    assert midway > world.lifecycles // 4
     return summary
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from jobs import evaluate, study
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.serving.study.report import MEANS, PRIOR, WITH_EFFECTS, Studied, largest_falls, table
+from pipelines.serving.study.report import MEANS, PRIOR, WITH_EFFECTS, StudyResult, largest_falls, table
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -47,11 +47,11 @@ class Studies:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._known: dict[tuple[str, bool, bool, bool, float], Studied] = {}
+        self._known: dict[tuple[str, bool, bool, bool, float], StudyResult] = {}
 
     def __call__(
         self, name: str, *, late: bool = True, noisy: bool = False, early: bool = False, least: float = 0.0
-    ) -> Studied:
+    ) -> StudyResult:
         key = (name, late, noisy, early, least)
         if key not in self._known:
             if not (self._root / name).is_dir():
@@ -62,7 +62,7 @@ class Studies:
             Console(width=170).print(table(f"{name}, {', '.join(how)}", self._known[key]))
         return self._known[key]
 
-    def _made(self, name: str, *, late: bool, noisy: bool, early: bool, least: float) -> Studied:
+    def _made(self, name: str, *, late: bool, noisy: bool, early: bool, least: float) -> StudyResult:
         chosen = [f"retrieval.rerank.late_interaction={str(late).lower()}"]
         chosen += [f"simulation.{what}={share}" for what, share in NOISE.items()] if noisy else []
         chosen += [f"simulation.deals={EARLY_DEALS if early else DEALS}"]
@@ -79,17 +79,17 @@ def studies(data_root: Path) -> Studies:
     return Studies(data_root)
 
 
-def after(found: Studied, sessions: int) -> float:
+def after(found: StudyResult, sessions: int) -> float:
     return next(each.mean.mean for each in found.rows if each.name == f"{sessions:,} sessions")
 
 
-def worst(found: Studied) -> float:
+def worst(found: StudyResult) -> float:
     """The least that any deal of users came to, at any mark."""
     rows = {each.name: each for each in found.rows}
     return min(least for sessions in MARKS for least in rows[f"{sessions:,} sessions"].deals)
 
 
-def at_priors(found: Studied) -> float:
+def at_priors(found: StudyResult) -> float:
     return next(each.mean.mean for each in found.rows if each.name == PRIOR)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.tending.duplicates import GenerationMemory
-from pipelines.consolidation.tending.links import Joined, find_links
+from pipelines.consolidation.tending.duplicates import GenerationContents
+from pipelines.consolidation.tending.links import ExistingEdges, find_links
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.evaluation.measures.beir import Dataset, read_dataset
@@ -73,7 +73,7 @@ def test_what_is_linked_as_similar_is(name: str, data_root: Path) -> None:
     vectors = encoder.encode(memory.texts(range(len(memory.contents))))
     for least in (0.8, SETTINGS.consolidation.links.least_cosine, 0.9, 0.95):
         rules = SETTINGS.consolidation.links.model_copy(update={"least_cosine": least})
-        none = Joined(np.zeros((0, 2), np.int64))
+        none = ExistingEdges(np.zeros((0, 2), np.int64))
         edges = find_links(memory, lambda: vectors, none, Evidence(), rules, today=0).edges.edges
         right = sum(frozenset((each.content, each.target)) in planted for each in edges)
         precision, recall = right / max(1, len(edges)), right / PLANTED
@@ -98,7 +98,10 @@ def of_use(training: Dataset, settings: Settings) -> LearnedEdges:
             if grade > 0
         }
         rules = settings.consolidation.links.model_copy(update={"least_cosine": 2.0})
-        memory, none = GenerationMemory(generation.contents, generation.chunks), Joined(np.zeros((0, 2), np.int64))
+        memory, none = (
+            GenerationContents(generation.contents, generation.chunks),
+            ExistingEdges(np.zeros((0, 2), np.int64)),
+        )
         vectors = lambda: np.zeros((0, 1), np.float32)  # noqa: E731
         return find_links(memory, vectors, none, Evidence(usage=usage), rules, today=20_000).edges
 

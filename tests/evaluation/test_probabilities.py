@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 
 from jobs import evaluate, study
-from pipelines.evaluation.measures.answerable import ProbabilityReport, Worth
+from pipelines.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.simulation.study import dealt_apart
+from pipelines.evaluation.simulation.study import hold_out_share
 from pipelines.serving.study.report import calibrated
 from pipelines.settings import load_settings
 
@@ -61,13 +61,13 @@ class Studies:
         settings = evaluate.measuring(load_settings([], [f"simulation.deals={1 if name in FEW else DEALS}"]))
         teach, measured, share = STUDIED[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, measured))
-        apart = dealt_apart(lessons, held_out, share, random.Random(settings.evaluation.seed))
+        apart = hold_out_share(lessons, held_out, share, random.Random(settings.evaluation.seed))
         found = study.run(*apart, settings, [settings.simulation.sessions]).held
         assert found
         return found
 
 
-def error(deals: Iterable[Worth | None]) -> float:
+def error(deals: Iterable[ProbabilityQuality | None]) -> float:
     """The mean over deals, each of which gave probabilities."""
     told = [each for each in deals if each is not None]
     assert len(told) == DEALS

@@ -69,14 +69,14 @@ def broker_for(root: str, *assignments: str) -> Iterator[tuple[EmbeddedBroker, S
 
 
 @contextmanager
-def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.Sitting]:
+def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.AskLoop]:
     with (
         opened(settings) as searcher,
         closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         who = Query(text="", query_id=new_id(), k=3, principal=principal)
-        yield ask.Sitting(searcher, producer, log, settings, who)
+        yield ask.AskLoop(searcher, producer, log, settings, who)
 
 
 def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
@@ -133,7 +133,7 @@ def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, caps
     assert set(blamed) == {QUESTION}  # at once, though no outcomes were collected
 
 
-def point_at_what_was_not_shown(sat: ask.Sitting, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def point_at_what_was_not_shown(sat: ask.AskLoop, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-23: from the console, by its URI; asked again, it is first."""
     shown = results_of_one_query(sat)[0].uris[0]
     sat.listen(["+ nowhere.md", f"+ {shown[: -len(name)]}{name}"])
@@ -142,11 +142,11 @@ def point_at_what_was_not_shown(sat: ask.Sitting, name: str, capsys: pytest.Capt
     assert results_of_one_query(sat)[0].text == TEXTS[name]
 
 
-def rank_of(result: RankedResult, sat: ask.Sitting) -> int:
+def rank_of(result: RankedResult, sat: ask.AskLoop) -> int:
     return next(each.rank for each in results_of_one_query(sat) if each.content_hash == result.content_hash)
 
 
-def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) -> str:
+def learned_and_asked_again(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]) -> str:
     """What is said of the same question once the updaters have caught up."""
     update.run(sat.settings, local=True, until_caught_up=True)
     sat.searcher.refresh()
@@ -154,7 +154,7 @@ def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]
     return " ".join(capsys.readouterr().out.split())
 
 
-def asked_again_meanwhile(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) -> str:
+def asked_again_meanwhile(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]) -> str:
     """What is said of the same question, which waits while updaters catch up."""
     updating = threading.Thread(target=lambda: update.run(sat.settings, local=True, until_caught_up=True))
     updating.start()
@@ -163,7 +163,7 @@ def asked_again_meanwhile(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) 
     return " ".join(capsys.readouterr().out.split())
 
 
-def results_of_one_query(sat: ask.Sitting) -> Sequence[RankedResult]:
+def results_of_one_query(sat: ask.AskLoop) -> Sequence[RankedResult]:
     assert sat.last is not None
     return sat.last.results
 

@@ -17,8 +17,8 @@ from jobs import _job
 from jobs.consolidate import consolidate
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.citations import CITATIONS_FILE
-from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
-from pipelines.consolidation.citations.refresh import Refreshed, due, providers_of, refreshed
+from pipelines.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
+from pipelines.consolidation.citations.refresh import RefreshResult, due, providers_of, refreshed
 from pipelines.consolidation.settings import CitationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.links import CountedWork, Measure, Provider, Quadrant, Work
@@ -48,7 +48,7 @@ GOOD = {
     "/downloads/point/last-month/left-pad": [Reply(body={"downloads": 5})],
     "/repos/ray-project/ray": [Reply(body={"stargazers_count": 30_000})],
 }
-QUICK = Pace(interval_s=0.0, timeout_s=5.0, attempts=1, backoff_s=0.0)
+QUICK = RequestPolicy(interval_s=0.0, timeout_s=5.0, attempts=1, backoff_s=0.0)
 WORKS = [
     Work(Provider.SEMANTIC_SCHOLAR, "DOI:10.1/x"),
     Work(Provider.PYPI, "numpy"),
@@ -78,7 +78,9 @@ class Waits:
 
 def a_client(waits: Waits, **changes: Any) -> JsonClient:
     usual = {"interval_s": 0.0, "timeout_s": 5.0, "attempts": 3, "backoff_s": 1.0, "most_wait_s": 60.0}
-    return JsonClient(Pace(**{**usual, **changes}), now=lambda: NOW, sleep=waits.sleep, monotonic=waits.monotonic)
+    return JsonClient(
+        RequestPolicy(**{**usual, **changes}), now=lambda: NOW, sleep=waits.sleep, monotonic=waits.monotonic
+    )
 
 
 def asked_once(replies: list[Reply], **changes: Any) -> tuple[Any, list[float], int]:
@@ -87,7 +89,7 @@ def asked_once(replies: list[Reply], **changes: Any) -> tuple[Any, list[float], 
     with a_service({"/it": replies}) as service:
         try:
             found = a_client(waits, **changes).get(f"{service.url}/it")
-        except NoAnswerError as error:
+        except ServiceUnavailableError as error:
             found = error
         return found, waits.slept, len(service.paths)
 
@@ -128,7 +130,7 @@ def test_a_service_that_is_asked_too_often_names_the_wait(told: str, wait: float
 def test_a_longer_wait_than_is_granted_ends_it() -> None:
     """CIT-1: a night does not wait for an hour."""
     found, slept, asked = asked_once([Reply(429, None, {"Retry-After": "3600"}), Reply(body=1)])
-    assert isinstance(found, NoAnswerError)
+    assert isinstance(found, ServiceUnavailableError)
     assert (slept, asked) == ([], 1)
 
 
@@ -136,7 +138,7 @@ def test_failures_are_tried_again_after_ever_longer_waits() -> None:
     """CIT-1: back-off doubles; the last attempt is the last."""
     assert asked_once([Reply(500), Reply(503), Reply(body=[])]) == ([], [1.0, 2.0], 3)
     found, slept, asked = asked_once([Reply(500)])
-    assert isinstance(found, NoAnswerError)
+    assert isinstance(found, ServiceUnavailableError)
     assert (slept, asked) == ([1.0, 2.0], 3)
 
 
@@ -144,7 +146,7 @@ def test_what_is_refused_or_absent_is_not_tried_again() -> None:
     """CIT-1: no such work is an answer; no permission is none."""
     assert asked_once([Reply(404, {"error": "no such paper"})]) == (None, [], 1)
     found, slept, asked = asked_once([Reply(403)])
-    assert isinstance(found, NoAnswerError)
+    assert isinstance(found, ServiceUnavailableError)
     assert (slept, asked) == ([], 1)
 
 
@@ -152,15 +154,15 @@ def test_what_is_refused_or_absent_is_not_tried_again() -> None:
 def test_what_is_no_json_is_no_answer(garbage: bytes) -> None:
     """CIT-1: nor what is nested too deep or does not end."""
     found, slept, asked = asked_once([Reply(body=garbage)])
-    assert isinstance(found, NoAnswerError)
+    assert isinstance(found, ServiceUnavailableError)
     assert (slept, asked) == ([], 1)
 
 
 def test_a_service_that_sends_a_byte_now_and_then_is_left_alone() -> None:
     """CIT-1: the whole answer has a deadline, not each byte."""
     with a_service({"/it": [Reply(body={"long": "x" * 10_000}, dribble_s=0.05)]}) as service:
-        client = JsonClient(Pace(interval_s=0.0, timeout_s=0.3, attempts=1, backoff_s=0.0, most_wait_s=0.0))
-        with pytest.raises(NoAnswerError, match="no whole answer within"):
+        client = JsonClient(RequestPolicy(interval_s=0.0, timeout_s=0.3, attempts=1, backoff_s=0.0, most_wait_s=0.0))
+        with pytest.raises(ServiceUnavailableError, match="no whole answer within"):
             client.get(f"{service.url}/it")
 
 
@@ -169,13 +171,13 @@ def test_redirects_are_followed_within_the_service_alone() -> None:
     with a_service({"/other": [Reply(body={"taken": True})]}) as other:
         away = {"Location": f"{other.url}/other"}
         found, _, _ = asked_once([Reply(302, None, away)])
-        assert isinstance(found, NoAnswerError)
+        assert isinstance(found, ServiceUnavailableError)
         assert other.paths == []
     moved = {"/it": [Reply(301, None, {"Location": "/there"})], "/there": [Reply(body=3)]}
     with a_service(moved) as service:
         assert a_client(Waits()).get(f"{service.url}/it") == 3
     circle, _, _ = asked_once([Reply(302, None, {"Location": "/it"})])
-    assert isinstance(circle, NoAnswerError)
+    assert isinstance(circle, ServiceUnavailableError)
 
 
 def test_requests_keep_their_distance() -> None:
@@ -290,10 +292,10 @@ def test_counts_are_the_stores_and_searches_see_them(store: Path) -> None:
         assert refresh is not None
         with opened(here) as searcher:
             before = searcher.search(Query(text="when does a lease end"))
-        assert refresh(True) == Refreshed(due=1)
+        assert refresh(True) == RefreshResult(due=1)
         assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
-        assert refresh(False) == Refreshed(due=1, counted=1)
-        assert refresh(False) == Refreshed()
+        assert refresh(False) == RefreshResult(due=1, counted=1)
+        assert refresh(False) == RefreshResult()
         assert len(service.paths) == 1
     with opened(here) as searcher:
         after = searcher.search(Query(text="when does a lease end"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.dense.vectors import DenseIndex, Trained, build_dense, index_vectors, open_dense
+from pipelines.indexes.dense.vectors import DenseIndex, TrainedIndex, build_dense, index_vectors, open_dense
 from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
@@ -63,7 +63,9 @@ def test_quantisers_are_trained_once(stored: np.ndarray, built: tuple[Path, Dens
     folder, facts = built
     fewer = np.delete(stored, np.s_[::10], axis=0)
     np.save(tmp_path / "vectors.npy", fewer)
-    again = index_vectors(tmp_path, settings(exact_below=1_000), trained=Trained(folder / "index.faiss", facts.probes))
+    again = index_vectors(
+        tmp_path, settings(exact_below=1_000), trained=TrainedIndex(folder / "index.faiss", facts.probes)
+    )
     before, after = (faiss.read_index(str(path / "index.faiss")) for path in (folder, tmp_path))
     assert again.recall >= 0.95
     assert after.ntotal == len(fewer)
@@ -77,7 +79,7 @@ def test_quantisers_that_do_not_serve_any_more_are_trained_anew(stored: np.ndarr
     old = build_dense(tmp_path / "old", flat, settings(exact_below=1_000))
     (tmp_path / "new").mkdir()
     np.save(tmp_path / "new" / "vectors.npy", stored)
-    trained = Trained(tmp_path / "old" / "index.faiss", old.probes)
+    trained = TrainedIndex(tmp_path / "old" / "index.faiss", old.probes)
     facts = index_vectors(tmp_path / "new", settings(exact_below=1_000), trained=trained)
     before, after = (faiss.read_index(str(tmp_path / name / "index.faiss")) for name in ("old", "new"))
     assert (facts.kind, facts.recall >= 0.95) == ("ivfpq", True)

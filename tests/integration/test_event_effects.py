@@ -18,7 +18,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.retrieval.ranking.signals import Moment, with_quality
+from pipelines.retrieval.ranking.signals import RequestContext, with_quality
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
@@ -163,7 +163,7 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})
         found = a_table(a_hit("text", {}, places=(place,)))
-        moment = Moment(a_query(model=model), time.time())
+        moment = RequestContext(a_query(model=model), time.time())
         return float(with_quality(found, [beliefs], [moment], settings().quality).signal(Signal.TRUST)[0])
 
     before, after = world.believed_after(), world.believed_after(verified)

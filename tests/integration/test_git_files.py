@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.ingestion.git.repository import parsed
-from pipelines.ingestion.sources.tree import LeftOut, TreeListing, listed
+from pipelines.ingestion.sources.tree import SkipReason, TreeListing, listed
 from tests.support.git_trees import git, listed_by_git, random_repository
 from tests.support.ingestion import write
 
@@ -270,7 +270,7 @@ def test_working_trees_of_one_repository_are_read_once(tmp_path: Path) -> None:
         git(top, "worktree", "add", "-q", place)
     listing = listing_of(tmp_path / "code")
     assert set(listing) == {("project", "a.md")}
-    assert listing.left_out[LeftOut.WORKTREE] == 3
+    assert listing.left_out[SkipReason.WORKTREE] == 3
     assert set(listing_of(tmp_path / "code" / "another")) == {("a.md",)}
 
 
@@ -293,7 +293,7 @@ def test_of_linked_working_trees_alone_the_main_branch_is_read(top: Path, tmp_pa
         )
     listing = listing_of(tmp_path / "code")
     assert set(listing) == {("main", "a.md")}
-    assert listing.left_out[LeftOut.WORKTREE] == 2
+    assert listing.left_out[SkipReason.WORKTREE] == 2
 
 
 def test_a_folder_of_many_checkouts_reads_each_by_its_own_rules(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_folder_of_many_checkouts_reads_each_by_its_own_rules(tmp_path: Path) 
     own = {f"inner/{name}" for name in names_by_git(inner)}
     assert own == {"inner/.gitignore", "inner/b.log", "inner/c.md"}
     assert names_in(outer) == {".gitignore", "a.md"} | own
-    assert listing_of(outer).left_out == {LeftOut.IGNORED: 3, LeftOut.SKIPPED: 2}
+    assert listing_of(outer).left_out == {SkipReason.IGNORED: 3, SkipReason.SKIPPED: 2}
 
 
 def test_a_submodule_is_tracked_whatever_rules_say(top: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pipelines.feedback.fold.names import OVERFLOW
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import PRODUCT
-from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionWords, effects_of
+from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts, effects_of
 from pipelines.settings import load_settings
 from tests.support.feedback_events import (
     HASHES,
@@ -200,7 +200,7 @@ def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[s
         numbers = {row: (number[name],) for row, name in enumerate(hashes) if name in number}
         placed = {at: (row,) for row, (at,) in numbers.items()}
         near = {question_fingerprint(content_hash(f"q{query}")): 1.0}
-        past = PastOutcomes(precedents, QuestionWords.of(precedents, near, placed, ""), near, numbers)
+        past = PastOutcomes(precedents, QuestionVerdicts.of(precedents, near, placed, ""), near, numbers)
         scores = signals @ by_signal
         effects = effects_of(past, rows, scores / scores.max())
         moved = np.nan_to_num(effects.content) + np.nan_to_num(effects.question)

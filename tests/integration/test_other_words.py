@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.retrieval.query.near import Factors, Likeness
+from pipelines.retrieval.query.near import Factors, QuestionSimilarity
 from pipelines.retrieval.query.wording import Lexicon, Wording
 from pipelines.settings import load_settings
 
@@ -28,7 +28,7 @@ def factors() -> dict[str, Sequence[float]]:
         name: [tuple(row) for row in csv.reader((PAIRS / f"{name}.tsv").open(encoding="utf-8"), delimiter="\t")][1:]
         for name in ("paraphrases", "look_alikes")
     }
-    likeness = Likeness([Wording(one, lexicon) for one, _ in asked["paraphrases"]], prior.overlap)
+    likeness = QuestionSimilarity([Wording(one, lexicon) for one, _ in asked["paraphrases"]], prior.overlap)
 
     def factor(one: str, other: str) -> float:
         ours, theirs = Wording(one, lexicon), Wording(other, lexicon)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Channel, Placings, Query
+from pipelines.domain.ranking import Channel, Query, ScoredResults
 from pipelines.indexes.text.build import LexicalDocument, write_shard
 from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.indexes.text.outside import OutsideTexts
@@ -67,7 +67,7 @@ def ranks(settings: Settings, asked: list[StoredQuestion], masks: list[StoredQue
 
 def rankings_of(
     settings: Settings, asked: list[StoredQuestion], masks: list[StoredQuestion] | None
-) -> Sequence[Placings]:
+) -> Sequence[ScoredResults]:
     """The first ten of each question; nothing is masked without masks."""
     assert settings.retrieval.unit is ResultUnit.CHUNK
     queries = [Query(text=one.text, query_id=QueryId(f"q{at}"), k=10) for at, one in enumerate(asked)]

@@ -13,7 +13,7 @@ from pipelines.domain.events import AnyEvent
 from pipelines.feedback.run.metrics import (
     LEAST_IMPRESSIONS,
     LEAST_VERDICTS,
-    Paces,
+    EventRates,
     prometheus,
     samples,
     standings_of,
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Path:
     events = [*source("mute", 0), *source("fan", LEAST_VERDICTS), *source("fair", 30, blame_every=3)]
     log = FakeLog.of(records([*events, b"{"]))
     updater = Updater.open(FakeSource(log), tmp_path, [0], RULES)
-    paces = Paces()
+    paces = EventRates()
     paces.of(updater.progress(), at=10.0)
     while updater.step(0.0):
         pass

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.domain.errors import NothingPublishedError, StoreError
 from pipelines.domain.ids import GenerationId, QueryId
-from pipelines.domain.ranking import Answer, Placed, Placings, Query
+from pipelines.domain.ranking import Answer, Query, ScoredResult, ScoredResults
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
@@ -80,9 +80,9 @@ def test_answers_are_those_of_one_process_to_the_last_byte(settings: Settings, p
     assert [replace(answer, timings_ms={}) for answer in there] == [replace(answer, timings_ms={}) for answer in here]
 
 
-def placings(answer: Answer) -> Placings:
+def scored_results(answer: Answer) -> ScoredResults:
     """What a ranking says of an answer."""
-    return tuple(Placed(result.content_hash, result.uris, result.score) for result in answer.results)
+    return tuple(ScoredResult(result.content_hash, result.uris, result.score) for result in answer.results)
 
 
 def test_under_several_views_answers_are_those_under_each(settings: Settings, pool: SearcherPool) -> None:
@@ -103,7 +103,7 @@ def test_under_several_views_answers_are_those_under_each(settings: Settings, po
                 written(answers) for answers in in_turns(searchers, asked, 3, Searcher.search_many)
             ]
             here = in_turns(searchers, asked, 3, Searcher.rank_many)
-    assert here == pool.rank_each(asked, views) == [list(map(placings, answers)) for answers in there]
+    assert here == pool.rank_each(asked, views) == [list(map(scored_results, answers)) for answers in there]
     assert len({tuple(written(answers)) for answers in there}) == len(views)
 
 

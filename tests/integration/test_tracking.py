@@ -86,8 +86,8 @@ def test_a_run_that_raises_is_marked_failed_and_the_error_passes(tracking: Track
 
 def test_runs_of_killed_processes_are_closed_by_the_next(tracking: Tracking, client: MlflowClient) -> None:
     """OPS-7: a run that a killed process left open does not look as if it still ran."""
-    left_open: Any = tracking.run("calibration", "killed", {"job": "killed"})
-    run = left_open.__enter__()
+    order_uncertainty: Any = tracking.run("calibration", "killed", {"job": "killed"})
+    run = order_uncertainty.__enter__()
     other: Any = tracking.run("calibration", "other", {"job": "other"})
     untouched = other.__enter__()
     assert tracking.close_abandoned("calibration", {"job": "killed"}) == 1

@@ -10,7 +10,7 @@ from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
 from pipelines.retrieval.ranking.final_score import BONUS, best_results
 from pipelines.retrieval.ranking.fusion import believed_weights, fuse
-from pipelines.retrieval.ranking.signals import Moment, active_signals, with_similarity
+from pipelines.retrieval.ranking.signals import RequestContext, active_signals, with_similarity
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.candidate_tables import a_hit, a_table
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_query, settings
@@ -40,7 +40,7 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     by_channel = {Channel.DENSE: 0.7, Channel.LEXICAL: 1.3}
     tuned = SETTINGS.model_copy(update={"fusion": mode, "unit": unit, "channel_weights": by_channel})
     fused = fuse(with_similarity(candidates, [answered], degree_cap=tuned.degree.cap), [weights], tuned)
-    moments, depths = [Moment(query, NOW)], np.array([k])
+    moments, depths = [RequestContext(query, NOW)], np.array([k])
     scored = best_results(fused, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
     explained = explain_candidates(scored, [weights])
     return results(explained, EvenBeliefs(), [Verdict()] * len(explained))

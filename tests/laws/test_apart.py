@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.tending.duplicates import GenerationMemory
+from pipelines.consolidation.tending.duplicates import GenerationContents
 from pipelines.domain.ids import content_hash
 from pipelines.indexes.chunk_store import ChunkStore
 
 
-class Standings:
+class ContentDocuments:
     """Contents by row, each with the numbers of the documents that it stands in, place by place."""
 
     def __init__(self, documents: list[list[int]]) -> None:
@@ -31,6 +31,6 @@ def test_apart_are_those_without_a_document_of_both(documents: list[list[int]], 
     contents = sorted(content_hash(str(number)) for number in range(len(documents)))
     rows = st.integers(0, len(documents) - 1)
     pairs = data.draw(st.lists(st.tuples(rows, rows), max_size=8))
-    memory = GenerationMemory(contents, cast("ChunkStore", Standings(documents)))
+    memory = GenerationContents(contents, cast("ChunkStore", ContentDocuments(documents)))
     apart = memory.apart(np.array(pairs, dtype=np.int64).reshape(-1, 2))
     assert apart.tolist() == [set(documents[one]).isdisjoint(documents[other]) for one, other in pairs]

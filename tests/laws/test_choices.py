@@ -16,7 +16,7 @@ from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.settings import load_settings
 
@@ -24,7 +24,7 @@ SETTINGS = load_settings(environment={})
 SLOPE = SETTINGS.feedback.credit.choice_slope
 DAY = 20_000
 SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.LATE_INTERACTION)
-UNDER = Under("*", "*", "*", "", "", SLOPE)
+UNDER = OutcomeScope("*", "*", "*", "", "", SLOPE)
 LOOKED_AT = 0.8
 """Share of those who look at a rank that look at the next."""
 STEEP = 1e9
@@ -61,7 +61,7 @@ def page_of(values: np.ndarray, weights: np.ndarray, *, results: int) -> list[Sh
 def noted(page: Sequence[Shown], good: Sequence[bool], *, slope: float) -> Evidence:
     tally = Tally()
     for result, is_good in zip(page, good, strict=False):
-        tally.note(result, Under("*", "*", "*", "", "", slope), day=DAY, good=is_good, weight=1.0, page=page)
+        tally.note(result, OutcomeScope("*", "*", "*", "", "", slope), day=DAY, good=is_good, weight=1.0, page=page)
     return tally.freeze()
 
 

@@ -9,7 +9,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Query, Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.confidence import Scored, rank_confidence
+from pipelines.retrieval.answer.confidence import ScoreComponents, rank_confidence
 from pipelines.retrieval.ranking.fusion import believed_draws
 from pipelines.settings import load_settings
 from tests.support.examples import examples
@@ -29,11 +29,11 @@ TWINS = MemoryGeneration({**TEXTS, "e": ["red apple red apple"]}, {**TRUSTED, "e
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) for signal in Signal})
 
 
-def results(*told: tuple[dict[Signal, float], float]) -> Scored:
+def results(*told: tuple[dict[Signal, float], float]) -> ScoreComponents:
     """Results with these values of all signals, and something else that adds to their scores."""
     values = np.array([[of[signal] for signal in Signal] for of, _ in told])
     bonus = np.array([added for _, added in told])
-    return Scored(values, bonus, np.ones(len(told), dtype=bool), [Domain.CODE] * len(told))
+    return ScoreComponents(values, bonus, np.ones(len(told), dtype=bool), [Domain.CODE] * len(told))
 
 
 def draws_of(n: int):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.hierarchy import REMAINDER, fitted, leading, trailing
 from pipelines.chunking.units.parsed import ParsedUnit
-from pipelines.chunking.units.splitting import ChunkSizes, Cuts, Meter, SizedText, digest
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenMeter, digest
 from pipelines.domain.chunks import Chunk, Overflow, made_by, pairs_of
 from pipelines.domain.documents import ContentType, Document, Domain
 
@@ -175,12 +175,12 @@ def test_no_sentence_cut_falls_into_a_fence_or_a_table() -> None:
 )
 def test_what_is_nearest_to_the_unit_stays_in_its_context(context: str, budget: int, expected: str) -> None:
     """ING-12: outer lines and headings go first; of one signature the beginning stays."""
-    assert leading(context, budget, Meter(b"", words)) == expected
+    assert leading(context, budget, TokenMeter(b"", words)) == expected
 
 
 def test_trailing_context_is_a_whole_line_or_nothing() -> None:
     """ING-11."""
-    meter = Meter(b"", words)
+    meter = TokenMeter(b"", words)
     assert trailing("\n## The next part\n\nWords.", 4, meter) == "## The next part"
     assert trailing("## The next part\n\nWords.", 3, meter) == ""
 
@@ -188,9 +188,9 @@ def test_trailing_context_is_a_whole_line_or_nothing() -> None:
 def test_a_digest_says_what_is_said_most_in_its_own_order() -> None:
     """ING-11: the sentences with the most frequent words, none twice, within the budget."""
     text = b"Locks guard queues. Locks guard queues again. Threads wait for threads. Someone laughed."
-    extract = digest(Meter(text, words), 0, len(text), 9)
+    extract = digest(TokenMeter(text, words), 0, len(text), 9)
     assert extract.split("\n") == ["Locks guard queues.", "Threads wait for threads."]
-    assert digest(Meter(b"0 1 2 3 4 5 6 7 8 9", words), 0, 19, 5) == "0 1 2"
+    assert digest(TokenMeter(b"0 1 2 3 4 5 6 7 8 9", words), 0, 19, 5) == "0 1 2"
 
 
 @pytest.mark.parametrize("language", ["latex", "markdown"])

@@ -16,7 +16,7 @@ from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.evaluation.replay.ablation import features_of
 from pipelines.evaluation.replay.remembering import Remembered, RememberingEncoder, RememberingSource, remembered
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.channels.open import Openings
+from pipelines.retrieval.channels.open import OpenedCache
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
@@ -59,7 +59,7 @@ class Counting:
         return self.index.isolation
 
 
-class Watched(MemoryGeneration):
+class AlarmInput(MemoryGeneration):
     """A generation whose indexes are counted."""
 
     def __init__(self, documents: dict[str, list[str]]) -> None:
@@ -85,7 +85,7 @@ class Passes:
         self.snapshot, self.encoder, self.openings = (
             remembered(snapshot, most),
             RememberingEncoder(encoder, most),
-            Openings(),
+            OpenedCache(),
         )
 
     def __call__(
@@ -124,7 +124,7 @@ def test_what_is_remembered_is_what_a_fresh_search_finds(
 
 def test_only_the_first_pass_asks_the_engines() -> None:
     """EVA-7: other beliefs and other weights ask them nothing; other depths and other contents do."""
-    generation = Watched({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
+    generation = AlarmInput({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
     replay = Passes(MemorySource(generation).take(None), generation.encoder)
     asked = [a_query("red apple"), a_query("plum"), a_query("red apple")]
 
@@ -142,7 +142,7 @@ def test_only_the_first_pass_asks_the_engines() -> None:
 
 def test_more_queries_than_are_remembered_are_asked_anew() -> None:
     """EVA-7: what is kept is bounded, and what fell out is found again."""
-    generation = Watched({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"]})
+    generation = AlarmInput({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"]})
     snapshot = remembered(MemorySource(generation).take(None), 2)
     assert remembered(snapshot, 9) is snapshot
     index = snapshot.generation.lexical
@@ -158,7 +158,7 @@ def test_more_queries_than_are_remembered_are_asked_anew() -> None:
 
 def test_what_may_be_found_is_part_of_the_question() -> None:
     """RET-4: a filtered search is another one, and so is one through another filter."""
-    generation = Watched({"a": ["red apple"], "b": ["red pear"]})
+    generation = AlarmInput({"a": ["red apple"], "b": ["red pear"]})
     snapshot = remembered(MemorySource(generation).take(None), 100)
     some, others = (RowSet(np.array(mask)) for mask in ([True, False], [False, True]))
     for index, question in (
@@ -174,13 +174,13 @@ def test_what_may_be_found_is_part_of_the_question() -> None:
     assert (generation.texts.asked, generation.vectors.asked) == (3, 3)
 
 
-def _nearest(snapshot: Snapshot, generation: Watched, rows: RowSet | None) -> np.ndarray:
+def _nearest(snapshot: Snapshot, generation: AlarmInput, rows: RowSet | None) -> np.ndarray:
     return np.sort(snapshot.generation.dense("words").search(generation.encoder.encode(["red"]), 2, rows)[0][0])
 
 
 def test_a_failure_is_not_remembered() -> None:
     """RET-7: the channel is named as failed as long as it fails, and found again once it answers."""
-    generation = Watched({"a": ["red apple"], "b": ["red pear"]})
+    generation = AlarmInput({"a": ["red apple"], "b": ["red pear"]})
     replay = Passes(MemorySource(generation).take(None), generation.encoder)
     asked = [a_query("red"), a_query("pear")]
     generation.texts.broken = True
@@ -193,7 +193,7 @@ def test_a_failure_is_not_remembered() -> None:
     assert [told(answer) for answer in replay(asked)] == whole
 
 
-def fresh_of(generation: Watched, asked: Sequence[Query]) -> list[Answer]:
+def fresh_of(generation: AlarmInput, asked: Sequence[Query]) -> list[Answer]:
     with Searcher(MemorySource(generation), generation.encoder, BASE, clock=lambda: NOW) as searcher:
         return [told(searcher.search(query)) for query in asked]
 
@@ -209,7 +209,7 @@ def test_a_channel_that_cannot_be_opened_is_missed_every_time() -> None:
 
 def test_snapshots_of_one_generation_remember_together() -> None:
     """EVA-6: users of a study ask the same under beliefs that change, until another generation is live."""
-    generation, other = Watched({"a": ["red apple"]}), Watched({"a": ["red pear"]})
+    generation, other = AlarmInput({"a": ["red apple"]}), AlarmInput({"a": ["red pear"]})
     source = MemorySource(generation, generation, other)
     watched = RememberingSource(source, 100)
     with Searcher(watched, generation.encoder, BASE, clock=lambda: NOW) as searcher:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from pipelines.retrieval.rerank.diversity import Choice, contending, diverse
 from pipelines.retrieval.rerank.succession import SUPERSEDED, lowered
-from pipelines.retrieval.snapshot.relations import Counterparts, PlacedRelations
+from pipelines.retrieval.snapshot.relations import Counterparts, ResolvedRelations
 from tests.laws.test_diversity import contenders, scored, tuned
 from tests.support.candidate_tables import told
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
 
 
-def standing(found, pairs: list[tuple[int, int]]) -> PlacedRelations:
+def standing(found, pairs: list[tuple[int, int]]) -> ResolvedRelations:
     """Relations in which the content at the first place of a pair is superseded by that at the second."""
     rows = sorted(found[0].rows.tolist())
     newer: dict[int, set[int]] = {}
@@ -29,7 +29,7 @@ def standing(found, pairs: list[tuple[int, int]]) -> PlacedRelations:
             opposed.setdefault(one, set()).add(other)
             opposed.setdefault(other, set()).add(one)
     frozen = [{row: frozenset(each) for row, each in sets.items()} for sets in (opposed, newer)]
-    return PlacedRelations(opposed=Counterparts(frozen[0]), newer=Counterparts(frozen[1]))
+    return ResolvedRelations(opposed=Counterparts(frozen[0]), newer=Counterparts(frozen[1]))
 
 
 def vectors_in(found):
@@ -38,7 +38,7 @@ def vectors_in(found):
     return lambda rows: vectors[[place[row] for row in rows.tolist()]]
 
 
-def answered(found, relations: PlacedRelations, k: int = 10, **changes: object):
+def answered(found, relations: ResolvedRelations, k: int = 10, **changes: object):
     settings = tuned(**changes)
     return diverse(found[0], np.array([k]), [vectors_in(found)], settings, passes=[lambda _: True], relations=relations)
 
@@ -59,7 +59,7 @@ def test_what_supersedes_stands_first_and_scores_add_up(found, pairs, k: int, mm
     assert [one.score for one in answer] == sorted((one.score for one in answer), reverse=True)
     for one in answer:
         assert one.score == math.fsum(part.amount for part in one.contributions)
-    plain = answered(found, PlacedRelations(opposed=relations.opposed), k, mmr=mmr)
+    plain = answered(found, ResolvedRelations(opposed=relations.opposed), k, mmr=mmr)
     assert {one.content_hash for one in answer} == {one.content_hash for one in told(plain)}
     moved = {one.content_hash for one in answer for part in one.contributions if part.name == SUPERSEDED}
     assert moved <= {found[0].occurrences.contents[row] for row in relations.newer.rows}
@@ -83,7 +83,7 @@ def test_opposites_are_no_near_duplicates(related: bool) -> None:
     found = scored([(1.0, 0.0, 0.0, 0.0), (math.cos(0.05), math.sin(0.05), 0.0, 0.0)], a=0.5, b=0.25)
     one, other = found[0].rows.tolist()
     opposed = Counterparts({one: frozenset({other}), other: frozenset({one})} if related else {})
-    shown = told(answered(found, PlacedRelations(opposed=opposed), duplicate_cosine=0.98))
+    shown = told(answered(found, ResolvedRelations(opposed=opposed), duplicate_cosine=0.98))
     assert [each.content_hash for each in shown] == (["a", "b"] if related else ["a"])
 
 

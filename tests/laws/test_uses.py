@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.usage import read_usage
-from pipelines.learning.pooling.covariance import read_repetition
+from pipelines.learning.pooling.covariance import read_design_effect
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey, Uses
 from pipelines.settings import load_settings
@@ -113,7 +113,7 @@ def test_repetition_is_what_counting_by_hand_tells(some: Mapping[UsageKey, int],
     for (question, _, principal), micro in said.items():
         asked[question] += min(micro, MICRO) if principal else micro
     worth = sum(n / (1 + max(n - 1, 0) * alike) for n in (micro / MICRO for micro in asked.values()))
-    found = read_repetition(Evidence(usage=some), Discount(TODAY, 30.0), correlation=alike, principal_cap=1.0)
+    found = read_design_effect(Evidence(usage=some), Discount(TODAY, 30.0), correlation=alike, principal_cap=1.0)
     assert found.worth == pytest.approx(worth)
     assert found.worth + found.lost == pytest.approx(sum(asked.values()) / MICRO)
 

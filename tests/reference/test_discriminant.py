@@ -12,7 +12,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.parameters import POSITIVE
-from pipelines.learning.pooling.covariance import read_repetition, read_spread
+from pipelines.learning.pooling.covariance import read_design_effect, read_signal_covariance
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey
@@ -58,7 +58,7 @@ def test_the_covariance_is_that_of_the_outcomes() -> None:
         for row in rows:
             told(tally, row, good, day=DAY - 30)
     prior = PRIORS.signals.spread
-    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0, principal_cap=1.0)[
+    found = read_signal_covariance(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0, principal_cap=1.0)[
         Domain.GENERAL
     ].covariance
     places = [list(Signal).index(name) for name in NAMES]
@@ -171,7 +171,7 @@ def test_repetition_is_the_same_in_whatever_order_it_was_told() -> None:
     ]
     ways = (said, said[::-1], sorted(said))
     read = {
-        read_repetition(Evidence(usage=dict(each)), Discount(DAY, 30.0), correlation=0.1, principal_cap=1.0)
+        read_design_effect(Evidence(usage=dict(each)), Discount(DAY, 30.0), correlation=0.1, principal_cap=1.0)
         for each in ways
     }
     assert len(read) == 1

@@ -55,10 +55,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.support.feedback_clock import Clock, Timeless
-from tests.support.feedback_pages import left_open, sides_of
+from tests.support.feedback_pages import order_uncertainty, sides_of
 from tests.support.feedback_reports import REPORTS, about_of, event_of
 from tests.support.feedback_words import ask, fingerprint, hash_of, is_verdict, last_word, spoken
-from tests.support.folded_evidence import Folded, Life, Overlay, Piece
+from tests.support.folded_evidence import Folded, Overlay, Piece, SessionLifecycle
 from tests.support.lesson_fold import TYPES, lesson_uses
 
 MICRO = 1_000_000
@@ -96,8 +96,8 @@ class _Reader:
         self.seen: dict[str, int] = {}
         self.shown: dict[tuple[str, str], dict[str, Any]] = {}
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        self.lives: dict[str, Life] = {}
-        self.forgotten: list[Life] = []
+        self.lifecycles: dict[str, SessionLifecycle] = {}
+        self.forgotten: list[SessionLifecycle] = []
         self.drawn: dict[tuple[str, int, str], int] = defaultdict(int)
         daily = {"": weights.get("principal_daily", float("inf")), **weights.get("reports_daily", {})}
         self.daily = {allowance: granted * MICRO for allowance, granted in daily.items()}
@@ -111,7 +111,7 @@ class _Reader:
             self.clock.advance(self.number, event["principal"] if event else "")
             self.folded.fates[self.fate(event)] += 1
         pieces: list[Piece] = []
-        for life in [*self.forgotten, *self.lives.values()]:
+        for life in [*self.forgotten, *self.lifecycles.values()]:
             self.expire(life)
             life.settled.add_to(self.folded)
             pieces += life.settled_pieces
@@ -171,18 +171,18 @@ class _Reader:
         return "applied"
 
     def hear(self, session: str) -> None:
-        life = self.lives.get(session)
+        life = self.lifecycles.get(session)
         if life is None:
             return
         self.expire(life)
         if self.clock.older(life.heard, "session_remembered_s"):
-            self.forgotten.append(self.lives.pop(session))
+            self.forgotten.append(self.lifecycles.pop(session))
         life.heard = self.clock.now
 
     def granted(self, allowance: str) -> float:
         return self.daily.get(allowance.partition(".")[0], float("inf"))
 
-    def expire(self, life: Life) -> None:
+    def expire(self, life: SessionLifecycle) -> None:
         if life.isolated and any(
             self.clock.older(life.heard, what) for what in (life.patience, "session_remembered_s")
         ):
@@ -190,11 +190,11 @@ class _Reader:
             life.end("expired")
 
     def turn(self, session: str, phase: str, principal: str) -> str:
-        life = self.lives.get(session)
+        life = self.lifecycles.get(session)
         if life is not None and life.principal != principal:
             return "dead_lettered"
         if phase in {"start", "resume"}:
-            life = self.lives.setdefault(session, Life(self.clock.now, principal))
+            life = self.lifecycles.setdefault(session, SessionLifecycle(self.clock.now, principal))
             life.phase = "active"
         elif life is not None and phase == "unlearn":
             life.unlearn()
@@ -210,7 +210,7 @@ class _Reader:
 
     def place(self, session: str) -> Overlay:
         """Where a session's evidence goes: shared, its own, or nowhere."""
-        life = self.lives.get(session)
+        life = self.lifecycles.get(session)
         if life is None:
             return self.folded
         if life.phase in MERGED:
@@ -344,7 +344,7 @@ class _Reader:
 
     def draw(self, session: str, of: tuple[str, int, str], micro: int) -> list[tuple[Overlay, str]]:
         """Draw on an allowance; where what is said goes, and what stands before a parameter's name there."""
-        life = self.lives.get(session)
+        life = self.lifecycles.get(session)
         principal, day, name = of
         of = (principal if self.since.get(principal, 0) <= day else "all who are new", day, name)
         if life is None:
@@ -378,7 +378,7 @@ class _Reader:
         day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", 20
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         mass, counts = round(weight * MICRO), place.counts
-        by, domain = weight * left_open(impression), (day, result["domain"], "*", "*", "*")
+        by, domain = weight * order_uncertainty(impression), (day, result["domain"], "*", "*", "*")
         told = [name for name in SIGNALS if name in result["signals"]]
         for side, values, product in sides_of(result, good, impression, self.weights["choice_slope"]):
             for name, value in values.items():

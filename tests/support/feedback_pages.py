@@ -49,7 +49,7 @@ def cut(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-def left_open(impression: dict[str, Any]) -> float:
+def order_uncertainty(impression: dict[str, Any]) -> float:
     """How far what came of the same question before left the order of a page open; 1 where nothing did."""
     told = [each["precedent"] for each in impression["results"] if "precedent" in each]
     return min([1.0, *(2.0 * min(each, 1.0 - each) for each in told)]) if len(impression["results"]) > 1 else 1.0

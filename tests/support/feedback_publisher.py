@@ -8,7 +8,7 @@ from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError, W
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.events.codec import decode
 from pipelines.feedback.events.producer import Publisher
-from pipelines.feedback.publish.dead_letters import Outlet, Republisher
+from pipelines.feedback.publish.dead_letters import DeadLetterSink, Republisher
 from pipelines.feedback.settings import FeedbackSettings
 from tests.support.feedback_events import RULES
 
@@ -46,7 +46,7 @@ class MemoryPublisher(Publisher):
         return [decode(value, max_bytes=RULES.limits.event_bytes) for value in self.values]
 
 
-class MemoryTopic(Outlet):
+class MemoryTopic(DeadLetterSink):
     """Takes records no longer than `most_bytes`, or none while something is the matter.
 
     Attributes:
@@ -71,6 +71,6 @@ class MemoryTopic(Outlet):
     def close(self) -> None: ...
 
 
-def republisher(topic: Outlet, settings: FeedbackSettings) -> Republisher:
+def republisher(topic: DeadLetterSink, settings: FeedbackSettings) -> Republisher:
     """One that makes its attempts at once, in the thread of whoever looks."""
     return Republisher(lambda: topic, settings, most_bytes=1_000, aside=lambda work: work())

@@ -36,7 +36,7 @@ class Piece:
 
 
 @dataclass
-class Life:
+class SessionLifecycle:
     """One session that said that it starts: what it alone has learned, and what all have learned from it."""
 
     heard: int

@@ -25,7 +25,7 @@ from pipelines.lessons.duplicates.comparison import LessonRelation, compare, par
 from pipelines.lessons.prompt import prompt_form
 from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from pipelines.lessons.relevance import ConditionIndex, ToolUse
-from pipelines.retrieval.answer.lessons import LessonsBeside
+from pipelines.retrieval.answer.lessons import LessonRetriever
 from tests.support.feedback_events import lesson_added
 from tests.support.lesson_words import believed as believed_of
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, lines_of, settings
@@ -123,7 +123,7 @@ def free_queries(
         for each in asked
     ]
     beliefs, given = believed_of(lesson_added(lesson) for lesson in lessons), settings()
-    beside = LessonsBeside(
+    beside = LessonRetriever(
         lesson_words(),
         given.priors.lessons.relevance,
         most=10,

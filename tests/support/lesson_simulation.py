@@ -43,7 +43,7 @@ WORLDS: dict[str, World] = {
 
 
 @dataclass(frozen=True)
-class Watched:
+class AlarmInput:
     """Of one lesson: its true rate, and by outcomes seen P(good), the multiplicative rule's figure, and its status."""
 
     rate: float
@@ -56,7 +56,7 @@ class Watched:
         return next((seen for seen, status in enumerate(self.status) if status in wanted), None)
 
 
-def watched(world: World, *, lessons: int, outcomes: int, seed: int) -> list[Watched]:
+def watched(world: World, *, lessons: int, outcomes: int, seed: int) -> list[AlarmInput]:
     """Lessons of all sources, read after each of so many outcomes; what is dormant or retired has outcomes, too."""
     rng = random.Random(seed)
     named, rates = [], []
@@ -81,7 +81,7 @@ def watched(world: World, *, lessons: int, outcomes: int, seed: int) -> list[Wat
             came[number].append(result)
             key = UsageKey(day, lesson.id, outcome_bin(result, "report"), f"p{(number + seen) % PEOPLE}")
             usage[key] = usage.get(key, 0) + MICRO
-    return [Watched(rate, *map(list, zip(*each, strict=True))) for rate, each in zip(rates, read, strict=True)]
+    return [AlarmInput(rate, *map(list, zip(*each, strict=True))) for rate, each in zip(rates, read, strict=True)]
 
 
 def deviation(pairs: Sequence[tuple[float, float]], bands: int = 10) -> float:
@@ -92,7 +92,7 @@ def deviation(pairs: Sequence[tuple[float, float]], bands: int = 10) -> float:
     return sum(abs(sum(said - true for said, true in band)) for band in held) / len(pairs)
 
 
-def calibrated(some: Sequence[Watched], *, least: int) -> tuple[float, float]:
+def calibrated(some: Sequence[AlarmInput], *, least: int) -> tuple[float, float]:
     """Mean deviation by band from so many outcomes on: of P(good), and of the multiplicative rule."""
     said = [(each.p_good[seen], each.rate) for each in some for seen in range(least, len(each.p_good))]
     legacy = [(each.legacy[seen], each.rate) for each in some for seen in range(least, len(each.legacy))]

@@ -14,7 +14,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 
 
@@ -54,7 +54,7 @@ def observe_outcome(
         if not 0.0 <= value <= 1.0:
             raise ValueError(f"expected signal {name!r} in [0, 1], got {value}")
     result = _Result(scope.domain, content_hash, score, signals, made)
-    tally.note(result, Under(scope.model, scope.agent, intent, ""), day=day, good=good, weight=weight)
+    tally.note(result, OutcomeScope(scope.model, scope.agent, intent, ""), day=day, good=good, weight=weight)
 
 
 def outcome_evidence(**facts: Any) -> Evidence:

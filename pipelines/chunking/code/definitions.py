@@ -28,7 +28,7 @@ class Definition:
         receiver: What it calls that one.
     """
 
-    dress: tuple[Node, ...]
+    node_chain: tuple[Node, ...]
     body: Node
     name: str
     kind: str
@@ -38,49 +38,49 @@ class Definition:
     @property
     def node(self) -> Node:
         """The definition without its dress."""
-        return self.dress[-1]
+        return self.node_chain[-1]
 
 
 def definition_of(node: Node | None, tree: SyntaxTree) -> Definition | None:
     """The function or type that an item defines, seen through what it is dressed in."""
     grammar = tree.grammar
-    dress: list[Node] = []
-    while node is not None and len(dress) < MAX_DEPTH:
-        dress.append(node)
-        kind = _kind(dress, tree)
+    node_chain: list[Node] = []
+    while node is not None and len(node_chain) < MAX_DEPTH:
+        node_chain.append(node)
+        kind = _kind(node_chain, tree)
         if kind:
             body = _body(node, grammar)
-            name = _name(dress, tree) if body is not None else ""
+            name = _name(node_chain, tree) if body is not None else ""
             if body is None or not name:
                 return None
-            owner, receiver, name = _owner(dress[-1], name, tree)
-            return Definition(tuple(dress), body, name, kind, owner, receiver)
-        node = seen_through(node, grammar)
+            owner, receiver, name = _owner(node_chain[-1], name, tree)
+            return Definition(tuple(node_chain), body, name, kind, owner, receiver)
+        node = unwrapped(node, grammar)
     return None
 
 
-def _kind(dress: Sequence[Node], tree: SyntaxTree) -> str:
+def _kind(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
     """The kind of definition that the innermost node is; "" for none."""
-    grammar, node = tree.grammar, dress[-1]
+    grammar, node = tree.grammar, node_chain[-1]
     if node.type in grammar.functions:
         return "function"
-    if node.type in grammar.exported and _is_exported(dress, tree):
+    if node.type in grammar.exported and _is_exported(node_chain, tree):
         return grammar.exported[node.type] if tree.holds_functions(node.start_byte, node.end_byte) else ""
     return grammar.types.get(node.type, "")
 
 
-def _is_exported(dress: Sequence[Node], tree: SyntaxTree) -> bool:
+def _is_exported(node_chain: Sequence[Node], tree: SyntaxTree) -> bool:
     """Whether it is what the file exports, and needs no name for that."""
     grammar = tree.grammar
     if not grammar.exports:
         return False
-    targets = (node.child_by_field_name("left") for node in dress[:2])
-    return any(child.type in grammar.exports for child in dress[0].children) or any(
+    targets = (node.child_by_field_name("left") for node in node_chain[:2])
+    return any(child.type in grammar.exports for child in node_chain[0].children) or any(
         tree.text(target) in grammar.anonymous_owners for target in targets if target is not None
     )
 
 
-def seen_through(node: Node, grammar: Grammar) -> Node | None:
+def unwrapped(node: Node, grammar: Grammar) -> Node | None:
     """What a node dresses."""
     for step in grammar.wrappers.get(node.type, ()):
         if step in {ONLY, LAST}:
@@ -101,14 +101,14 @@ def _body(node: Node, grammar: Grammar) -> Node | None:
     return node if body is None and node.type in grammar.bodiless else body
 
 
-def _name(dress: Sequence[Node], tree: SyntaxTree) -> str:
-    for node in reversed(dress):
+def _name(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
+    for node in reversed(node_chain):
         named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
         if named is not None:
             bound = tree.names_bound(named)
             name = bound[0][1] if bound else tree.name(named)
             return _DEFAULT if name in tree.grammar.anonymous_owners else name
-    return _DEFAULT if _is_exported(dress, tree) else ""
+    return _DEFAULT if _is_exported(node_chain, tree) else ""
 
 
 def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
@@ -128,8 +128,8 @@ def signature_of(definition: Definition, tree: SyntaxTree) -> str:
     bodiless = definition.body is definition.node and definition.node.type in tree.grammar.bodiless
     end = definition.node.end_byte if bodiless else definition.body.start_byte
     pieces: list[str] = []
-    waiting = [definition.dress[0]]
-    position = definition.dress[0].start_byte
+    waiting = [definition.node_chain[0]]
+    position = definition.node_chain[0].start_byte
     while waiting:
         node = waiting.pop()
         if node.start_byte >= end:
@@ -137,7 +137,7 @@ def signature_of(definition: Definition, tree: SyntaxTree) -> str:
         if node.type in hidden:
             pieces.append(decoded(tree.source[position : node.start_byte]))
             position = max(position, node.end_byte)
-        elif node in definition.dress or node.type == "modifiers":
+        elif node in definition.node_chain or node.type == "modifiers":
             waiting.extend(reversed(node.children))
     pieces.append(decoded(tree.source[position:end]))
     text = " ".join(" ".join(pieces).split())

@@ -8,13 +8,13 @@ from hashlib import sha256
 
 from tree_sitter import Node
 
-from pipelines.chunking.code.definitions import Definition, definition_of, seen_through
+from pipelines.chunking.code.definitions import Definition, definition_of, unwrapped
 from pipelines.chunking.code.tree import MAX_DEPTH, SyntaxTree
 from pipelines.chunking.units.splitting import decoded
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class Namespace:
     """What qualifies an item besides the type that it stands in.
 
     Attributes:
@@ -39,7 +39,7 @@ class CodeItem:
     start: int
     end: int
     node: Node | None
-    space: Space
+    space: Namespace
     heads: bool = False
 
 
@@ -49,7 +49,7 @@ def items_of(tree: SyntaxTree, nodes: Iterable[Node], fits: Callable[[int, int],
     Args:
         fits: Whether a span is short enough for a statement that wraps a whole file to stay closed.
     """
-    return _Opener(tree, fits).items(nodes, Space(), MAX_DEPTH)
+    return _Opener(tree, fits).items(nodes, Namespace(), MAX_DEPTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Opener:
     tree: SyntaxTree
     fits: Callable[[int, int], bool]
 
-    def items(self, nodes: Iterable[Node], space: Space, depth: int) -> Iterator[CodeItem]:
+    def items(self, nodes: Iterable[Node], space: Namespace, depth: int) -> Iterator[CodeItem]:
         """What `nodes` come to; from `depth` levels on, nothing is opened."""
         grammar = self.tree.grammar
         for node in nodes:
@@ -82,7 +82,7 @@ class _Opener:
     def _opens(self, node: Node, start: int, end: int) -> bool:
         return self.tree.holds_definitions(start, end) and definition_of(node, self.tree) is None
 
-    def _opened(self, node: Node, space: Space, depth: int, start: int) -> Iterator[CodeItem]:
+    def _opened(self, node: Node, space: Namespace, depth: int, start: int) -> Iterator[CodeItem]:
         grammar = self.tree.grammar
         bare = node.type in grammar.guards or node.is_error
         header: tuple[int, int] | None = None
@@ -110,13 +110,13 @@ class _Opener:
         if header is not None and not shown:
             yield CodeItem(*header, None, space)
 
-    def _inner_space(self, node: Node, space: Space) -> tuple[Node, Space] | None:
+    def _inner_space(self, node: Node, space: Namespace) -> tuple[Node, Namespace] | None:
         """The namespace or extension that an item is, and what it adds to what is inside."""
         grammar = self.tree.grammar
         for _ in range(4):
             if node.type in grammar.namespaces or node.type in grammar.extensions:
                 break
-            inner = seen_through(node, grammar) if node.type in grammar.wrappers else None
+            inner = unwrapped(node, grammar) if node.type in grammar.wrappers else None
             if inner is None:
                 return None
             node = inner
@@ -168,7 +168,7 @@ class ItemGroup:
     headed: bool = False
 
     @property
-    def space(self) -> Space:
+    def space(self) -> Namespace:
         """What qualifies all of them."""
         return self.items[0].space
 

@@ -29,7 +29,7 @@ _USED = re.compile(r"\{|\}|,|[^{},]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class MemberSpan:
     """A member of a type: where it stands, of which, and what it calls that."""
 
     start: int
@@ -60,7 +60,7 @@ class _Import:
 
 
 def facts_of(
-    tree: SyntaxTree, owned: Sequence[Owned], named: Sequence[tuple[int, str]], tests: Sequence[tuple[int, int]]
+    tree: SyntaxTree, owned: Sequence[MemberSpan], named: Sequence[tuple[int, str]], tests: Sequence[tuple[int, int]]
 ) -> SourceFacts:
     """Names defined and referenced, links, and syntax errors, by place.
 
@@ -147,7 +147,11 @@ class _Resolver:
     """Names as the file uses them, to names as others may know them."""
 
     def __init__(
-        self, tree: SyntaxTree, owned: Sequence[Owned], imported: Mapping[str, str], named: Sequence[tuple[int, str]]
+        self,
+        tree: SyntaxTree,
+        owned: Sequence[MemberSpan],
+        imported: Mapping[str, str],
+        named: Sequence[tuple[int, str]],
     ) -> None:
         self._tree = tree
         self._owned = sorted(owned, key=lambda member: member.start)

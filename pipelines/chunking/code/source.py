@@ -25,7 +25,7 @@ from pipelines.chunking.code.items import (
     mark_of,
     preamble_length,
 )
-from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
+from pipelines.chunking.code.links import MemberSpan, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import assemble, fitted
@@ -96,7 +96,7 @@ class _Outline:
 
     tree: SyntaxTree
     text: SizedText
-    owned: list[Owned] = field(default_factory=list)
+    owned: list[MemberSpan] = field(default_factory=list)
     named: list[tuple[int, str]] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
 
@@ -153,7 +153,7 @@ class _Outline:
         if typed:
             self.named += chain.from_iterable(tree.names_bound(item.node) for item in group.items)
         if member:
-            self.owned.append(Owned(definition.node.start_byte, stop, owner, definition.receiver))
+            self.owned.append(MemberSpan(definition.node.start_byte, stop, owner, definition.receiver))
         tested = tested_by_name(symbol)
         if not typed and (tested or tree.is_test(group.start, definition.body.start_byte)):
             self.tests.append((group.start, stop))

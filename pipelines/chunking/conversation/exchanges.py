@@ -63,7 +63,7 @@ def exchanges(source: bytes, places: Sequence[TurnPlace], rules: TopicRules | No
     return [replace(each, end=end) for each, end in zip(paired, ends, strict=True)]
 
 
-def spoken(source: bytes, place: TurnPlace) -> str:
+def turn_text(source: bytes, place: TurnPlace) -> str:
     """What a turn says."""
     return unindented(source[place.body : place.end].decode("utf-8", "replace"))
 
@@ -91,7 +91,7 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
         if place.topic is not None:
             marked, topic = (place.start if marked < 0 else marked), place.topic or topic or ""
             continue
-        if marked >= 0 or not stretches or begins.match(spoken(source, place)):
+        if marked >= 0 or not stretches or begins.match(turn_text(source, place)):
             first = 0 if not stretches else place.start
             stretches.append(_Stretch(marked if marked >= 0 else first, number, topic if marked >= 0 else ""))
             marked, topic = -1, None
@@ -103,7 +103,7 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
 
 
 def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:
-    texts = [spoken(source, place) for place in stretch.places]
+    texts = [turn_text(source, place) for place in stretch.places]
     paired: list[Exchange] = []
     for first, last in _ranges([place.speaker for place in stretch.places], texts):
         places = tuple(stretch.places[first:last])

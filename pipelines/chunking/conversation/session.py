@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from pipelines.chunking.conversation.dialogue import places
-from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
+from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, turn_text
 from pipelines.chunking.units.hierarchy import assemble, fitted
 from pipelines.chunking.units.parsed import Head, ParsedUnit
 from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
@@ -71,7 +71,7 @@ def _topics(source: bytes, rules: TopicRules | None, similarity: Similarity | No
     every = exchanges(source, places(source), rules)
     apart: set[int] = set()
     if rules is not None and similarity is not None:
-        texts = [spoken(source, place) for exchange in every for place in exchange.places]
+        texts = [turn_text(source, place) for exchange in every for place in exchange.places]
         gaps = distances(texts, WINDOW_TURNS, similarity)
         apart = {number for number, each in enumerate(every) if each.places and gaps[each.turns[0]] > rules.distance}
     starts = [number for number, each in enumerate(every) if number == 0 or each.topic is not None or number in apart]
@@ -237,7 +237,7 @@ def _question(source: bytes, exchange: Exchange) -> str:
     if not exchange.places:
         return ""
     first = exchange.places[0]
-    words = spoken(source, first)
+    words = turn_text(source, first)
     line = (question_of(words) or words.lstrip().partition("\n")[0])[:_TITLE_CHARACTERS]
     return f"{first.speaker}: {line}" if first.speaker else line
 

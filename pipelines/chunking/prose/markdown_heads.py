@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from pipelines.chunking.prose.heads.lines import TABLES, heads_of_lines, lines_of, listed_head, options_end
-from pipelines.chunking.prose.markdown_marks import Literal, directive_of
+from pipelines.chunking.prose.markdown_marks import LiteralSpan, directive_of
 from pipelines.chunking.prose.outline import Outline, Span
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.chunking.units.parsed import Head
@@ -100,7 +100,7 @@ def colon_heads(source: bytes) -> Iterator[Head]:
             yield from _listed(source, match.end(), closing + 1)
 
 
-def nested_heads(source: bytes, literals: Sequence[Literal]) -> Iterator[Head]:
+def nested_heads(source: bytes, literals: Sequence[LiteralSpan]) -> Iterator[Head]:
     """Heads in what the parser takes for code, and is the body of an admonition or a directive."""
     tables = partial(heads_of_lines, source, readers=TABLES)
     for literal in literals:

@@ -149,7 +149,7 @@ def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
         done = max(done, end)
 
 
-class Literal(NamedTuple):
+class LiteralSpan(NamedTuple):
     """What the parser takes for code.
 
     Attributes:
@@ -163,7 +163,7 @@ class Literal(NamedTuple):
     whole: bool
 
 
-def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[Literal]:
+def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[LiteralSpan]:
     """What of each literal is code.
 
     Args:
@@ -175,11 +175,11 @@ def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[Literal]:
         opened = _FENCE.match(source, start, end)
         directive = directive_of(opened["info"]) if opened else b""
         if opened is not None and directive and not is_code(directive):
-            yield Literal(start, end, list(_fences(source, opened.end(), end)), whole=False)
+            yield LiteralSpan(start, end, list(_fences(source, opened.end(), end)), whole=False)
         elif inside:
-            yield Literal(start, end, list(_fences(source, start, end)), whole=False)
+            yield LiteralSpan(start, end, list(_fences(source, start, end)), whole=False)
         else:
-            yield Literal(start, end, [(start, end)], whole=True)
+            yield LiteralSpan(start, end, [(start, end)], whole=True)
 
 
 def is_code(directive: bytes) -> bool:

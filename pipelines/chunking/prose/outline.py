@@ -71,7 +71,7 @@ class Block:
     name: str | None = None
 
     @property
-    def leads(self) -> bool:
+    def keeps_with_next(self) -> bool:
         """Whether it stays with the block after it."""
         return self.kind in {HEADING, ANCHOR}
 

@@ -64,7 +64,7 @@ def _sections(blocks: Sequence[Block]) -> list[_Section]:
     for index, block in enumerate(blocks):
         heading = block.heading
         if heading is None:
-            bare = bare and block.leads
+            bare = bare and block.keeps_with_next
             continue
         stack = (*(outer for outer in stack if outer.rank < heading.rank), heading)
         if bare and openings[-1][0] == stack[:-1]:
@@ -227,7 +227,7 @@ def _apart(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> list[l
 
 def _taken_from_end(blocks: list[Block]) -> list[Block]:
     """The blocks at the end that stay with what follows, taken off."""
-    count = sum(1 for _ in takewhile(lambda block: block.leads, reversed(blocks)))
+    count = sum(1 for _ in takewhile(lambda block: block.keeps_with_next, reversed(blocks)))
     taken = blocks[len(blocks) - count :]
     del blocks[len(blocks) - count :]
     return taken
@@ -268,7 +268,7 @@ def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText, heads: Seq
     for part in fitted(text, run, cuts, limit=limit, sentence_cuts=sentence_cuts, heads=heads):
         first = bisect_right(blocks, part.start, key=lambda block: block.end)
         last = bisect_left(blocks, part.end, key=lambda block: block.start)
-        inside = [block for block in blocks[first:last] if not block.leads]
+        inside = [block for block in blocks[first:last] if not block.keeps_with_next]
         special = part.kind == run.part_kind and len(inside) == 1 and inside[0].special
         share = part.share if part is run else part.share * run.share
         yield replace(part, kind=inside[0].kind if special else part.kind, share=share)
@@ -278,7 +278,7 @@ def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
     """Cuts before blocks, and inside those that are too long alone."""
     before: Block | None = None
     for block in blocks:
-        if before is not None and not before.leads and not _announces(before, block, text):
+        if before is not None and not before.keeps_with_next and not _announces(before, block, text):
             yield block.start
         before = block
         limit = text.sizes.max_tokens

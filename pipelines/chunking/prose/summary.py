@@ -18,7 +18,7 @@ from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.markup import OUTLINES
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.chunking.units.parsed import SourceFacts
-from pipelines.chunking.units.splitting import Meter, TokenCounter, decoded, digest, encoded
+from pipelines.chunking.units.splitting import TokenCounter, TokenMeter, decoded, digest, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 
@@ -164,7 +164,7 @@ def _extract(task: _Task, text: str) -> str:
     if budget <= 0 or not prose[lead.end() :].strip():
         return lead.group()
     source = encoded(prose)
-    rest = digest(Meter(source, task.count_tokens), len(encoded(lead.group())), len(source), budget)
+    rest = digest(TokenMeter(source, task.count_tokens), len(encoded(lead.group())), len(source), budget)
     return f"{lead.group()} {rest}"
 
 

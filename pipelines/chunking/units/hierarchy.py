@@ -9,7 +9,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 from pipelines.chunking.units.parsed import NO_FACTS, Head, ParsedUnit, SourceFacts
-from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, decoded, digest, lines, strides, windows
+from pipelines.chunking.units.splitting import Cuts, SizedText, TokenMeter, decoded, digest, lines, strides, windows
 from pipelines.domain.chunks import Chunk, Overflow
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import ChunkId, chunk_id, content_hash
@@ -22,7 +22,7 @@ PATH_SEPARATOR = " > "
 """Between the headings of a path in one line of context."""
 
 
-def leading(context: str, budget: int, meter: Meter) -> str:
+def leading(context: str, budget: int, meter: TokenMeter) -> str:
     """As much of a leading context as fits into `budget` tokens: what is nearest to the unit goes last.
 
     Outer lines go first, then outer headings of a path in one line; of a single name or signature that is too long
@@ -44,13 +44,13 @@ def leading(context: str, budget: int, meter: Meter) -> str:
     return " ".join(words[: max(best, 0)]).rstrip()
 
 
-def trailing(following: str, budget: int, meter: Meter) -> str:
+def trailing(following: str, budget: int, meter: TokenMeter) -> str:
     """The first line of what follows, where it fits into `budget` tokens whole; part of a line would mislead."""
     line = following.lstrip().partition("\n")[0].rstrip()
     return line if _fits(line, budget, meter) else ""
 
 
-def _fits(context: str, budget: int, meter: Meter) -> bool:
+def _fits(context: str, budget: int, meter: TokenMeter) -> bool:
     # A token stands for at least one byte; one more for the line end.
     return len(context.encode("utf-8", "replace")) < budget or meter.of_context(context) <= budget
 

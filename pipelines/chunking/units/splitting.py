@@ -127,7 +127,7 @@ class ChunkSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class SizesInForce:
+class ActiveSizes:
     """The sizes that one run of indexing cuts with.
 
     Attributes:
@@ -143,7 +143,7 @@ class SizesInForce:
         return stated[document.domain]
 
 
-class Meter:
+class TokenMeter:
     """Tokens of spans of one source, each counted once, and only where a bound on bytes cannot decide.
 
     A token stands for at least one byte, so a span of n bytes has at most n tokens.
@@ -173,7 +173,7 @@ class Meter:
         return self._contexts[context]
 
 
-class SizedText(Meter):
+class SizedText(TokenMeter):
     """The text of a document, with the sizes that it is cut to."""
 
     def __init__(self, text: str, sizes: ChunkSizes, count_tokens: TokenCounter) -> None:
@@ -204,7 +204,7 @@ class Cuts:
         after = min(max(bisect_right(self.positions, position), 1), len(self.positions) - 1)
         return self.positions[after - 1], self.positions[after]
 
-    def refined(self, meter: Meter, cutter: Cutter, limit: int) -> Cuts:
+    def refined(self, meter: TokenMeter, cutter: Cutter, limit: int) -> Cuts:
         """The same cuts, and finer ones inside every piece of more than `limit` tokens; the finer ones are soft."""
         positions = [self.positions[0]]
         soft = set(self.soft)
@@ -335,7 +335,7 @@ def decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def digest(meter: Meter, start: int, end: int, budget: int) -> str:
+def digest(meter: TokenMeter, start: int, end: int, budget: int) -> str:
     """Sentences of a span, in their order, that say most about it within `budget` tokens; lines where there are none.
 
     SumBasic (Vanderwende et al., Information Processing & Management 2007): the sentence whose words are the most

@@ -20,12 +20,12 @@ _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ABSENT = frozenset({404, 410})
 
 
-class NoAnswerError(Exception):
+class ServiceUnavailableError(Exception):
     """A service does not answer, or not with JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RequestPolicy:
     """How a service is asked.
 
     Attributes:
@@ -53,7 +53,7 @@ class JsonClient:
         monotonic: Seconds of a clock that never goes back.
     """
 
-    pace: Pace
+    pace: RequestPolicy
     headers: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
@@ -83,12 +83,12 @@ class JsonClient:
             except (OSError, http.client.HTTPException) as error:
                 failure, wait, passes = str(error) or type(error).__name__, None, True
             except (ValueError, RecursionError) as error:
-                raise NoAnswerError(f"{url}: expected JSON from there, found: {error}") from error
+                raise ServiceUnavailableError(f"{url}: expected JSON from there, found: {error}") from error
             wait = self.pace.backoff_s * 2.0 ** (attempt - 1) if wait is None else wait
             if not passes or attempt == self.pace.attempts or wait > self.pace.most_wait_s:
-                raise NoAnswerError(f"{url}: expected an answer, found: {failure} at attempt {attempt}")
+                raise ServiceUnavailableError(f"{url}: expected an answer, found: {failure} at attempt {attempt}")
             self.sleep(wait)
-        raise NoAnswerError(f"{url}: no attempt was allowed")
+        raise ServiceUnavailableError(f"{url}: no attempt was allowed")
 
     def _keep_pace(self) -> None:
         if (early := self._next - self.monotonic()) > 0.0:

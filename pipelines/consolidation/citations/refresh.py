@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.catalog.citations import CountedWorks
-from pipelines.consolidation.citations.client import JsonClient, NoAnswerError, Pace
+from pipelines.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
 from pipelines.consolidation.citations.providers import PROVIDERS, URLS, CitationProvider
 from pipelines.consolidation.settings import CitationSettings
 from pipelines.domain.links import CountedWork, Provider, Work
@@ -26,7 +26,7 @@ _INTERVALS_S = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """What came of it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Refreshed:
         }
 
 
-RefreshCitations = Callable[[bool], Refreshed]
+RefreshCitations = Callable[[bool], RefreshResult]
 """Refreshes what is due; told whether it is a rehearsal, which asks nobody and changes nothing."""
 
 
@@ -72,7 +72,7 @@ def refreshed(
     providers: Mapping[Provider, CitationProvider],
     settings: CitationSettings,
     now: float,
-) -> tuple[dict[str, CountedWork], Refreshed]:
+) -> tuple[dict[str, CountedWork], RefreshResult]:
     """What is known after asking, and what came of it; one failure is never another's."""
     wanted, held = due(works, stored, settings, now), dict(stored)
     some = wanted[: settings.most_works]
@@ -83,7 +83,7 @@ def refreshed(
             continue
         try:
             counts = providers[work.provider].counts(work.name)
-        except (NoAnswerError, ValueError) as error:
+        except (ServiceUnavailableError, ValueError) as error:
             failed += 1
             in_row[work.provider] += 1
             log.warning("no counts of %s: %s", work, error)
@@ -92,10 +92,12 @@ def refreshed(
         held[str(work)] = CountedWork(now, {} if counts is None else dict(counts))
         counted, absent = counted + (counts is not None), absent + (counts is None)
     left = len(wanted) - counted - absent - failed
-    return held, Refreshed(len(wanted), counted, absent, failed, left)
+    return held, RefreshResult(len(wanted), counted, absent, failed, left)
 
 
-def providers_of(settings: CitationSettings, now: float, pace: Pace | None = None) -> dict[Provider, CitationProvider]:
+def providers_of(
+    settings: CitationSettings, now: float, pace: RequestPolicy | None = None
+) -> dict[Provider, CitationProvider]:
     """Those that are on.
 
     Args:
@@ -105,9 +107,9 @@ def providers_of(settings: CitationSettings, now: float, pace: Pace | None = Non
     return {name: PROVIDERS[name](settings.urls.get(name, URLS[name]), each, now) for name, each in clients.items()}
 
 
-def _client(settings: CitationSettings, name: Provider, pace: Pace | None) -> JsonClient:
+def _client(settings: CitationSettings, name: Provider, pace: RequestPolicy | None) -> JsonClient:
     key = _key(settings, name)
-    return JsonClient(pace or Pace(interval_s=_INTERVALS_S[name][bool(key)]), {"User-Agent": "weft", **key})
+    return JsonClient(pace or RequestPolicy(interval_s=_INTERVALS_S[name][bool(key)]), {"User-Agent": "weft", **key})
 
 
 def _key(settings: CitationSettings, name: Provider) -> Mapping[str, str]:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.consolidation.candidate import Proposal
-from pipelines.consolidation.night import TextsOf
+from pipelines.consolidation.night import TextLookup
 from pipelines.consolidation.report.findings import Findings
-from pipelines.consolidation.tending.steps import aliases_apart, edges_apart
+from pipelines.consolidation.tending.steps import alias_changes, edge_changes
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.lessons.beliefs import LessonBelief
 from pipelines.learning.observe.triggers import LearnedTrigger
@@ -36,7 +36,7 @@ def examples_of(findings: Findings) -> dict[str, Sequence[Row]]:
     return {name: rows for name, rows in every.items() if rows}
 
 
-def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs, texts: TextsOf | None) -> list[Row]:
+def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs, texts: TextLookup | None) -> list[Row]:
     """Triggers that were in force when the live version was made and no longer are, then aliases and edges that go.
 
     Args:
@@ -45,8 +45,8 @@ def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs,
     still = {(each.term, each.content_hash) for each in after.triggers.every()}
     gone = [each for each in then if (each.term, each.content_hash) not in still]
     gone.sort(key=lambda each: (each.on_trial, -each.strength, each.term, each.content_hash))
-    stale = sorted(aliases_apart(candidate)[1])
-    edges = sorted(edges_apart(candidate)[1])
+    stale = sorted(alias_changes(candidate)[1])
+    edges = sorted(edge_changes(candidate)[1])
     rows = [
         *(("trigger", each.content_hash, each.term, _day(each.last)) for each in gone),
         *(("alias", content, f"stood for by {other[:12]}", "") for content, other in stale),

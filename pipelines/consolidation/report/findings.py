@@ -14,7 +14,7 @@ from pipelines.consolidation.fitting import Fitting
 from pipelines.consolidation.gate import GateVerdict, WeightMove, Weights, moves, weights_of
 from pipelines.consolidation.improvement import Improvement, as_summary
 from pipelines.consolidation.recalibrate import Measured, Recalibration
-from pipelines.consolidation.tending.steps import Steps, Tended
+from pipelines.consolidation.tending.steps import MaintenanceFindings, Steps
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs
@@ -52,7 +52,7 @@ class Findings:
     fitting: Fitting = field(default_factory=Fitting)
     improvements: Sequence[Improvement] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    tended: Tended = field(default_factory=Tended)
+    tended: MaintenanceFindings = field(default_factory=MaintenanceFindings)
     lessons: Mapping[str, float] = field(default_factory=dict)
     expired: Sequence[Mapping[str, Any]] = ()
 

@@ -8,7 +8,7 @@ from pipelines.consolidation.gate import Decision
 from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.report.findings import MEASURES, Findings
-from pipelines.consolidation.tending.steps import aliases_apart
+from pipelines.consolidation.tending.steps import alias_changes
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.lessons.measures import GOALS
 
@@ -52,7 +52,7 @@ def note_of(findings: Findings, version: LearnedVersion | None) -> str:
 
 
 def _tended_lines(findings: Findings) -> list[str]:
-    added, dropped = map(len, aliases_apart(findings.candidate))
+    added, dropped = map(len, alias_changes(findings.candidate))
     lines = []
     if added or dropped:
         lines.append(f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`")

@@ -125,7 +125,7 @@ def find_duplicates(
     rows = np.unique(pairs[apart]).tolist()
     texts = dict(zip(rows, memory.texts(rows), strict=True))
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
-    says = Sayings(texts, lists, settings.least_overlap)
+    says = ContentComparer(texts, lists, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
     contents, support = memory.contents, support_of(evidence)
     leaders = represented(edges, _ranks(memory, support, superseded), says.same)
@@ -150,7 +150,7 @@ def find_duplicates(
     return Duplicates(ContentAliases(named) if named else NO_ALIASES, len(near), refused, examples)
 
 
-class GenerationMemory:
+class GenerationContents:
     """The contents of an opened generation."""
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
@@ -189,7 +189,7 @@ class GenerationMemory:
         return apart
 
 
-class Sayings:
+class ContentComparer:
     """Compares what contents say; each is taken apart once, each pair compared once."""
 
     def __init__(self, texts: Mapping[int, str], lists: WordLists, least: float) -> None:

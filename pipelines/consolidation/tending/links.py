@@ -33,7 +33,7 @@ FindLinks = Callable[[ContentAliases, LearnedEdges, Evidence], "Links"]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class ExistingEdges:
     """What joins contents already, and is not joined anew.
 
     Attributes:
@@ -93,7 +93,7 @@ class Links:
 def find_links(
     memory: Memory,
     vectors: Callable[[], Rows],
-    joined: Joined,
+    joined: ExistingEdges,
     evidence: Evidence,
     settings: LinkSettings,
     *,
@@ -116,7 +116,9 @@ def find_links(
     return Links(edges, _examples(memory, edges))
 
 
-def _similar(memory: Memory, vectors: Callable[[], Rows], joined: Joined, settings: LinkSettings) -> list[LearnedEdge]:
+def _similar(
+    memory: Memory, vectors: Callable[[], Rows], joined: ExistingEdges, settings: LinkSettings
+) -> list[LearnedEdge]:
     if settings.least_cosine > 1.0:
         return []
     pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=_NEIGHBOURS)

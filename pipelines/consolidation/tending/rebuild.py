@@ -41,7 +41,7 @@ class MovedSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuildResult:
     """What became of the live generation.
 
     Attributes:
@@ -84,7 +84,7 @@ class Rebuilt:
         }
 
 
-Rebuild = Callable[[bool], Rebuilt]
+Rebuild = Callable[[bool], RebuildResult]
 """Finds out whether the live generation is to be cut anew, and where it may (True), does so."""
 
 

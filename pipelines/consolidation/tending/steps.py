@@ -10,7 +10,7 @@ from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.tending.contradictions import Contradictions
 from pipelines.consolidation.tending.duplicates import Duplicates
 from pipelines.consolidation.tending.links import LINKS, Links
-from pipelines.consolidation.tending.rebuild import Rebuilt
+from pipelines.consolidation.tending.rebuild import RebuildResult
 from pipelines.consolidation.tending.succession import Successions
 from pipelines.consolidation.tending.thinning import Thinning
 from pipelines.domain.ids import ContentHash
@@ -20,14 +20,14 @@ Steps = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tended:
+class MaintenanceFindings:
     """What a night found; None of what a night that was taken up again did not look for, or that is switched off."""
 
     duplicates: Duplicates | None = None
     contradictions: Contradictions | None = None
     links: Links | None = None
     thinning: Thinning | None = None
-    rebuild: Rebuilt | None = None
+    rebuild: RebuildResult | None = None
     successions: Successions | None = None
 
     def examples(self) -> dict[str, list[Mapping[str, Any]]]:
@@ -43,13 +43,13 @@ class Tended:
         return {name: [] if one is None else [asdict(each) for each in one.examples] for name, one in lists.items()}
 
 
-def aliases_apart(candidate: Proposal) -> tuple[set[tuple[ContentHash, ContentHash]], ...]:
+def alias_changes(candidate: Proposal) -> tuple[set[tuple[ContentHash, ContentHash]], ...]:
     """Contents that stand for another one and did not, and those that no longer do, each with its representative."""
     before, after = (set(each.representatives.items()) for each in (candidate.former_aliases, candidate.aliases))
     return after - before, before - after
 
 
-def edges_apart(
+def edge_changes(
     candidate: Proposal, kinds: Collection[LinkKind] = tuple(LinkKind)
 ) -> tuple[set[tuple[ContentHash, LinkKind, ContentHash]], ...]:
     """Edges of some kinds that are new, and those that are gone."""
@@ -62,7 +62,7 @@ def edges_apart(
 
 def steps_of(
     candidate: Proposal,
-    tended: Tended,
+    tended: MaintenanceFindings,
     seconds: Mapping[str, float],
     *,
     judged: bool,
@@ -76,10 +76,10 @@ def steps_of(
         applied: Whether it goes live.
         lessons: Measures of success of lessons, and what came of pairs of them; None where none were taken.
     """
-    added, dropped = map(len, aliases_apart(candidate))
-    opposed, settled = map(len, edges_apart(candidate, (LinkKind.CONTRADICTS,)))
-    followed, unfollowed = map(len, edges_apart(candidate, (LinkKind.SUPERSEDES,)))
-    linked, unlinked = map(len, edges_apart(candidate, LINKS))
+    added, dropped = map(len, alias_changes(candidate))
+    opposed, settled = map(len, edge_changes(candidate, (LinkKind.CONTRADICTS,)))
+    followed, unfollowed = map(len, edge_changes(candidate, (LinkKind.SUPERSEDES,)))
+    linked, unlinked = map(len, edge_changes(candidate, LINKS))
     masses = len(candidate.fresh.counts) + len(candidate.fresh.usage)
     duplicates, contradictions = tended.duplicates, tended.contradictions
     proposed: Steps = {

@@ -34,7 +34,7 @@ _USES = frozenset({INCLUSION, REFERENCE, ACCURATE})  # beside outcomes; being fo
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
+class ContentDocuments:
     """Where contents stand: int64 (places,) each, by place.
 
     Attributes:
@@ -109,7 +109,7 @@ FindThinned = Callable[[Evidence, ContentAliases], Thinning]
 
 
 def far_contents(
-    standings: Standings, vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]], *, least: int
+    standings: ContentDocuments, vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]], *, least: int
 ) -> NDArray[np.float64]:
     """Cosine of each content to the mean of its document's chunks, of several documents the greatest.
 
@@ -149,7 +149,7 @@ def far_contents(
 
 
 def thinnable(
-    standings: Standings, nearness: NDArray[np.float64], stays: NDArray[np.bool_], settings: ThinningSettings
+    standings: ContentDocuments, nearness: NDArray[np.float64], stays: NDArray[np.bool_], settings: ThinningSettings
 ) -> list[int]:
     """Rows that can be passed over, the furthest first, ties by row, so that enough of every document stay.
 

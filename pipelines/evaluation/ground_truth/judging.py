@@ -12,7 +12,7 @@ from typing import Any
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
-from pipelines.evaluation.measures.beir import Once, numbered_lines
+from pipelines.evaluation.measures.beir import UniqueLines, numbered_lines
 from pipelines.evaluation.settings import GroundTruthSettings
 from pipelines.runtime.chat import ChatEndpoint, EndpointError
 
@@ -41,7 +41,7 @@ def from_file(path: Path, *, now: float) -> list[Judgement]:
         SourceError: The file cannot be read, a line is no judgement, or somebody judges one pair twice.
     """
     judgements = []
-    once = Once("judgement")
+    once = UniqueLines("judgement")
     for place, line in numbered_lines(path, "a file of judgements"):
         judgement = _of_line(line, place, now)
         once.note(place, judgement.text, judgement.content_hash, judgement.by)

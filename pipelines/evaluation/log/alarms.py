@@ -78,7 +78,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class AlarmInput:
     """What alarms look at.
 
     Attributes:
@@ -90,12 +90,12 @@ class Watched:
     items: Mapping[str, ItemFacts]
 
 
-def alarms(watched: Watched) -> list[Alarm]:
+def alarms(watched: AlarmInput) -> list[Alarm]:
     """Every alarm, those that ring first."""
     return sorted((watch(watched) for watch in ALARMS.values()), key=lambda alarm: (not alarm.ringing, alarm.name))
 
 
-def keyword_blindness(watched: Watched) -> Alarm:
+def keyword_blindness(watched: AlarmInput) -> Alarm:
     """Queries whose words single out one content, and that content is not shown."""
     heads = ((query, query.heads.get(Channel.LEXICAL.value, ())) for query in watched.queries)
     blind = [
@@ -107,7 +107,7 @@ def keyword_blindness(watched: Watched) -> Alarm:
     return _share("keyword blindness", blind, _BLIND_SHARE, says=says)
 
 
-def popularity_loop(watched: Watched) -> Alarm:
+def popularity_loop(watched: AlarmInput) -> Alarm:
     """Queries whose first result would be another one if nothing had come of contents under other questions."""
     owed = [
         max(query.results, key=lambda result: (result.score_without("content"), -result.rank)) is not query.results[0]
@@ -118,7 +118,7 @@ def popularity_loop(watched: Watched) -> Alarm:
     return _share("popularity loop", owed, _POPULARITY_SHARE, says=says)
 
 
-def cold_start(watched: Watched) -> Alarm:
+def cold_start(watched: AlarmInput) -> Alarm:
     """How much seldomer than others new contents are shown, of those that a channel ranks high.
 
     Of so many contents on either side as an alarm needs observations: how often a few are shown says something of
@@ -142,7 +142,7 @@ def cold_start(watched: Watched) -> Alarm:
     return _seldomer("cold start", seen, others, _COLD_RATIO, says=says)
 
 
-def context_drift(watched: Watched) -> Alarm:
+def context_drift(watched: AlarmInput) -> Alarm:
     """How far what is asked now lies from what was asked before: the population stability index of kinds of queries.
 
     Σ (now − before) · ln(now / before) over intents with domains, and over how relevant the best result seemed; the
@@ -166,7 +166,7 @@ def context_drift(watched: Watched) -> Alarm:
     return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
 
 
-def channel_collapse(watched: Watched) -> Alarm:
+def channel_collapse(watched: AlarmInput) -> Alarm:
     """Queries with results that fewer than two channels found; who only ranks what others found does not count."""
     answered = [query for query in watched.queries if query.results]
     few = [len({channel for result in query.results for channel in _finders(result)}) < 2 for query in answered]
@@ -178,7 +178,7 @@ def channel_collapse(watched: Watched) -> Alarm:
     return _share("channel collapse", few, _COLLAPSE_SHARE, says=says)
 
 
-def hub_domination(watched: Watched) -> Alarm:
+def hub_domination(watched: AlarmInput) -> Alarm:
     """The content that most queries show, whatever they ask; equal texts count once."""
     by_text = {query.text: _shown(query, _DEPTH) for query in watched.queries}
     shown = Counter(content for contents in by_text.values() for content in contents)
@@ -187,7 +187,7 @@ def hub_domination(watched: Watched) -> Alarm:
     return _share("hub domination", [hub in each for each in by_text.values()], _HUB_SHARE, says=says)
 
 
-def trigger_pollution(watched: Watched) -> Alarm:
+def trigger_pollution(watched: AlarmInput) -> Alarm:
     """How much seldomer than others results are liked that triggers alone found; of answers with feedback."""
     alone: list[bool] = []
     others: list[bool] = []
@@ -201,7 +201,7 @@ def trigger_pollution(watched: Watched) -> Alarm:
     return _seldomer("trigger pollution", alone, others, _TRIGGER_RATIO, says=says)
 
 
-ALARMS: Mapping[str, Callable[[Watched], Alarm]] = MappingProxyType(
+ALARMS: Mapping[str, Callable[[AlarmInput], Alarm]] = MappingProxyType(
     {
         watch.__name__: watch
         for watch in (

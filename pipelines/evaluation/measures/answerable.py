@@ -20,7 +20,7 @@ _DRAWS = 400  # of signs: the error by chance is known to within a hundredth of 
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ProbabilityQuality:
     """How far probabilities of results can be relied on.
 
     Attributes:
@@ -51,8 +51,8 @@ class ProbabilityReport:
             enough probes.
     """
 
-    from_judgements: Mapping[str, Worth | None]
-    from_verdicts: Mapping[str, Worth | None]
+    from_judgements: Mapping[str, ProbabilityQuality | None]
+    from_verdicts: Mapping[str, ProbabilityQuality | None]
     moved: Mapping[str, float]
     answered: float
     answered_without: Mapping[str, float]
@@ -123,7 +123,7 @@ def _moved(calibration: MatchCalibration, first: Sequence[_Shown], other: Sequen
     return max((abs(was - now) for was, now in both if was is not None and now is not None), default=0.0)
 
 
-def _worth(calibration: MatchCalibration, shown: Sequence[_Shown]) -> Worth | None:
+def _worth(calibration: MatchCalibration, shown: Sequence[_Shown]) -> ProbabilityQuality | None:
     chances = [calibration.probability(each.match) for each in shown]
     if any(chance is None for chance in chances):
         return None
@@ -131,7 +131,7 @@ def _worth(calibration: MatchCalibration, shown: Sequence[_Shown]) -> Worth | No
     predictions = Predictions(np.array(chances, dtype=np.float64), good, 1.0 - good)
     queries = np.array([each.query for each in shown], dtype=np.int64)
     by_chance = error_by_chance(predictions, queries, bins=RELEVANCE_BINS, draws=_DRAWS, rng=np.random.default_rng(0))
-    return Worth(reliability(predictions, bins=RELEVANCE_BINS), by_chance)
+    return ProbabilityQuality(reliability(predictions, bins=RELEVANCE_BINS), by_chance)
 
 
 def _answered(answering: Answering | None, answers: Sequence[Answer]) -> float:

@@ -73,7 +73,7 @@ def _either(folder: Path, name: str) -> Path:
 
 
 def _queries(path: Path) -> Iterator[JudgedQuery]:
-    once = Once("query")
+    once = UniqueLines("query")
     for place, line in numbered_lines(path, _TEXT):
         query = _query(line, place)
         once.note(place, query.query_id)
@@ -99,7 +99,7 @@ def _qrels(folder: Path, split: str) -> Qrels:
     if not path.is_file():
         raise SourceError(f"{folder}: expected judgements in qrels/{split}.tsv, found splits {splits(folder)}")
     qrels: dict[str, dict[str, int]] = {}
-    once = Once("judgement")
+    once = UniqueLines("judgement")
     for number, (place, line) in enumerate(numbered_lines(path, _TEXT)):
         row = line.split("\t")
         if number or not _is_head(row):
@@ -126,7 +126,7 @@ def is_id(text: str) -> bool:
     return bool(text) and text == text.strip() and "\ufeff" not in text
 
 
-class Once:
+class UniqueLines:
     """Lines of a file that say what no two of them may say.
 
     Args:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.domain.errors import SourceError
-from pipelines.domain.ranking import Placed, RankedResult
-from pipelines.evaluation.measures.beir import Once, is_id, numbered_lines
+from pipelines.domain.ranking import RankedResult, ScoredResult
+from pipelines.evaluation.measures.beir import UniqueLines, is_id, numbered_lines
 from pipelines.runtime.storage.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -21,7 +21,7 @@ Run = Mapping[str, Ranked]
 
 
 def as_ranked(
-    results: Iterable[RankedResult | Placed], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
+    results: Iterable[RankedResult | ScoredResult], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
 ) -> Ranked:
     """The best `depth` documents of some results: a content found in several documents counts for each (ARC-4).
 
@@ -56,7 +56,7 @@ def read_run(path: Path) -> Run:
         SourceError: There is no such file, a line of it is no line of a run, or a query has a document twice.
     """
     run: dict[str, dict[str, float]] = {}
-    once = Once("document of a query")
+    once = UniqueLines("document of a query")
     for place, line in numbered_lines(path, "a TREC run file"):
         query_id, document_id, score = _returned(line, place)
         once.note(place, query_id, document_id)

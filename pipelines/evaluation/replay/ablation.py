@@ -15,7 +15,7 @@ from pipelines.evaluation.measures.metrics import measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import Half
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.retrieval.settings import FusionMode, OffAt, RetrievalSettings
+from pipelines.retrieval.settings import FusionMode, OffValue, RetrievalSettings
 
 _ERRS = 0.05  # probability of calling any feature that does nothing one that does something
 
@@ -88,7 +88,7 @@ def features_of(
     """Everything in force that can be switched off.
 
     Each channel where there are several, each signal that is weighed, learned fusion, every switch that is on, and
-    every setting that says at which other value its feature is off (`OffAt`).
+    every setting that says at which other value its feature is off (`OffValue`).
 
     Args:
         channels: Those that answer anything here; others have no effect to measure.
@@ -179,5 +179,5 @@ def _switches(settings: BaseModel, path: tuple[str, ...]) -> Iterator[Feature]:
             yield Feature(".".join(here).removesuffix(".enabled"), {here: False})
         else:
             stated = type(settings).model_fields[name].metadata
-            for off in (each.value for each in stated if isinstance(each, OffAt) and each.value != value):
+            for off in (each.value for each in stated if isinstance(each, OffValue) and each.value != value):
                 yield Feature(".".join(here), {here: off})

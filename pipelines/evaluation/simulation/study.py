@@ -17,7 +17,7 @@ Values = Mapping[str, float]
 """The headline measure by held-out query."""
 
 
-def dealt_apart(lessons: Dataset, held_out: Dataset, share: float, rng: random.Random) -> tuple[Dataset, Dataset]:
+def hold_out_share(lessons: Dataset, held_out: Dataset, share: float, rng: random.Random) -> tuple[Dataset, Dataset]:
     """The queries to learn from without a share of them, drawn at random, which is measured, too.
 
     Where both are one split, the share alone is measured.
@@ -27,7 +27,7 @@ def dealt_apart(lessons: Dataset, held_out: Dataset, share: float, rng: random.R
         >>> from pipelines.evaluation.measures.beir import JudgedQuery
         >>> judged = {name: {"d": 1} for name in "abcd"}
         >>> some = Dataset("letters", "all", Path("."), tuple(JudgedQuery(each, each, {}) for each in judged), judged)
-        >>> left, held = dealt_apart(some, some, 0.25, random.Random(1))
+        >>> left, held = hold_out_share(some, some, 0.25, random.Random(1))
         >>> [query.query_id for query in left.queries], list(held.qrels)
         (['a', 'c', 'd'], ['b'])
     """

@@ -20,7 +20,7 @@ LEAST_GOLD = 50  # annotated mentions that a label needs for a threshold of its 
 EITHER = f"{SOFTWARE} or {TECHNOLOGY}"
 MOST_LABELS = 25  # of a source, the commonest: a prompt of all 55 labels of one source leaves no room for text
 
-Scored = tuple[int, int, str, float]  # first word, last word, label, score
+ScoreComponents = tuple[int, int, str, float]  # first word, last word, label, score
 Gold = tuple[int, int, str]
 
 
@@ -61,7 +61,7 @@ class LabelCounts:
 class Judged:
     """One text: what was predicted at a low threshold, what is right, which labels count here."""
 
-    predicted: tuple[Scored, ...]
+    predicted: tuple[ScoreComponents, ...]
     gold: frozenset[Gold]
     labels: frozenset[str]
 
@@ -229,7 +229,7 @@ def _judged(
     ]
 
 
-def in_words(words: Sequence[str], mentions: Iterable[Mention]) -> list[Scored]:
+def in_words(words: Sequence[str], mentions: Iterable[Mention]) -> list[ScoreComponents]:
     """Mentions of `" ".join(words)` by the words they start and end at.
 
     Examples:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class WaitingPublisher:
+class BufferedPublisher:
     """Opens another publisher in the background, and keeps records in their order until it has taken them.
 
     Once nothing waits any more, records are handed to that publisher at once, by whoever sends them; where it does not

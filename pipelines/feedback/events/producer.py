@@ -36,7 +36,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Answer, Query
 from pipelines.domain.signatures import SigningKey, principal_of, session_of
 from pipelines.feedback.events.authenticity import signed, token_of
-from pipelines.feedback.events.buffered_publisher import WaitingPublisher
+from pipelines.feedback.events.buffered_publisher import BufferedPublisher
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.impressions import impression_of
 from pipelines.feedback.events.lesson_events import LessonEvents
@@ -123,7 +123,7 @@ class FeedbackProducer(LessonEvents):
         While no broker answers, events wait, 32 MiB of them at most, and are sent in their order once one
         does. `waiting` counts them; `flush` raises and `close` counts where they are not acknowledged.
         """
-        publisher = WaitingPublisher(
+        publisher = BufferedPublisher(
             partial(KafkaPublisher, kafka, feedback.topic),
             most_bytes=_WAITING_BYTES,
             retry_s=feedback.retry_s,

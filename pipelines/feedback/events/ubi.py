@@ -58,7 +58,7 @@ Resolve = Callable[[str], UbiObject | None]
 """Which content an object's id stands for; None where it is none of weft's."""
 
 
-class Refused(NamedTuple):
+class RejectedDocument(NamedTuple):
     """A document that became no event, by its place among the documents, from 0."""
 
     number: int
@@ -71,10 +71,10 @@ class Mapped:
     """What documents came to; each is in one of the two."""
 
     events: list[AnyEvent] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RejectedDocument] = field(default_factory=list)
 
 
-def hashes_alone(domain: Domain) -> Resolve:
+def content_hashes_only(domain: Domain) -> Resolve:
     """Objects whose ids are content hashes, as weft's own searches return them, all of one domain."""
 
     def resolve(object_id: str) -> UbiObject | None:
@@ -99,10 +99,11 @@ def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) 
         >>> from pipelines.settings import load_settings
         >>> click = {"action_name": "click", "query_id": "q", "timestamp": "2026-09-21T12:00:00Z", "client_id": "c",
         ...          "event_attributes": {"object": {"object_id": "ab" * 32}, "position": {"ordinal": 3}}}
-        >>> found = from_ubi([click, {"q": 1}], load_settings(environment={}).feedback.ubi, hashes_alone(Domain.CODE))
-        >>> [(type(event).__name__, event.principal, event.rank) for event in found.events]
+        >>> rules = load_settings(environment={}).feedback.ubi
+        >>> mapped = from_ubi([click, {"q": 1}], rules, content_hashes_only(Domain.CODE))
+        >>> [(type(event).__name__, event.principal, event.rank) for event in mapped.events]
         [('Selection', 'c', 3)]
-        >>> [(each.number, each.reason) for each in found.refused]
+        >>> [(each.number, each.reason) for each in mapped.refused]
         [(1, 'unknown_document')]
     """
     mapped = Mapped()
@@ -113,7 +114,7 @@ def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) 
             event = mapper.event(document)
             encode(event)
         except InvalidEventError as error:
-            mapped.refused.append(Refused(index, error.reason, str(error).removeprefix(f"{error.reason}: ")))
+            mapped.refused.append(RejectedDocument(index, error.reason, str(error).removeprefix(f"{error.reason}: ")))
         else:
             mapped.events.append(event)
     return mapped

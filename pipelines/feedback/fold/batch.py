@@ -23,12 +23,12 @@ from pipelines.domain.events import Feedback, Impression, SessionPhase, ShownRes
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.feedback.events.authenticity import Authenticity
 from pipelines.feedback.events.codec import Decoded, decode_all
-from pipelines.feedback.fold.names import Names
-from pipelines.feedback.fold.quota import Parts
-from pipelines.feedback.fold.sessions import Life
-from pipelines.feedback.fold.words import Asked, question_in
+from pipelines.feedback.fold.names import NameTracker
+from pipelines.feedback.fold.quota import QuotaSegments
+from pipelines.feedback.fold.sessions import SessionLifecycle
+from pipelines.feedback.fold.words import QuestionText, question_in
 from pipelines.feedback.settings import TimeSettings, milliseconds
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.runtime.kafka.log import Record, Records
 
 EARLIEST_MS, LATEST_MS = 1_577_836_800_000, 4_102_444_800_000
@@ -173,11 +173,11 @@ class PendingImpression:
     chosen: tuple[int, ...] = ()
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
     named: bool = False
-    under: dict[str, Under] = field(default_factory=dict)
-    _asked: Asked | None = None
+    under: dict[str, OutcomeScope] = field(default_factory=dict)
+    _asked: QuestionText | None = None
     _best: float | None = None
 
-    def asked(self) -> Asked:
+    def asked(self) -> QuestionText:
         """What the search was asked."""
         if self._asked is None:
             self._asked = question_in(self.impression)
@@ -200,7 +200,7 @@ def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]
     return value.chosen, value.verdicts
 
 
-class Waiting(NamedTuple):
+class PendingFeedback(NamedTuple):
     """Feedback that came before its impression."""
 
     moment: LogMoment
@@ -223,18 +223,18 @@ class BatchState:
         names: Those that the batch mentions.
     """
 
-    clock: Clock
+    clock: PartitionClock
     next_offset: int
-    names: Names
+    names: NameTracker
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     shown: dict[bytes, PendingImpression] = field(default_factory=dict)
     stored_queries: set[bytes] = field(default_factory=set)
-    waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
-    lives: dict[str, Life] = field(default_factory=dict)
-    parts: dict[int, Parts] = field(default_factory=dict)
+    waiting: dict[bytes, list[PendingFeedback]] = field(default_factory=dict)
+    lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
+    parts: dict[int, QuotaSegments] = field(default_factory=dict)
 
 
-class Claims(NamedTuple):
+class RecordTimes(NamedTuple):
     """What records of one partition say about the time, one element per record.
 
     Attributes:
@@ -250,7 +250,7 @@ class Claims(NamedTuple):
     by_broker: Sequence[bool]
 
 
-class Clock(NamedTuple):
+class PartitionClock(NamedTuple):
     """A partition's clock after some record; milliseconds since the epoch.
 
     Attributes:
@@ -270,7 +270,7 @@ class Clock(NamedTuple):
     since: int = 0
 
 
-def advance(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[list[int], Clock]:
+def advance(clock: PartitionClock, claims: RecordTimes, rules: TimeSettings) -> tuple[list[int], PartitionClock]:
     """What the clock shows after each of some records, and the clock after the last one.
 
     A record moves it to max(now, min(record time, now + step)), and not beyond others' latest claim + step. A record
@@ -286,7 +286,8 @@ def advance(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[list[int
         >>> from pipelines.settings import load_settings
         >>> rules, noon, year = load_settings(environment={}).feedback.time, 1_790_000_000_000, 31_536_000_000
         >>> times = [noon, noon] + 100 * [noon + 36 * year]
-        >>> shown, clock = advance(Clock(), Claims(range(102), ["a"] + 101 * ["b"], times, 102 * [False]), rules)
+        >>> claims = RecordTimes(range(102), ["a"] + 101 * ["b"], times, 102 * [False])
+        >>> shown, clock = advance(PartitionClock(), claims, rules)
         >>> (clock.now_ms - noon) / 3_600_000
         1.0
     """
@@ -306,7 +307,7 @@ def advance(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[list[int
                     reach = min(reach, max(now, others_ms + step))
                 now = min(record_ms, reach)
         shown.append(now)
-    return shown, Clock(now, leader, leader_ms, others_ms, last, since)
+    return shown, PartitionClock(now, leader, leader_ms, others_ms, last, since)
 
 
 def _claimed(claimant: str, record_ms: int, leader: str, leader_ms: int, others_ms: int) -> tuple[str, int, int]:

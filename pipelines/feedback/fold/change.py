@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from pipelines.feedback.fold.batch import Clock, PendingImpression, Waiting
-from pipelines.feedback.fold.names import Names, SourceCounts
+from pipelines.feedback.fold.batch import PartitionClock, PendingFeedback, PendingImpression
+from pipelines.feedback.fold.names import NameTracker, SourceCounts
 from pipelines.feedback.fold.sessions import Sessions
 from pipelines.runtime.kafka.log import Record
 
@@ -44,10 +44,10 @@ class Change:
         unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
     """
 
-    clock: Clock
+    clock: PartitionClock
     next_offset: int
     sessions: Sessions
-    names: Names
+    names: NameTracker
     stored_queries: set[bytes] = field(default_factory=set)
     unlearned: dict[str, str] = field(default_factory=dict)
     sources: SourceCounts = field(default_factory=Counter)
@@ -58,6 +58,6 @@ class Change:
     fates: Counter[Fate] = field(default_factory=Counter)
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     shown: dict[bytes, PendingImpression] = field(default_factory=dict)
-    waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
+    waiting: dict[int, tuple[bytes, PendingFeedback]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)

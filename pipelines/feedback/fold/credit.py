@@ -26,7 +26,7 @@ from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.impressions import ImpressionBuckets
-from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
+from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, REFERENCE, RETRIEVAL
@@ -63,7 +63,7 @@ def credits_of(
     A verdict with a content hash is about that result; one without is shared by all results that were included, as
     its attribution says, or equally; so is success. Retrieval, inclusion and reference are about the results they
     name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
-    good by itself (FBK-12); contents that were never shown are for `note_left_out`. A selection speaks for the chosen
+    good by itself (FBK-12); contents that were never shown are for `note_excluded`. A selection speaks for the chosen
     result, and against each result ranked above it that was passed over (skip-above: Joachims et al., Accurately
     interpreting clickthrough data as implicit feedback, SIGIR 2005), each weighed by how often its rank is looked at.
     A result is passed over once and chosen once, however often its answer is clicked.
@@ -120,8 +120,8 @@ def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named
     return structs.replace(impression, results=results)
 
 
-def note_left_out(
-    tally: Tally, retrieval: Retrieval, impression: Impression, where: Under, rules: CreditSettings, *, day: int
+def note_excluded(
+    tally: Tally, retrieval: Retrieval, impression: Impression, where: OutcomeScope, rules: CreditSettings, *, day: int
 ) -> None:
     """Note what was found and left out before anything was shown: without signals it says nothing about weights."""
     shown = {result.content_hash for result in impression.results}
@@ -131,7 +131,7 @@ def note_left_out(
             tally.note_use(day, content_hash, NEGATIVE, rules.retrieved, where.principal, question=where.question)
 
 
-def under(impression: Impression, *, slope: float, principal: str = "") -> Under:
+def under(impression: Impression, *, slope: float, principal: str = "") -> OutcomeScope:
     """What feedback on an impression is kept under.
 
     Args:
@@ -140,13 +140,13 @@ def under(impression: Impression, *, slope: float, principal: str = "") -> Under
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
     """
     question = "" if impression.query_hash is None else question_fingerprint(impression.query_hash)
-    return Under(impression.model, impression.agent, impression.intent, principal, question, slope)
+    return OutcomeScope(impression.model, impression.agent, impression.intent, principal, question, slope)
 
 
 def note_credits(
     tally: Tally,
     credited: Iterable[Credit],
-    where: Under,
+    where: OutcomeScope,
     page: Sequence[ShownResult],
     *,
     day: int,

@@ -22,7 +22,7 @@ from pipelines.learning.lessons.rows import (
     outcome_bin,
     saying_bin,
     text_bin,
-    word_bin,
+    verdict_bin,
 )
 from pipelines.learning.uses import UsageKey
 
@@ -64,7 +64,7 @@ def _injected(event: LessonInjection, moment: _Moment, principal: str) -> Iterat
 def _outcome(event: LessonOutcome, moment: _Moment, principal: str) -> Iterator[UsageKey]:
     about = "" if event.injection_id is None else question_of(event.injection_id)
     typed = event.origin == PERSON
-    bin_ = word_bin(event.outcome.value, moment.ms) if typed else outcome_bin(event.outcome, event.origin)
+    bin_ = verdict_bin(event.outcome.value, moment.ms) if typed else outcome_bin(event.outcome, event.origin)
     yield UsageKey(moment.day, event.lesson_id, bin_, principal, about)
     note = LessonNote(
         **_facts(event, event.outcome.value, moment),
@@ -87,7 +87,7 @@ def _changed(event: LessonChange, moment: _Moment, principal: str) -> Iterator[U
             other = event.lesson_id or ""
             yield UsageKey(moment.day, about, REVISES, principal, other)
     elif event.op in {"retire", "restore"}:
-        yield UsageKey(moment.day, about, word_bin(event.op, moment.ms), principal)
+        yield UsageKey(moment.day, about, verdict_bin(event.op, moment.ms), principal)
     else:
         yield UsageKey(moment.day, about, link_bin(moment.ms, same=event.op == "alias"), principal, other)
     facts = _facts(event, event.op, moment)

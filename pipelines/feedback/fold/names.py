@@ -76,7 +76,7 @@ class Allowance:
 
 
 @dataclass(slots=True)
-class Names:
+class NameTracker:
     """The names that a batch mentions, kept current record by record.
 
     Attributes:

@@ -67,7 +67,7 @@ class QuotaSegment:
 
 
 @dataclass(slots=True)
-class Parts:
+class QuotaSegments:
     """The parts of one session, kept current event by event.
 
     Attributes:

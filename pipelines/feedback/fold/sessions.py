@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.quota import Draw, Parts
+from pipelines.feedback.fold.quota import Draw, QuotaSegments
 from pipelines.feedback.settings import FeedbackSettings, milliseconds
 from pipelines.learning.observe.tallies import Tallies, Tally
 
@@ -41,7 +41,7 @@ MERGED = (Phase.COMPLETED, Phase.EXPIRED)
 """Phases in which it is everybody's, what comes later too."""
 
 
-class Life(NamedTuple):
+class SessionLifecycle(NamedTuple):
     """One session of a partition.
 
     Attributes:
@@ -79,13 +79,13 @@ class SessionChanges:
         parts: What draws on allowances, as the batch leaves it.
     """
 
-    life: Life
+    life: SessionLifecycle
     unlearn: bool = False
     drop: bool = False
     settle: bool = False
     settled: list[Tally] = field(default_factory=list)
     pending: Tally | None = None
-    parts: Parts = field(default_factory=Parts)
+    parts: QuotaSegments = field(default_factory=QuotaSegments)
     heard: int = field(init=False)
     heard_ms: int = field(init=False)
     events: int = 0
@@ -93,7 +93,7 @@ class SessionChanges:
     def __post_init__(self) -> None:
         self.heard, self.heard_ms = self.life.heard, self.life.heard_ms
 
-    def caught_up(self) -> Life:
+    def caught_up(self) -> SessionLifecycle:
         """The session with everything that was heard of it; events in between turns only count."""
         life, events = self.life, self.events
         pending, settled = (events, 0) if life.phase in OPEN else (0, events)
@@ -135,8 +135,8 @@ class Sessions:
     """
 
     rules: FeedbackSettings
-    lives: dict[str, Life] = field(default_factory=dict)
-    parts: dict[int, Parts] = field(default_factory=dict)
+    lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
+    parts: dict[int, QuotaSegments] = field(default_factory=dict)
     works: dict[str, SessionChanges] = field(default_factory=dict)
     forgotten: list[SessionChanges] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
@@ -154,9 +154,9 @@ class Sessions:
 
     def __bool__(self) -> bool:
         """Whether any session is isolated, or was."""
-        return bool(self.works or self.lives)
+        return bool(self.works or self.lifecycles)
 
-    def ended(self) -> list[Life]:
+    def ended(self) -> list[SessionLifecycle]:
         """Every session that the batch touched, as it leaves it."""
         return [work.caught_up() for work in self.works.values()]
 
@@ -164,10 +164,10 @@ class Sessions:
         """Note that a record is about a session; one that had been silent for too long has expired by then."""
         work = self.works.get(session)
         if work is None:
-            if session not in self.lives:
+            if session not in self.lifecycles:
                 return
-            life = self.lives.pop(session)
-            work = self.works[session] = SessionChanges(life, parts=self.parts.pop(life.offset, Parts()))
+            life = self.lifecycles.pop(session)
+            work = self.works[session] = SessionChanges(life, parts=self.parts.pop(life.offset, QuotaSegments()))
         if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
             life = work.caught_up()
             if is_forgotten(life, offset + 1, clock_ms, self.rules):
@@ -200,13 +200,13 @@ class Sessions:
                 raise InvalidEventError("foreign_principal", f"session {session!r} was started by another principal")
             work.caught_up()
         if phase in {"start", "resume"}:
-            self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
+            self._open(work, SessionLifecycle(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
         elif work is not None:
             _TURNS[phase](self, work, offset)
 
     def unlearn_all(self, principal: str, offset: int, clock_ms: int) -> None:
         """Unlearn every session that a principal started and that is remembered; the batch mentioned none before."""
-        mine = [*self.lives.values(), *(work.life for work in self.works.values())]
+        mine = [*self.lifecycles.values(), *(work.life for work in self.works.values())]
         for session in [life.session for life in mine if life.principal == principal]:
             self.hear(session, offset, clock_ms)
             if session in self.works:
@@ -256,7 +256,7 @@ class Sessions:
             part.tally = self.tallies.open()
         return part.tally, True
 
-    def _open(self, work: SessionChanges | None, begun: Life) -> None:
+    def _open(self, work: SessionChanges | None, begun: SessionLifecycle) -> None:
         if work is None:
             self.works[begun.session] = SessionChanges(begun)
         elif work.life.phase not in OPEN:
@@ -313,14 +313,14 @@ _TURNS: Mapping[str, Callable[[Sessions, SessionChanges, int], None]] = {
 }
 
 
-def is_silent(life: Life, clock_ms: int, rules: FeedbackSettings) -> bool:
+def is_silent(life: SessionLifecycle, clock_ms: int, rules: FeedbackSettings) -> bool:
     """Whether an open session expires: nothing was heard of it for longer than its phase allows."""
     if life.phase not in OPEN:
         return False
     return clock_ms - life.heard_ms > silence_ms(life.phase, rules)
 
 
-def is_forgotten(life: Life, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> bool:
+def is_forgotten(life: SessionLifecycle, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> bool:
     """Whether too much time, or too many records, lie behind the last word about a session to remember it."""
     return life.heard < next_offset - rules.limits.session_records or clock_ms - life.heard_ms > milliseconds(
         rules.time.session_remembered_s

@@ -33,10 +33,10 @@ from pipelines.feedback.fold.batch import (
     LATEST_MS,
     Arrivals,
     BatchState,
-    Claims,
     LogMoment,
+    PendingFeedback,
     PendingImpression,
-    Waiting,
+    RecordTimes,
     advance,
     effective_ms,
     unlearns,
@@ -51,7 +51,7 @@ from pipelines.feedback.fold.credit import (
     drawn_by,
     in_context,
     note_credits,
-    note_left_out,
+    note_excluded,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -64,15 +64,15 @@ from pipelines.feedback.fold.reports import allowance_of, report_evidence, speak
 from pipelines.feedback.fold.sessions import Sessions, Timeline
 from pipelines.feedback.fold.verdicts import RepeatedVerdict
 from pipelines.feedback.fold.words import (
-    Asked,
     ContentVerdict,
+    QuestionText,
     corrected,
     note_question,
     question_of_text,
 )
 from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import REMOVED
 from pipelines.runtime.kafka.log import Record
@@ -110,7 +110,7 @@ class _Batch:
     def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
-        sessions = Sessions(rules, stored.lives, stored.parts)
+        sessions = Sessions(rules, stored.lifecycles, stored.parts)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
         self._rules = rules
@@ -126,7 +126,7 @@ class _Batch:
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
-        claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
+        claims = RecordTimes(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
         change.sessions.timeline = Timeline(records.offsets, clocks_ms)
         change.fates = Counter(self._fates(arrivals, clocks_ms))
@@ -141,7 +141,12 @@ class _Batch:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
         most, daily, verdicts, names = self._limits.waiting_records, self._daily, self._verdicts, self._names
-        seen, stored_seen, works, lives = self._seen, self.stored.seen, self._sessions.works, self._sessions.lives
+        seen, stored_seen, works, lifecycles = (
+            self._seen,
+            self.stored.seen,
+            self._sessions.works,
+            self._sessions.lifecycles,
+        )
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
             clock_ms = clocks_ms[place]
@@ -161,7 +166,7 @@ class _Batch:
                         and fingerprint not in seen
                         and fingerprint not in stored_seen
                         and event.session_id not in works
-                        and event.session_id not in lives
+                        and event.session_id not in lifecycles
                     ):
                         allowance = equal.allowance
                         if allowance.before + allowance.drawn < daily:
@@ -265,7 +270,7 @@ class _Batch:
         for waiting in self.stored.waiting.pop(query, ()):
             self._join_waiting(query, shown, waiting)
 
-    def _join_waiting(self, query: bytes, shown: PendingImpression, waiting: Waiting) -> None:
+    def _join_waiting(self, query: bytes, shown: PendingImpression, waiting: PendingFeedback) -> None:
         if self.change.waiting.pop(waiting.moment.offset, None) is None:
             self.change.joined.append(waiting.moment.offset)
         try:
@@ -280,7 +285,7 @@ class _Batch:
     def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
         shown = self.stored.shown.get(query)
         if shown is None or not self._remembered(shown.moment, self._limits.waiting_records, 2 * self._window_ms):
-            waiting = Waiting(LogMoment(offset, at_ms), feedback)
+            waiting = PendingFeedback(LogMoment(offset, at_ms), feedback)
             self.stored.waiting.setdefault(query, []).append(waiting)
             self.change.waiting[offset] = (query, waiting)
         elif shown.moment.at_ms < self._clock_ms - self._window_ms:
@@ -323,7 +328,9 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
-    def _word(self, query: bytes, shown: PendingImpression, credit: Credit, where: Under, at_ms: int) -> ContentVerdict:
+    def _word(
+        self, query: bytes, shown: PendingImpression, credit: Credit, where: OutcomeScope, at_ms: int
+    ) -> ContentVerdict:
         """A principal's last word on a result; said again on the same day, it is the same word."""
         content = credit.result.content_hash
         key = f"{where.principal}:{content}"
@@ -343,7 +350,7 @@ class _Batch:
             return
         if isinstance(feedback, Retrieval):
             where = self._under(shown, feedback.principal)
-            note_left_out(tally, feedback, shown.impression, where, self._rules.credit, day=day)
+            note_excluded(tally, feedback, shown.impression, where, self._rules.credit, day=day)
         shown.impression = in_context(feedback, shown.impression, named=shown.named)
         shown.named = shown.named or isinstance(feedback, Inclusion)
         self.change.shown[query] = shown
@@ -368,7 +375,7 @@ class _Batch:
         return first
 
     def _note_verdicts(self) -> None:
-        questions: Counter[tuple[int, Asked]] = Counter()
+        questions: Counter[tuple[int, QuestionText]] = Counter()
         for each in self._noted:
             self._sources[each.source] += each.repeats
             each.note(self._sessions.shared)
@@ -387,7 +394,7 @@ class _Batch:
         draw = Draw(payer, day, allowance, micro, self._next_offset - 1)
         return self._sessions.part_of(session, tally, draw)
 
-    def _under(self, shown: PendingImpression, principal: str) -> Under:
+    def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
         """What feedback is kept under: the impression's scope and question, and who gives it."""
         where = shown.under.get(principal)
         if where is None:

@@ -10,7 +10,7 @@ from pipelines.feedback.fold.credit import Credit, note_credits
 from pipelines.feedback.fold.names import Allowance
 from pipelines.feedback.fold.words import ContentVerdict
 from pipelines.feedback.settings import DAY_MS
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 
 
@@ -35,7 +35,7 @@ class RepeatedVerdict:
     allowance: Allowance
     micro: int
     credited: Sequence[Credit]
-    where: Under
+    where: OutcomeScope
     page: Sequence[ShownResult]
     word: ContentVerdict
     beyond: int = 0

@@ -13,7 +13,7 @@ from pipelines.learning.observe.verdicts import VerdictBin, question_bin
 from pipelines.learning.uses import UsageKey
 
 
-class Asked(NamedTuple):
+class QuestionText(NamedTuple):
     """A question.
 
     Attributes:
@@ -40,7 +40,7 @@ class ContentVerdict(NamedTuple):
     at_ms: int
     weight: float
     principal: str
-    question: Asked
+    question: QuestionText
     share: float | None = None
 
     def note(self, tally: Tally, *, times: int = 1) -> None:
@@ -56,26 +56,26 @@ class ContentVerdict(NamedTuple):
         note_question(tally, self.at_ms // DAY_MS, self.question)
 
 
-def note_question(tally: Tally, day: int, question: Asked, *, times: int = 1) -> None:
+def note_question(tally: Tally, day: int, question: QuestionText, *, times: int = 1) -> None:
     """Add a question's text, once for each outcome under it: it goes when they do."""
     if question.fingerprint and question.text:
         key = UsageKey(day, "", question_bin(question.text), question=question.fingerprint)
         tally.note_usage(key, times * MICRO)
 
 
-def question_in(impression: Impression) -> Asked:
+def question_in(impression: Impression) -> QuestionText:
     """What an impression's search was asked."""
     if impression.query_hash is None:
-        return Asked("", "")
-    return Asked(question_fingerprint(impression.query_hash), impression.question or "")
+        return QuestionText("", "")
+    return QuestionText(question_fingerprint(impression.query_hash), impression.question or "")
 
 
-def question_of_text(text: str) -> Asked:
+def question_of_text(text: str) -> QuestionText:
     """A question whose text is at hand."""
-    return Asked(question_of(text), text)
+    return QuestionText(question_of(text), text)
 
 
-def corrected(correction: Correction, at_ms: int, *, principal: str, question: Asked) -> ContentVerdict:
+def corrected(correction: Correction, at_ms: int, *, principal: str, question: QuestionText) -> ContentVerdict:
     """What a correction says: praise or blame of a content under a question, and of nothing else."""
     content = correction.content_hash or correction.uri or ""
     return ContentVerdict(content, correction.right, at_ms, 1.0, principal, question)

@@ -33,7 +33,7 @@ Aside = Callable[[Callable[[], None]], None]
 """Runs work beside its caller, which does not wait for it."""
 
 
-class Outlet(Protocol):
+class DeadLetterSink(Protocol):
     """A topic that takes records; one thread at a time calls it."""
 
     def deliver(self, records: Sequence[tuple[bytes, bytes]]) -> Sequence[WeftError | None]:
@@ -74,13 +74,18 @@ class Republisher:
     """
 
     def __init__(
-        self, connect: Callable[[], Outlet], rules: FeedbackSettings, *, most_bytes: int, aside: Aside = in_a_thread
+        self,
+        connect: Callable[[], DeadLetterSink],
+        rules: FeedbackSettings,
+        *,
+        most_bytes: int,
+        aside: Aside = in_a_thread,
     ) -> None:
         self._connect = connect
         self._rules = rules
         self._most_bytes = most_bytes
         self._aside = aside
-        self._outlet: Outlet | None = None  # of the attempt under way, where there is one
+        self._outlet: DeadLetterSink | None = None  # of the attempt under way, where there is one
         self._attempt: _Attempt | None = None
         self._pause_s = 0.0
         self._try_at = float("-inf")
@@ -170,7 +175,7 @@ def _help(refusal: WeftError) -> str:
 
 
 def _delivered(
-    outlet: Outlet, topic: str, partition: int, letters: Sequence[StoredDeadLetter]
+    outlet: DeadLetterSink, topic: str, partition: int, letters: Sequence[StoredDeadLetter]
 ) -> Sequence[WeftError | None]:
     """Publish dead letters; those that are too large for the topic go without their original."""
     keys = [f"{partition}:{letter.offset}".encode() for letter in letters]

@@ -139,7 +139,7 @@ class UpdaterActor:
             self._updater = None
 
 
-class Crew(Protocol):
+class UpdaterGroup(Protocol):
     """Updaters that together own every partition."""
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
@@ -152,7 +152,7 @@ class Crew(Protocol):
         """Release everything."""
 
 
-class ActorCrew:
+class ActorUpdaterGroup:
     """`feedback.updaters` actors on Ray, partitions dealt out to them in turn; Ray restarts those that die."""
 
     def __init__(self, task: Task, partitions: int, guard: StoreGuard) -> None:
@@ -266,7 +266,9 @@ def run_updaters(
     partitions = _await_topic(task, stop)
     if acceptance is not None:
         _accept_losses(task, acceptance)
-    crew: Crew = UpdaterActor(task, range(partitions), guard) if cluster is None else ActorCrew(task, partitions, guard)
+    crew: UpdaterGroup = (
+        UpdaterActor(task, range(partitions), guard) if cluster is None else ActorUpdaterGroup(task, partitions, guard)
+    )
     tick_at = time.monotonic() + _TICK_EVERY_S
     try:
         while True:

@@ -76,7 +76,7 @@ def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
     ]
 
 
-class Paces:
+class EventRates:
     """Events per second of every partition, between one look and the one before it."""
 
     def __init__(self) -> None:

@@ -16,8 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.feedback.fold.quota import Parts
-from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, Timeline, silence_ms
+from pipelines.feedback.fold.quota import QuotaSegments
+from pipelines.feedback.fold.sessions import (
+    OPEN,
+    Phase,
+    SessionChanges,
+    SessionLifecycle,
+    Sessions,
+    Timeline,
+    silence_ms,
+)
 from pipelines.feedback.settings import FeedbackSettings, milliseconds
 from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, parts_of, pending_rows, write_parts
 from pipelines.feedback.store.rows import add_masses, delete_rows
@@ -32,16 +40,16 @@ PENDING, SETTLED = 0, 1
 """Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
 
 _TABLES = (("evidence", EvidenceKey._fields), ("usage", UsageKey._fields))
-_LIFE = ", ".join(Life._fields)
+_LIFE = ", ".join(SessionLifecycle._fields)
 
 
-def life_of(row: tuple[object, ...]) -> Life:
-    """A session from the columns that `select_lives` names."""
-    life = Life(*row)  # type: ignore[arg-type]  # the table's columns are the fields
+def lifecycle_of(row: tuple[object, ...]) -> SessionLifecycle:
+    """A session from the columns that `select_lifecycles` names."""
+    life = SessionLifecycle(*row)  # type: ignore[arg-type]  # the table's columns are the fields
     return life._replace(phase=Phase(life.phase))
 
 
-def select_lives(condition: str) -> str:
+def select_lifecycles(condition: str) -> str:
     """The statement that reads sessions."""
     return f"select {_LIFE} from sessions {condition}"  # noqa: S608 - names of ours
 
@@ -74,7 +82,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
     for work in sessions.forgotten:
         _delete(connection, work.life)
     connection.executemany(
-        f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
+        f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(SessionLifecycle._fields))})",  # noqa: S608
         sessions.ended(),
     )
 
@@ -102,17 +110,17 @@ def close_sessions(
 
 def _works(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionChanges]:
     """Sessions to change, with what they draw on allowances."""
-    lives = _lives(connection, condition, values)
-    parts = parts_of(connection, [life.offset for life in lives])
-    return [SessionChanges(life, parts=parts.get(life.offset, Parts())) for life in lives]
+    lifecycles = _lives(connection, condition, values)
+    parts = parts_of(connection, [life.offset for life in lifecycles])
+    return [SessionChanges(life, parts=parts.get(life.offset, QuotaSegments())) for life in lifecycles]
 
 
-def sessions_in(connection: sqlite3.Connection) -> list[Life]:
+def sessions_in(connection: sqlite3.Connection) -> list[SessionLifecycle]:
     """Every session that the partition remembers, the one heard of longest ago first."""
     return _lives(connection, "order by heard", ())
 
 
-def session_in(connection: sqlite3.Connection, session_id: str) -> Life | None:
+def session_in(connection: sqlite3.Connection, session_id: str) -> SessionLifecycle | None:
     """A session; None where the partition does not remember it."""
     return next(iter(_lives(connection, "where session = ?", (session_id,))), None)
 
@@ -155,7 +163,7 @@ class Fork(NamedTuple):
     """
 
     session: int
-    life: Life | None
+    life: SessionLifecycle | None
     base: str
     started_ms: int
     settled: int
@@ -180,7 +188,7 @@ def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: in
         lost: Bases that are no longer there.
         at_most: So many of them.
     """
-    columns = ", ".join(f"sessions.{name}" for name in Life._fields)
+    columns = ", ".join(f"sessions.{name}" for name in SessionLifecycle._fields)
     rows = connection.execute(
         f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608
         " from session_forks left join sessions on sessions.offset = session_forks.session"
@@ -192,7 +200,7 @@ def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: in
         f" or session_forks.settled <> sessions.settled or base in ({', '.join('?' * len(lost))})) limit ?",
         (*OPEN, *OPEN, *lost, at_most),
     )
-    return [Fork(row[0], None if row[5] is None else life_of(row[5:]), *row[1:5]) for row in rows]
+    return [Fork(row[0], None if row[5] is None else lifecycle_of(row[5:]), *row[1:5]) for row in rows]
 
 
 def bases_in(connection: sqlite3.Connection) -> list[str]:
@@ -247,7 +255,7 @@ def _move_stored(connection: sqlite3.Connection, work: SessionChanges) -> None:
         _drop_rows(connection, life, PENDING)
 
 
-def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
+def _move_into_shared(connection: sqlite3.Connection, life: SessionLifecycle, kind: int, *, sign: int) -> None:
     for table, fields in _TABLES:
         rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life.offset, kind, table, fields)]
         _add_to_shared(connection, table, fields, rows)
@@ -263,7 +271,7 @@ def _add_to_shared(
         connection.executemany(f"delete from {table} where {here} and micro = 0", taken)  # noqa: S608 - names of ours
 
 
-def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
+def _settle_rows(connection: sqlite3.Connection, life: SessionLifecycle) -> None:
     for table, fields in _TABLES:
         rows = _overlay_rows(connection, life.offset, PENDING, table, fields)
         add_masses(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
@@ -278,7 +286,7 @@ def _overlay_rows(
     ).fetchall()
 
 
-def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
+def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[SessionLifecycle, Evidence]]) -> None:
     by_session = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
     for index, (table, _) in enumerate(_TABLES):
         rows = [(offset, kind, *row) for offset, some in by_session for row in some[index]]
@@ -290,20 +298,20 @@ def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any,
     return counts, [(*key, micro) for key, micro in evidence.usage.items()]
 
 
-def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
+def _drop_rows(connection: sqlite3.Connection, life: SessionLifecycle, kind: int) -> None:
     for table, _ in _TABLES:
         delete_rows(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
 
 
-def _delete(connection: sqlite3.Connection, life: Life) -> None:
+def _delete(connection: sqlite3.Connection, life: SessionLifecycle) -> None:
     _drop_rows(connection, life, PENDING)
     _drop_rows(connection, life, SETTLED)
     drop_pending(connection, life.offset)
     connection.execute("delete from sessions where offset = ?", (life.offset,))
 
 
-def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[Life]:
-    return [life_of(row) for row in connection.execute(select_lives(condition), tuple(values))]
+def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionLifecycle]:
+    return [lifecycle_of(row) for row in connection.execute(select_lifecycles(condition), tuple(values))]
 
 
 Floats = NDArray[np.float64]

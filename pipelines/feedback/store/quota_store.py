@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.feedback.fold.quota import Parts, QuotaSegment, beside
+from pipelines.feedback.fold.quota import QuotaSegment, QuotaSegments, beside
 from pipelines.feedback.fold.sessions import SessionChanges
 from pipelines.feedback.settings import LimitSettings
 from pipelines.feedback.store.rows import add_masses, delete_rows, matching
@@ -45,16 +45,16 @@ class _Place(NamedTuple):
     part: int
 
 
-def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[int, Parts]:
+def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[int, QuotaSegments]:
     """What some sessions, by their offsets, draw on allowances."""
     select = (
         "select session, first, part, principal, day, allowance, settled, counted, micro from draws where session in"
     )
-    parts: dict[int, Parts] = {}
+    parts: dict[int, QuotaSegments] = {}
     for row in sorted(matching(connection, select, sessions)):
         session, first, number, principal, day, allowance, settled, counted, micro = row
         part = QuotaSegment(number, principal, day, allowance, first, micro, bool(settled), bool(counted))
-        of_session = parts.setdefault(session, Parts())
+        of_session = parts.setdefault(session, QuotaSegments())
         (of_session.settled if settled else of_session.pending).append(part)
     return parts
 
@@ -124,7 +124,7 @@ def pending_rows(connection: sqlite3.Connection, table: str, session: int) -> It
 
 def drop_pending(connection: sqlite3.Connection, session: int) -> None:
     """Drop the parts that only a session reads."""
-    pending = parts_of(connection, [session]).get(session, Parts()).pending
+    pending = parts_of(connection, [session]).get(session, QuotaSegments()).pending
     _delete(connection, session, pending)
 
 

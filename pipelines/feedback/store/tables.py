@@ -18,10 +18,10 @@ from pipelines.feedback.events.codec import Decoded
 from pipelines.feedback.fold.batch import (
     Arrivals,
     BatchState,
-    Clock,
     LogMoment,
+    PartitionClock,
+    PendingFeedback,
     PendingImpression,
-    Waiting,
     answers_of,
     unlearns,
 )
@@ -32,14 +32,14 @@ from pipelines.feedback.fold.names import (
     OVERFLOW,
     Allowance,
     NameKind,
-    Names,
+    NameTracker,
     Naming,
     SourceCounts,
     names_of,
 )
 from pipelines.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from pipelines.feedback.store.overlays import close_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.store.overlays import close_sessions, lifecycle_of, select_lifecycles, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
@@ -73,7 +73,7 @@ def read_batch_state(
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
-    stored = BatchState(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
+    stored = BatchState(PartitionClock(clock_ms, *(witnesses or ())), next_offset, NameTracker(rules.limits))
     ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
     queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
@@ -87,15 +87,17 @@ def read_batch_state(
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
-        stored.waiting.setdefault(query, []).append(Waiting(LogMoment(offset, at_ms), _feedback.decode(feedback)))
+        stored.waiting.setdefault(query, []).append(
+            PendingFeedback(LogMoment(offset, at_ms), _feedback.decode(feedback))
+        )
     unlearned = {event.principal for event in arrivals.events if type(event) is SessionPhase and unlearns(event)}
     for row in (
-        *matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))),
-        *matching(connection, select_lives("where principal in"), unlearned),
+        *matching(connection, select_lifecycles("where session in"), set(filter(None, arrivals.sessions))),
+        *matching(connection, select_lifecycles("where principal in"), unlearned),
     ):
-        life = life_of(row)
-        stored.lives[life.session] = life
-    stored.parts = parts_of(connection, [life.offset for life in stored.lives.values()])
+        life = lifecycle_of(row)
+        stored.lifecycles[life.session] = life
+    stored.parts = parts_of(connection, [life.offset for life in stored.lifecycles.values()])
     principals = {
         *filter(None, arrivals.principals),
         *(each.feedback.principal for some in stored.waiting.values() for each in some),
@@ -309,9 +311,9 @@ def _forget_before(
 
 def read_names(
     connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
-) -> Names:
+) -> NameTracker:
     """What a store knows of the names in some events, and of some more principals."""
-    names = Names(limits)
+    names = NameTracker(limits)
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
     wanted: dict[NameKind, set[str]] = {kind: set() for kind in NameKind}
     for event in cast("Iterable[Naming]", [event for event in events if type(event) in NAMING]):
@@ -332,7 +334,7 @@ def read_names(
     return names
 
 
-def write_names(connection: sqlite3.Connection, names: Names) -> None:
+def write_names(connection: sqlite3.Connection, names: NameTracker) -> None:
     """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
     connection.executemany("insert into newcomers (principal, since) values (?, ?)", names.admitted)

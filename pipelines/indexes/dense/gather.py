@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.dense.isolation import write_isolation
 from pipelines.indexes.dense.tokens import TokenSources, TokenStore, gather_tokens, has_tokens
-from pipelines.indexes.dense.vectors import FAISS_FILE, VECTORS_FILE, Trained, index_vectors
+from pipelines.indexes.dense.vectors import FAISS_FILE, VECTORS_FILE, TrainedIndex, index_vectors
 from pipelines.indexes.manifest import DenseFacts, read_generation_manifest
 from pipelines.indexes.rows import HASH, hashes_of, rows_of
 from pipelines.indexes.settings import VectorSettings
@@ -74,7 +74,7 @@ def _contents(task: DenseTask) -> Path:
     return (task.base or Path()) / "chunks" / "contents.parquet"
 
 
-def _trained(task: DenseTask, hashes: np.ndarray) -> Trained | None:
+def _trained(task: DenseTask, hashes: np.ndarray) -> TrainedIndex | None:
     if task.base is None or task.inherited is None or task.retrained:
         return None
     facts = read_generation_manifest(task.base).dense.get(task.encoder)
@@ -82,7 +82,7 @@ def _trained(task: DenseTask, hashes: np.ndarray) -> Trained | None:
         return None
     batches = pq.ParquetFile(_contents(task)).iter_batches(batch_size=_ROWS, columns=["content_hash"])
     stayed = sum(int((rows_of(hashes_of(batch["content_hash"]), hashes) >= 0).sum()) for batch in batches)
-    return Trained(task.inherited / FAISS_FILE, facts.probes, facts.trained_on * stayed / max(1, len(hashes)))
+    return TrainedIndex(task.inherited / FAISS_FILE, facts.probes, facts.trained_on * stayed / max(1, len(hashes)))
 
 
 def vector_tables(part: Path) -> list[Path]:

@@ -198,7 +198,7 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedIndex:
     """An index of the same encoder over another corpus.
 
     Attributes:
@@ -211,7 +211,7 @@ class Trained:
     share: float = 1.0
 
 
-def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | None = None) -> DenseFacts:
+def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
     """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
 
     The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
@@ -286,7 +286,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _attempts(
-    stored: np.ndarray, settings: VectorSettings, trained: Trained | None
+    stored: np.ndarray, settings: VectorSettings, trained: TrainedIndex | None
 ) -> Iterator[tuple[Any, int, float]]:
     """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting, and
     the share of contents that it was trained on.

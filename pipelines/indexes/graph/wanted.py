@@ -28,7 +28,7 @@ _EVERYDAY = frozenset({
 })  # fmt: skip
 
 
-class BearerScope(StrEnum):
+class NameScope(StrEnum):
     """Where a bearer of a name was found; each has its confidence in the settings."""
 
     FILE = "file"  # the same file
@@ -41,7 +41,7 @@ class BearerScope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WantedKey:
+class LookupKey:
     """One key under which the target of a link may be found.
 
     Attributes:
@@ -50,13 +50,13 @@ class WantedKey:
         member: Whether the name is a member of something unknown, so that another type's is as likely.
     """
 
-    scope: BearerScope
+    scope: NameScope
     key: str
     rest: str = ""
     member: bool = False
 
 
-def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[WantedKey]:
+def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[LookupKey]:
     """Where to look for a symbol that code names, best first: its file, its imports, its folder, everywhere.
 
     Args:
@@ -78,30 +78,30 @@ def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: boo
     if parts[0] in OWN:
         return _own_wanted(parts[1:], uri, owner, family)
     full = ".".join(parts)
-    wanted = [WantedKey(BearerScope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
-    wanted.append(WantedKey(BearerScope.FILE, key("file", uri, full)))
+    wanted = [LookupKey(NameScope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
+    wanted.append(LookupKey(NameScope.FILE, key("file", uri, full)))
     wanted += _import_wanted(parts, uri)
     if family in _SHARED_FOLDER:
-        wanted.append(WantedKey(BearerScope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
+        wanted.append(LookupKey(NameScope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
     # Where imports name what they take, only one of everything could have brought a name that they do not.
-    wanted.append(WantedKey(BearerScope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
+    wanted.append(LookupKey(NameScope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
     if len(parts) > 1:
-        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
-        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
+        wanted.append(LookupKey(NameScope.CORPUS, key("corpus", family, full)))
+        wanted.append(LookupKey(NameScope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
     elif family not in _EXPLICIT:
-        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
+        wanted.append(LookupKey(NameScope.CORPUS, key("corpus", family, full)))
     # What a type does not define itself it may inherit; of other dotted names whatever is not here is elsewhere.
     inherited = parts[:-1] == owner.split(".")[:-1] if len(parts) > 1 else bool(owner) and family in _IMPLICIT_OWNER
     return [*wanted, *_member_wanted(parts[-1], uri, family)] if inherited else wanted
 
 
-def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[WantedKey]:
+def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[LookupKey]:
     if not parts:
         return []
     name = ".".join(parts)
     outer = owner.split(".")[:-1] or owner.split(".")
     owners = [".".join(outer[:depth]) for depth in range(len(outer), 0, -1)]
-    wanted = [WantedKey(BearerScope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
+    wanted = [LookupKey(NameScope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
     return wanted if len(parts) > 1 else [*wanted, *_member_wanted(parts[-1], uri, family)]
 
 
@@ -112,25 +112,25 @@ def _owners(owner: str, family: str) -> list[str]:
     return [".".join(outer[:depth]) for depth in range(len(outer) - 1, 0, -1)]
 
 
-def _import_wanted(parts: Sequence[str], uri: str) -> list[WantedKey]:
+def _import_wanted(parts: Sequence[str], uri: str) -> list[LookupKey]:
     """The longest prefix that is imported wins, and what follows it is looked for inside."""
     return [
-        WantedKey(BearerScope.IMPORT, key("import", uri, ".".join(parts[:cut])), ".".join(parts[cut:]))
+        LookupKey(NameScope.IMPORT, key("import", uri, ".".join(parts[:cut])), ".".join(parts[cut:]))
         for cut in range(len(parts), 0, -1)
     ]
 
 
-def _member_wanted(tail: str, uri: str, family: str) -> list[WantedKey]:
+def _member_wanted(tail: str, uri: str, family: str) -> list[LookupKey]:
     if tail in _BUILT_IN:
         return []
     wanted = [
-        WantedKey(BearerScope.FILE, key("member", uri, tail), member=True),
-        WantedKey(BearerScope.IMPORTED, key("members", uri, ""), tail, member=True),
+        LookupKey(NameScope.FILE, key("member", uri, tail), member=True),
+        LookupKey(NameScope.IMPORTED, key("members", uri, ""), tail, member=True),
     ]
     return (
         wanted
         if tail in _EVERYDAY
-        else [*wanted, WantedKey(BearerScope.CORPUS, key("members", family, tail), member=True)]
+        else [*wanted, LookupKey(NameScope.CORPUS, key("members", family, tail), member=True)]
     )
 
 
@@ -195,7 +195,7 @@ def _folder_import(target: str, family: str) -> list[tuple[str, str]]:
     return modules
 
 
-def reference_wanted(target: str, uri: str) -> list[WantedKey]:
+def reference_wanted(target: str, uri: str) -> list[LookupKey]:
     """Where a link in prose may lead, best first: an anchor, a path, a label, a symbol.
 
     Examples:
@@ -204,22 +204,22 @@ def reference_wanted(target: str, uri: str) -> list[WantedKey]:
     """
     scheme, _, _ = target.partition(":")
     if re.fullmatch(r"[a-z][a-z0-9+.-]+", scheme) and scheme != target and not target.startswith(f"{scheme}::"):
-        wanted = [WantedKey(BearerScope.PATH, key("document", "", target)), *work_wanted(target)]
+        wanted = [LookupKey(NameScope.PATH, key("document", "", target)), *work_wanted(target)]
         return wanted if scheme != "file" else [*wanted, *_path_wanted(target.removeprefix("file://"), uri)]
     path, _, fragment = target.partition("#")
     if not path:
-        return [*_anchor_wanted(uri, fragment), WantedKey(BearerScope.CORPUS, key("label", "", slug_of(fragment)))]
+        return [*_anchor_wanted(uri, fragment), LookupKey(NameScope.CORPUS, key("label", "", slug_of(fragment)))]
     wanted = [anchored for one in _paths(path, uri) for anchored in (_anchor_wanted(one, fragment) if fragment else [])]
     wanted += _path_wanted(path, uri)
     if not fragment and "/" not in target:
-        wanted.append(WantedKey(BearerScope.PATH, key("anchor", uri, slug_of(target))))
-        wanted.append(WantedKey(BearerScope.CORPUS, key("label", "", slug_of(target))))
+        wanted.append(LookupKey(NameScope.PATH, key("anchor", uri, slug_of(target))))
+        wanted.append(LookupKey(NameScope.CORPUS, key("label", "", slug_of(target))))
     if parts := parts_of(target):
-        wanted.append(WantedKey(BearerScope.CORPUS, key("symbol", "", ".".join(parts))))
+        wanted.append(LookupKey(NameScope.CORPUS, key("symbol", "", ".".join(parts))))
     return wanted
 
 
-def relation_wanted(target: str, uri: str) -> list[WantedKey]:
+def relation_wanted(target: str, uri: str) -> list[LookupKey]:
     """Where a declared relation may lead, best first: a path, a URI, a record of the same corpus, the end of a path.
 
     No name that only sounds so: a wrong document would be called superseded.
@@ -232,24 +232,24 @@ def relation_wanted(target: str, uri: str) -> list[WantedKey]:
     exact = [target, f"{uri.partition(':')[0]}:{target}"] if ":" in uri else [target]
     ends = key("path", "", "")
     return [
-        *(want for want in wanted if want.scope is not BearerScope.CORPUS),
-        *(WantedKey(BearerScope.PATH, key("document", "", one)) for one in exact),
-        *(want for want in wanted if want.scope is BearerScope.CORPUS and want.key.startswith(ends)),
+        *(want for want in wanted if want.scope is not NameScope.CORPUS),
+        *(LookupKey(NameScope.PATH, key("document", "", one)) for one in exact),
+        *(want for want in wanted if want.scope is NameScope.CORPUS and want.key.startswith(ends)),
     ]
 
 
-def _anchor_wanted(uri: str, fragment: str) -> list[WantedKey]:
+def _anchor_wanted(uri: str, fragment: str) -> list[LookupKey]:
     slug = slug_of(unquote(fragment))
-    return [WantedKey(BearerScope.PATH, key("anchor", uri, slug))] if slug else []
+    return [LookupKey(NameScope.PATH, key("anchor", uri, slug))] if slug else []
 
 
-def _path_wanted(path: str, uri: str) -> list[WantedKey]:
-    wanted = [WantedKey(BearerScope.PATH, key("document", "", one)) for one in _paths(path, uri)]
-    wanted += [WantedKey(BearerScope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
+def _path_wanted(path: str, uri: str) -> list[LookupKey]:
+    wanted = [LookupKey(NameScope.PATH, key("document", "", one)) for one in _paths(path, uri)]
+    wanted += [LookupKey(NameScope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
     ending = unquote(path).strip("/")
     if "." in posixpath.basename(ending):
         wanted.append(
-            WantedKey(BearerScope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending))))
+            LookupKey(NameScope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending))))
         )
     return wanted
 
@@ -263,7 +263,7 @@ def _paths(path: str, uri: str) -> list[str]:
     return [far] if path.startswith("/") else list(dict.fromkeys([near, far]))
 
 
-def work_wanted(target: str) -> list[WantedKey]:
+def work_wanted(target: str) -> list[LookupKey]:
     """Where a cited work may be found: by DOI or number, by its key, by its title.
 
     Examples:
@@ -275,4 +275,4 @@ def work_wanted(target: str) -> list[WantedKey]:
     keys = [*number_keys(target), key("work", "key", target.casefold())]
     if len(title := title_key(target)) > SHORTEST_TITLE:
         keys.append(key("work", "title", title))
-    return [WantedKey(BearerScope.WORK, one) for one in keys]
+    return [LookupKey(NameScope.WORK, one) for one in keys]

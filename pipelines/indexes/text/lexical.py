@@ -17,7 +17,7 @@ from pipelines.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, t
 from pipelines.indexes.text.coverage import QueryWord, coverage_of
 from pipelines.indexes.text.jvm import JAVA, java_cast, java_class
 from pipelines.indexes.text.opened import NO_HITS, Hits, OpenedIndex
-from pipelines.indexes.text.words import Wanted, lone_operators, marked_names, normalised, side_by_side, wanted
+from pipelines.indexes.text.words import ExactQuery, lone_operators, marked_names, normalised, side_by_side, wanted
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
@@ -144,7 +144,7 @@ class LexicalIndex:
         """The terms that a text is indexed by in a field, in order, repeats kept."""
         return text.split() if field == EXACT else terms_by(self._analyzer, text)
 
-    def wanted(self, text: str) -> Wanted | None:
+    def wanted(self, text: str) -> ExactQuery | None:
         """What a search looks for beside the analysed terms of a text; None where the generation has no such field."""
         if self._settings.analysis == "english":
             return None

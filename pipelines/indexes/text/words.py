@@ -309,7 +309,7 @@ def exact_tokens(text: str, analyse: Analyse) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExactQuery:
     """What a query looks for in the field `exact`.
 
     Attributes:
@@ -330,7 +330,7 @@ class Wanted:
         return (self.words, weights.exact), (self.names, weights.names), (self.weak, weights.weak)
 
 
-def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Wanted:
+def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> ExactQuery:
     """Read a query.
 
     Args:
@@ -356,7 +356,7 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Want
     alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
     # The stem of such plurals is that of other words: alone, `indices` would find `indicate` before `index`.
     apart = [form for word in alone if word.endswith("ices") for form in _forms_of(word)]
-    return Wanted(
+    return ExactQuery(
         () if alone else tuple(telling)[:most],
         (*alone, *sought, *apart, *without_blanks(text, analyse))[:most],
         tuple(dict.fromkeys(weak))[:most],

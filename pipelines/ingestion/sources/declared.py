@@ -13,7 +13,7 @@ from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.ingestion.sources.corpus import SUFFIXES, corpus_name
 from pipelines.ingestion.sources.items import TABLE_SUFFIX, FileItem, SourceItem, StoredItem, escaped, table_name
 from pipelines.ingestion.sources.sources import SourceListing, list_source
-from pipelines.ingestion.sources.tree import LeftOut
+from pipelines.ingestion.sources.tree import SkipReason
 
 
 def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Path) -> SourceListing:
@@ -26,7 +26,7 @@ def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Pa
     wanted = [_with_source(item, source) for item in listing.items if _is_wanted(item, source)]
     left_out = Counter(listing.left_out)
     if excluded := len(listing.items) - len(wanted):
-        left_out[LeftOut.DECLARED] += excluded
+        left_out[SkipReason.DECLARED] += excluded
     return SourceListing(wanted, dict(left_out))
 
 

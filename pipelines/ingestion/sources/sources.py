@@ -43,12 +43,12 @@ class SourceListing:
 
     Attributes:
         items: In a fixed order.
-        left_out: Entries of a tree that are not read, by reason; see `tree.LeftOut`.
+        left_out: Entries of a tree that are not read, by reason; see `tree.SkipReason`.
         broken: Declared sources that cannot be read, each with its error.
     """
 
     items: Sequence[SourceItem]
-    left_out: Mapping[tree.LeftOut, int] = field(default_factory=dict)
+    left_out: Mapping[tree.SkipReason, int] = field(default_factory=dict)
     broken: Mapping[Path, str] = field(default_factory=dict)
 
 

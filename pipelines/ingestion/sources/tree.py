@@ -16,11 +16,11 @@ from pipelines.ingestion.git.safe_files import MAX_DEPTH, UnreadableError, conte
 # A folder above a source may let nobody list it.
 _WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
-Parts = tuple[str, ...]
+QuotaSegments = tuple[str, ...]
 """A path as the names that lead to it."""
 
 
-class LeftOut(StrEnum):
+class SkipReason(StrEnum):
     """Why an entry of a tree is not read."""
 
     IGNORED = "ignored"
@@ -47,15 +47,15 @@ class TreeListing:
         left_out: Entries that were left out by reason; a folder counts once, since nothing looks into it.
     """
 
-    paths: Sequence[Parts]
-    left_out: Mapping[LeftOut, int]
+    paths: Sequence[QuotaSegments]
+    left_out: Mapping[SkipReason, int]
 
-    def __iter__(self) -> Iterator[Parts]:
+    def __iter__(self) -> Iterator[QuotaSegments]:
         return iter(self.paths)
 
 
 def listed(
-    root: Path, *, skipped: Sequence[str], left_out: Parts | None = None, secrets: Sequence[str] = ()
+    root: Path, *, skipped: Sequence[str], left_out: QuotaSegments | None = None, secrets: Sequence[str] = ()
 ) -> TreeListing:
     """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
@@ -82,9 +82,9 @@ class _Folder:
         only_tracked: Whether rules exclude it, so that nothing but tracked files counts.
     """
 
-    path: Parts
+    path: QuotaSegments
     checkout: Checkout
-    way: Parts = ()
+    way: QuotaSegments = ()
     rules: tuple[tuple[int, IgnoreRules], ...] = ()
     only_tracked: bool = False
 
@@ -99,20 +99,20 @@ class _Folder:
 class _Walk:
     root: Path
     skipped: frozenset[str]
-    store: Parts | None
+    store: QuotaSegments | None
     secrets: IgnoreRules
-    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    left_out: Counter[SkipReason] = field(default_factory=Counter)
     _walked: set[Path] = field(default_factory=set)
-    _linked: list[tuple[Parts, Repository]] = field(default_factory=list)
+    _linked: list[tuple[QuotaSegments, Repository]] = field(default_factory=list)
 
-    def paths(self) -> Iterator[Parts]:
+    def paths(self) -> Iterator[QuotaSegments]:
         yield from self._below(self._start())
         while self._linked:
             # The working tree of the repository's own branch stands for all others.
             path, repository = next((one for one in self._linked if one[1].head == one[1].main_head), self._linked[0])
             self._linked.remove((path, repository))
             if repository.shared in self._walked:
-                self.left_out[LeftOut.WORKTREE] += 1
+                self.left_out[SkipReason.WORKTREE] += 1
             else:
                 yield from self._below(self._top(path, repository))
 
@@ -131,13 +131,13 @@ class _Walk:
                 break
         return _Folder((), top.checkout, way, rules)
 
-    def _top(self, path: Parts, repository: Repository | None) -> _Folder:
+    def _top(self, path: QuotaSegments, repository: Repository | None) -> _Folder:
         checkout = checkout_of(repository, os.environ)
         if repository is not None:
             self._walked.add(repository.shared)
         return _Folder(path, checkout, rules=tuple((0, one) for one in checkout.rules))
 
-    def _below(self, start: _Folder) -> Iterator[Parts]:
+    def _below(self, start: _Folder) -> Iterator[QuotaSegments]:
         waiting = [start]
         while waiting:
             folder = waiting.pop()
@@ -160,17 +160,17 @@ class _Walk:
                     below.append(entered)
             waiting.extend(reversed(below))
 
-    def _reason(self, inner: _Folder, *, is_folder: bool) -> LeftOut | None:
+    def _reason(self, inner: _Folder, *, is_folder: bool) -> SkipReason | None:
         """Why an entry is left out, if it is."""
         if inner.path[-1] in self.skipped:
-            return LeftOut.SKIPPED
+            return SkipReason.SKIPPED
         if inner.path == self.store:
-            return LeftOut.STORE
+            return SkipReason.STORE
         if self.secrets.verdict(_joined(inner.path), is_folder=is_folder):
-            return LeftOut.SECRET
+            return SkipReason.SECRET
         tracked, way = inner.checkout.tracked, _joined(inner.way)
         is_tracked = tracked.has_below(way) if is_folder else tracked.has(way)
-        return LeftOut.IGNORED if inner.only_tracked and not is_tracked else None
+        return SkipReason.IGNORED if inner.only_tracked and not is_tracked else None
 
     def _entered(self, inner: _Folder) -> _Folder | None:
         """A folder as it is listed, in a repository of its own if it is one; None where that is not now, or never."""
@@ -182,7 +182,7 @@ class _Walk:
         if repository is None:
             return replace(inner, only_tracked=True) if is_submodule else inner
         if repository.shared in self._walked:
-            self.left_out[LeftOut.WORKTREE] += 1
+            self.left_out[SkipReason.WORKTREE] += 1
             return None
         if repository.is_linked:
             self._linked.append((inner.path, repository))
@@ -190,11 +190,11 @@ class _Walk:
         return self._top(inner.path, repository)
 
 
-def _joined(path: Parts) -> bytes:
+def _joined(path: QuotaSegments) -> bytes:
     return os.fsencode("/".join(path))
 
 
-def _with_length(way: Parts, rules: IgnoreRules | None) -> tuple[tuple[int, IgnoreRules], ...]:
+def _with_length(way: QuotaSegments, rules: IgnoreRules | None) -> tuple[tuple[int, IgnoreRules], ...]:
     """Rules of one folder, with the length of the way there and the slash behind it."""
     return ((len(_joined(way)) + bool(way), rules),) if rules else ()
 

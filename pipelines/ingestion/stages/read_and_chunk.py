@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.titles import title_of
-from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce
+from pipelines.chunking.units.splitting import ActiveSizes, ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
@@ -34,7 +34,7 @@ class ReadRules:
     """
 
     ingest: IngestSettings
-    sizes: SizesInForce
+    sizes: ActiveSizes
     embedding: EmbeddingSettings
     domain: Domain | None
     made_with: str = ""

@@ -14,7 +14,7 @@ from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.lesson_priors import LessonPrior
-from pipelines.learning.lessons.links import LessonLinks, LinkWord, read_links
+from pipelines.learning.lessons.links import LessonLinks, LinkVerdict, read_links
 from pipelines.learning.lessons.rows import (
     ALIAS,
     APART,
@@ -346,7 +346,9 @@ class LessonCounts:
             if (other := place.get(self._questions[self.question[row]])) is not None:
                 by = int(self.principal[row])
                 at = int(self.day[row]), self._bins[self.bin[row]].partition(":")[2]
-                words.append(LinkWord(int(self.lesson[row]), other, by, self._principals[by] == night, at, bool(alike)))
+                words.append(
+                    LinkVerdict(int(self.lesson[row]), other, by, self._principals[by] == night, at, bool(alike))
+                )
         return read_links(words)
 
 

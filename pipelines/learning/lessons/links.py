@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 """Places of two lessons, the smaller one first."""
 
 
-class LinkWord(NamedTuple):
+class LinkVerdict(NamedTuple):
     """What somebody said of two lessons.
 
     Attributes:
@@ -53,7 +53,7 @@ class LessonLinks:
     representatives: Mapping[int, int]
 
 
-def read_links(words: Iterable[LinkWord]) -> LessonLinks:
+def read_links(words: Iterable[LinkVerdict]) -> LessonLinks:
     """Classes of lessons, the same for the same words in any order.
 
     Links join classes, those with the most mass first; one that would bring together two lessons that are kept apart
@@ -86,9 +86,9 @@ def read_links(words: Iterable[LinkWord]) -> LessonLinks:
     return LessonLinks(separate, {place: into for place, into in to.items() if place != into})
 
 
-def _counted(words: Iterable[LinkWord]) -> Iterator[LinkWord]:
+def _counted(words: Iterable[LinkVerdict]) -> Iterator[LinkVerdict]:
     """Of each the last word on each pair; of nights none where a person has spoken."""
-    last: dict[tuple[Pair, int], LinkWord] = {}
+    last: dict[tuple[Pair, int], LinkVerdict] = {}
     for word in words:
         if word.lesson == word.other:
             continue
@@ -98,5 +98,5 @@ def _counted(words: Iterable[LinkWord]) -> Iterator[LinkWord]:
     return (word for (pair, _), word in last.items() if not word.by_night or pair not in by_people)
 
 
-def _newest(word: LinkWord) -> tuple[object, ...]:
+def _newest(word: LinkVerdict) -> tuple[object, ...]:
     return word.at, not word.same, -word.lesson  # of words of one moment, "apart" holds

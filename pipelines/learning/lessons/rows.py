@@ -97,14 +97,14 @@ def saying_bin(source: LessonSource, priority: LessonPriority) -> str:
     return f"{SAYING}{source.value}:{priority.value}"
 
 
-def word_bin(word: str, ms: int) -> str:
+def verdict_bin(word: str, ms: int) -> str:
     """The bin of a person's word: an outcome, `RETIRE` or `RESTORE`.
 
     Args:
         ms: Milliseconds since midnight, UTC.
 
     Examples:
-        >>> word_bin("contradiction", 735)
+        >>> verdict_bin("contradiction", 735)
         'lesson.word:contradiction:00000735'
     """
     return f"{WORD}{word}:{ms:08d}"

@@ -39,7 +39,7 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
     return shares
 
 
-def together_at_most(weight: Floats, most: Floats, day: Ints, line: Ints) -> Floats:
+def capped_weights(weight: Floats, most: Floats, day: Ints, line: Ints) -> Floats:
     """Weights of statements such that those of new principals count together at most, of each day and line.
 
     Args:
@@ -49,7 +49,7 @@ def together_at_most(weight: Floats, most: Floats, day: Ints, line: Ints) -> Flo
 
     Examples:
         >>> day = line = np.zeros(3, dtype=np.int64)
-        >>> together_at_most(np.ones(3), np.array([1.0, 1.0, np.inf]), day, line)
+        >>> capped_weights(np.ones(3), np.array([1.0, 1.0, np.inf]), day, line)
         array([0.5, 0.5, 1. ])
     """
     new = np.isfinite(most)

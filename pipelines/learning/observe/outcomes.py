@@ -55,7 +55,7 @@ _GOOD, _SURPLUS = 1, 2
 _KINDS = 4  # of an outcome: good or bad, within its principal's allowance or surplus
 
 
-class Under(NamedTuple):
+class OutcomeScope(NamedTuple):
     """What outcomes are kept under, beside their day and their result's own domain.
 
     Attributes:
@@ -75,7 +75,7 @@ class Under(NamedTuple):
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, ShownResult, Sequence[ShownResult], int]
+Row = tuple[int, int, OutcomeScope, bool, bool, int, float, ShownResult, Sequence[ShownResult], int]
 """The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
 Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: it is compared
@@ -118,7 +118,7 @@ class OutcomeColumns:
         self.mass = np.rint(self.weight * MICRO).astype(np.int64) * self.times
         self.judged = np.array(judged, dtype=np.int64)
         of_under, same = _distinct(under)
-        unders: dict[Under, int] = {}
+        unders: dict[OutcomeScope, int] = {}
         numbers = np.array([unders.setdefault(each, len(unders)) for each in of_under], dtype=np.int64)
         self.under = numbers[same]
         self.unders = list(unders)
@@ -246,9 +246,9 @@ class OutcomeColumns:
         places[answers] = draw_places(chances[answers])
         return places
 
-    def _without_principals(self) -> tuple[_Ints, list[Under]]:
+    def _without_principals(self) -> tuple[_Ints, list[OutcomeScope]]:
         """What parameters are kept under, of every outcome and by number."""
-        places: dict[Under, int] = {}
+        places: dict[OutcomeScope, int] = {}
         numbers = [places.setdefault(each._replace(principal="", question=""), len(places)) for each in self.unders]
         return np.array(numbers, dtype=np.int64)[self.under], list(places)
 
@@ -323,7 +323,7 @@ class OutcomeColumns:
         good again says nothing new about who matches better. What stands below it was: both compared, signals would be
         learned to count less that put it there.
         """
-        return np.asarray(self.weight[outcomes] * self._pages.left_open[self._page[self.result[outcomes]]])
+        return np.asarray(self.weight[outcomes] * self._pages.order_uncertainty[self._page[self.result[outcomes]]])
 
 
 def _matched_alone(result: ShownResult) -> bool:

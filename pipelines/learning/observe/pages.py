@@ -95,7 +95,7 @@ class Pages:
         return steepest
 
     @cached_property
-    def left_open(self) -> _Floats:
+    def order_uncertainty(self) -> _Floats:
         """How far precedent left the order of each open, (pages,): the least 2·min(p, 1 − p) of its results, at most 1.
 
         It is 1 where nothing had come of the question before, or nothing was shown beside a result.

@@ -32,7 +32,7 @@ Flags = NDArray[np.bool_]
 _EVEN = 0.5  # between right and wrong
 
 
-class Words(NamedTuple):
+class VerdictTable(NamedTuple):
     """What principals hold of contents under questions, a row each.
 
     Attributes:
@@ -57,9 +57,9 @@ class Words(NamedTuple):
     spoken: Flags
     together: Floats
 
-    def take(self, rows: Ints | Flags) -> Words:
+    def take(self, rows: Ints | Flags) -> VerdictTable:
         """Some rows."""
-        return Words._make(column[rows] for column in self)
+        return VerdictTable._make(column[rows] for column in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Precedents:
     """
 
     prior: OutcomePrior
-    words: Words
+    words: VerdictTable
     contents: Sequence[str]
     questions: Sequence[str]
     principals: Sequence[str]
@@ -159,7 +159,7 @@ def _named_by(codes: Ints, questions: Ints, names: Sequence[str], prefix: str) -
     return ((int(code), int(question)) for code, question in pairs)
 
 
-def _spoken(uses: UseColumns, current: Flags) -> Words:
+def _spoken(uses: UseColumns, current: Flags) -> VerdictTable:
     """Of each principal the last word on each content under each question."""
     names, codes = uses.bin.words, uses.bin.codes
     parsed = {code: VerdictBin.of(name) for code, name in enumerate(names) if name.startswith(VERDICT)}
@@ -176,10 +176,10 @@ def _spoken(uses: UseColumns, current: Flags) -> Words:
     last = order[np.append(np.diff(number[order]) > 0, True)] if len(order) else order
     weight = np.minimum(uses.micro[rows] / MICRO, 1.0)
     spoken = np.ones(len(rows), dtype=bool)
-    return Words(*of, good, weight, share, uses.day[rows], ms, spoken, _alone(len(rows))).take(last)
+    return VerdictTable(*of, good, weight, share, uses.day[rows], ms, spoken, _alone(len(rows))).take(last)
 
 
-def _implied(uses: UseColumns, current: Flags) -> Words:
+def _implied(uses: UseColumns, current: Flags) -> VerdictTable:
     """What other outcomes of a content under a question come to, of each principal, in observations."""
     good = uses.bin.holds(POSITIVE)
     rows = np.flatnonzero((good | uses.bin.holds(NEGATIVE)) & current)
@@ -192,7 +192,7 @@ def _implied(uses: UseColumns, current: Flags) -> Words:
     np.maximum.at(last, number, uses.day[rows])
     share = np.divide(praised, total, out=np.zeros_like(total), where=total > 0.0)
     unknown, never = np.full(len(first), np.nan), np.zeros(len(first), dtype=np.int64)
-    return Words(*of.take(first), share, total, unknown, last, never, never.astype(bool), _alone(len(first)))
+    return VerdictTable(*of.take(first), share, total, unknown, last, never, never.astype(bool), _alone(len(first)))
 
 
 def _alone(count: int) -> Floats:
@@ -200,9 +200,9 @@ def _alone(count: int) -> Floats:
     return np.full(count, np.inf)
 
 
-def _joined(spoken: Words, implied: Words, prior: OutcomePrior) -> Words:
+def _joined(spoken: VerdictTable, implied: VerdictTable, prior: OutcomePrior) -> VerdictTable:
     """Both, less what is implied by who spoke outright."""
-    both = Words(*(np.concatenate(pair) for pair in zip(spoken, implied, strict=True)))
+    both = VerdictTable(*(np.concatenate(pair) for pair in zip(spoken, implied, strict=True)))
     _, number = _Columns(both.content, both.question, both.principal).numbered()
     has_spoken = np.zeros(int(number.max(initial=0)) + 1, dtype=bool)
     has_spoken[number[both.spoken]] = True
@@ -217,7 +217,7 @@ def _faded(day: Ints, today: int, half_life_days: float) -> Floats:
 
 
 def _shares(
-    words: Words, names: tuple[Sequence[str], Sequence[str], Sequence[str]], new: Flags, prior: OutcomePrior
+    words: VerdictTable, names: tuple[Sequence[str], Sequence[str], Sequence[str]], new: Flags, prior: OutcomePrior
 ) -> Floats:
     """What each word counts, by how many its principal gave that day that nobody shares (LRN-20).
 
@@ -249,14 +249,14 @@ def _shares(
     return np.where(named & ~shared, share, 1.0) * counted
 
 
-def _in_a_crowd(words: Words, new: Flags, most: int) -> Flags:
+def _in_a_crowd(words: VerdictTable, new: Flags, most: int) -> Flags:
     """Whether a word is of a new principal, on a day on which more of these speak than count in full."""
     pairs = np.unique(np.stack([words.day[new], words.principal[new]]), axis=1)
     days, counts = np.unique(pairs[0], return_counts=True)
     return new & np.isin(words.day, days[counts > most])
 
 
-def _is_shared(words: Words, crowded: Flags) -> Flags:
+def _is_shared(words: VerdictTable, crowded: Flags) -> Flags:
     """Whether somebody else, who is of no crowd, holds the same of the same content under the same question."""
     sides = np.stack([words.content, words.question, (words.good > _EVEN).astype(np.int64)])
     _, cell = np.unique(sides, axis=1, return_inverse=True)
@@ -297,7 +297,7 @@ def _pull(variance: float) -> float:
     return float(np.sqrt(1.0 + np.pi * variance / 8.0))
 
 
-def _of_several(words: Words) -> Words:
+def _of_several(words: VerdictTable) -> VerdictTable:
     """Words on contents that several spoke of: what one alone says of one shows a taste, or a flood (LRN-20)."""
     speakers = np.unique(np.stack([words.content, words.principal], axis=1), axis=0)[:, 0]
     return words.take(np.bincount(speakers, minlength=int(words.content.max(initial=0)) + 1)[words.content] > 1)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
-from pipelines.learning.observe.outcomes import UNJUDGED, OutcomeColumns, Row, Under
+from pipelines.learning.observe.outcomes import UNJUDGED, OutcomeColumns, OutcomeScope, Row
 from pipelines.learning.parameters import SURPLUS
 from pipelines.learning.uses import UsageKey
 
@@ -94,7 +94,7 @@ class Tally:
     def note(
         self,
         result: ShownResult,
-        under: Under,
+        under: OutcomeScope,
         *,
         day: int,
         good: bool,

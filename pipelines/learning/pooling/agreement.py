@@ -13,8 +13,8 @@ from scipy.special import expit, logit, ndtri, polygamma, psi
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.covariance import Spread, read_spread
-from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, Gathered, Path, gathered, numbered, places_of
+from pipelines.learning.pooling.covariance import SignalCovariance, read_signal_covariance
+from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, AgreementTable, Path, gathered, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, wide
@@ -96,11 +96,11 @@ class Intents:
         at = np.flatnonzero(np.isin(self.columns, kinds))
         if place is None or not self.belief.n[place, at].any():
             return None
-        a, b = (side[place, at] for side in self.belief.honest)
+        a, b = (side[place, at] for side in self.belief.moment_matched)
         return IntentFactor(a, b, self.expected[place, at], float(self.belief.n[place, at].sum()))
 
 
-def read_intents(priors: Priors, gathered: Gathered, today: int, root: Pooled, domain: Level) -> Intents:
+def read_intents(priors: Priors, gathered: AgreementTable, today: int, root: Pooled, domain: Level) -> Intents:
     """Pool intents under their domains, in the way that models are: a rare one hardly departs from its domain.
 
     Args:
@@ -138,7 +138,7 @@ class AgreementPosterior:
     n_effective: Floats
     level: tuple[str, ...]
     prior_log_odds: Floats
-    spread: Spread | None = None
+    spread: SignalCovariance | None = None
 
 
 class Agreement:
@@ -150,7 +150,7 @@ class Agreement:
         tree: BeliefTree,
         *,
         intents: Intents,
-        spread: Mapping[Domain, Spread],
+        spread: Mapping[Domain, SignalCovariance],
     ) -> None:
         self._spread = spread
         self._prior = prior
@@ -188,7 +188,7 @@ class Agreement:
         """
         line, pairs = self._tree.line(node), (len(SIGNALS), 2)
         domain = DOMAINS[node.domain]
-        a, b = (side[0] for side in self._tree.belief(node).honest)
+        a, b = (side[0] for side in self._tree.belief(node).moment_matched)
         if intent != ANY:
             mean = expit(logit(a / (a + b)) + self._intents.shift(domain, intent))
             a, b = (a + b) * mean, (a + b) * (1.0 - mean)
@@ -254,7 +254,7 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     intents = read_intents(priors, by_intent, today, root, top)
     discriminant = priors.signals.weighing == "discriminant"
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
-    spread = read_spread(priors.signals.spread, evidence, project, **caps) if discriminant else {}
+    spread = read_signal_covariance(priors.signals.spread, evidence, project, **caps) if discriminant else {}
     return Agreement(priors.signals, tree, intents=intents, spread=spread)
 
 

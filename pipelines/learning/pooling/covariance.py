@@ -24,7 +24,7 @@ from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import FOR, PAIRS, product_parameter
 from pipelines.learning.pooling.daily import DailyMasses
 from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.learning.priors import SpreadPrior
+from pipelines.learning.priors import CovariancePrior
 from pipelines.learning.recency import Discount, capped_share
 from pipelines.learning.uses import Uses, numbered
 
@@ -40,7 +40,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class DesignEffect:
     """What all outcomes of known questions are worth, in observations.
 
     Attributes:
@@ -58,15 +58,17 @@ class Repetition:
         it is at most too much; and what is said of contents may be more than what is said of signals.
 
         Examples:
-            >>> Repetition(worth=100.0, lost=400.0).independent(500.0)
+            >>> DesignEffect(worth=100.0, lost=400.0).independent(500.0)
             100.0
-            >>> Repetition(worth=100.0, lost=400.0).independent(700.0)  # of 200 nobody knows the question
+            >>> DesignEffect(worth=100.0, lost=400.0).independent(700.0)  # of 200 nobody knows the question
             300.0
         """
         return min(outcomes, max(self.worth, outcomes - self.lost))
 
 
-def read_repetition(evidence: Evidence, discount: Discount, *, correlation: float, principal_cap: float) -> Repetition:
+def read_design_effect(
+    evidence: Evidence, discount: Discount, *, correlation: float, principal_cap: float
+) -> DesignEffect:
     """What outcomes are worth by the questions that they came of.
 
     Args:
@@ -75,7 +77,7 @@ def read_repetition(evidence: Evidence, discount: Discount, *, correlation: floa
     """
     per_question = _outcomes_per_question(evidence, discount, principal_cap=principal_cap)
     worth = float((per_question / (1.0 + np.maximum(per_question - 1.0, 0.0) * correlation)).sum())
-    return Repetition(worth, lost=float(per_question.sum()) - worth)
+    return DesignEffect(worth, lost=float(per_question.sum()) - worth)
 
 
 def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_cap: float) -> Floats:
@@ -114,7 +116,7 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SignalCovariance:
     """How signals vary within outcomes of one kind.
 
     Attributes:
@@ -135,12 +137,12 @@ class Spread:
     noise: Floats
     balance: float
     caution: float
-    repetition: Repetition
+    repetition: DesignEffect
 
 
-def read_spread(
-    prior: SpreadPrior, evidence: Evidence, discount: Discount, *, daily_cap: float, principal_cap: float
-) -> Mapping[Domain, Spread]:
+def read_signal_covariance(
+    prior: CovariancePrior, evidence: Evidence, discount: Discount, *, daily_cap: float, principal_cap: float
+) -> Mapping[Domain, SignalCovariance]:
     """The spread of the signals in each domain.
 
     Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
@@ -152,7 +154,7 @@ def read_spread(
         principal_cap: Observations that one principal's outcomes of one content count at most.
     """
     masses = _masses(evidence, discount, daily_cap)
-    repetition = read_repetition(
+    repetition = read_design_effect(
         evidence, discount, correlation=prior.question_correlation, principal_cap=principal_cap
     )
     return {domain: _spread(prior, masses[place], repetition) for place, domain in enumerate(_DOMAINS)}
@@ -175,7 +177,7 @@ def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
     return counted.reshape(len(_DOMAINS), 2, len(PAIRS), 2)
 
 
-def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
+def _spread(prior: CovariancePrior, masses: Ints, repetition: DesignEffect) -> SignalCovariance:
     size = len(SIGNALS)
     scatter, seen = np.zeros((size, size)), np.zeros((size, size))
     outcomes = []
@@ -189,7 +191,7 @@ def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
     shared = np.where(np.eye(size, dtype=bool), 1.0, seen / (seen + prior.apart))
     covariance = _positive(shared * (scatter + stated * np.eye(size)) / strength, prior)
     varied = np.maximum(np.diag(scatter), 0.0) / stated
-    return Spread(
+    return SignalCovariance(
         covariance=covariance,
         certainty=-np.expm1(-varied),
         free=1.0 - np.diag(seen / strength) / (1.0 + varied),
@@ -221,7 +223,7 @@ def _covariance(kind: Floats) -> tuple[Floats, Floats]:
     return np.where(seen > 0.0, product - np.outer(alone, alone), 0.0), seen
 
 
-def _positive(covariance: Floats, prior: SpreadPrior) -> Floats:
+def _positive(covariance: Floats, prior: CovariancePrior) -> Floats:
     """The same, with no direction in which signals vary less than by `prior.least`.
 
     Moments of signals that were not always told together need not be those of any distribution.

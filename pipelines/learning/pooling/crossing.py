@@ -76,7 +76,7 @@ class Cells:
         return _incidence(self.agent, len(self.domain_of_agent))
 
 
-class Crossed(NamedTuple):
+class CrossedEffects(NamedTuple):
     """What is believed of models whoever the agent is, of agents whatever the model is, and of pairs that were seen."""
 
     models: Pooled
@@ -84,7 +84,7 @@ class Crossed(NamedTuple):
     pairs: Pooled
 
 
-def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap: float = math.inf) -> Crossed:
+def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap: float = math.inf) -> CrossedEffects:
     """Beliefs of every model, agent and pair.
 
     Time is linear in the number of cells.
@@ -113,7 +113,7 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
         misses=here.misses,
     )
     above = replace(together, strength=agents.strength)
-    return Crossed(
+    return CrossedEffects(
         models,
         agents,
         pool_below(above, here, pooling, effective_cap=effective_cap, correlation=peculiar, ratio=apart),

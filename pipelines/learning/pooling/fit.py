@@ -9,7 +9,7 @@ stated weights of a domain,
 so that without evidence the direction is the stated one, and domains share what they have in common. τ is chosen by
 the Laplace approximation of its marginal likelihood (empirical Bayes; Gelman et al., Bayesian Data Analysis, 2013).
 Outcomes count by the inverse of the propensity that their results were shown with; those of one question are not
-independent, and count as in `covariance.Repetition`; nobody's outnumber everybody else's.
+independent, and count as in `covariance.DesignEffect`; nobody's outnumber everybody else's.
 """
 
 from __future__ import annotations

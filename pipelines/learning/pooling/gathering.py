@@ -38,7 +38,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class AgreementTable:
     """What was observed at each node.
 
     Attributes:
@@ -83,7 +83,7 @@ class Gathered:
         return np.asarray(np.maximum(summed.reshape(groups, width)[:, : len(self.columns)], 0) / MICRO)
 
 
-def gathered(evidence: Evidence, robustness: RobustnessPrior) -> tuple[Gathered, Gathered]:
+def gathered(evidence: Evidence, robustness: RobustnessPrior) -> tuple[AgreementTable, AgreementTable]:
     """The evidence about agreement by node of the hierarchy, and by domain and intent."""
     masses = _Masses.of(evidence)
     domain = masses.coded("domain", {name: code for code, name in enumerate(_DOMAINS)})
@@ -160,11 +160,13 @@ class _Nodes:
         whole = zip(*(map(["", *name].__getitem__, part) for name, part in zip(names, parts, strict=True)), strict=True)
         return cls([path[:deep] for path, deep in zip(whole, depth, strict=True)], of_row)
 
-    def gathered(self, masses: _Masses, robustness: RobustnessPrior) -> Gathered:
+    def gathered(self, masses: _Masses, robustness: RobustnessPrior) -> AgreementTable:
         columns, column = np.unique(masses.column, return_inverse=True)
         place = self.of_row * max(len(columns), 1) + column
         daily = DailyMasses.of(place, masses.day, masses.micro, masses.against)
-        return Gathered(self.paths, columns, daily, trusted_shares(daily, robustness, daily_cap=robustness.daily_cap))
+        return AgreementTable(
+            self.paths, columns, daily, trusted_shares(daily, robustness, daily_cap=robustness.daily_cap)
+        )
 
 
 def _codes(names: Iterable[str], codes: Mapping[str, int], count: int) -> Ints:

@@ -121,7 +121,7 @@ class Pooled:
         return np.asarray(self.mean * (1.0 - self.mean) / (self.kappa + self.n + 1.0))
 
     @property
-    def honest(self) -> tuple[Floats, Floats]:
+    def moment_matched(self) -> tuple[Floats, Floats]:
         """Parameters of Betas of the same means and of `variance`: for intervals and draws.
 
         Plugging in estimates of the parent's mean and of κ as if they were certain makes intervals too short (Kass and

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
 from pipelines.learning.pooling.crossing import Cells, cross, crossed
-from pipelines.learning.pooling.gathering import COLUMNS, Gathered, Path, numbered, places_of
+from pipelines.learning.pooling.gathering import COLUMNS, AgreementTable, Path, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool_below
 from pipelines.learning.pooling.shrinkage import Correlation, membership
 from pipelines.learning.priors import PoolingPrior
@@ -81,7 +81,7 @@ class Nodes:
         path = (scope.domain.value, scope.model, scope.agent)
         return Node(*(level.get(at, _NOWHERE) for at, level in zip(self._at(path), self.by_path, strict=True)))
 
-    def cells(self, gathered: Gathered, discount: Discount) -> tuple[Cells, Level]:
+    def cells(self, gathered: AgreementTable, discount: Discount) -> tuple[Cells, Level]:
         """What was observed below the domains, and at and below each."""
         domain, model, agent, _ = self.places(gathered.paths)
         hits, misses = gathered.observed(np.arange(len(gathered.paths)), len(gathered.paths), discount)
@@ -118,7 +118,7 @@ class BeliefTree:
     nodes: Nodes
     columns: Ints
     levels: Sequence[Pooled]
-    untold: Sequence[Pooled]
+    unobserved: Sequence[Pooled]
     own: Sequence[_Own] = ()
 
     @classmethod
@@ -142,14 +142,14 @@ class BeliefTree:
             cap: At most so many observations of a node stand against its prior (LRN-3).
         """
         nothing = np.zeros((len(DOMAINS), len(COLUMNS)))
-        untold = root, pool_below(root, replace(domains, hits=nothing, misses=nothing), pooling)
+        unobserved = root, pool_below(root, replace(domains, hits=nothing, misses=nothing), pooling)
         offset = None if domains.offset is None else domains.offset[:, columns]
         top = root.of(columns)
         pooled = pool_below(top, replace(domains, offset=offset), pooling, effective_cap=cap)
-        return cls(nodes, columns, (top, pooled, *cross(pooled, cells, pooling, effective_cap=cap)), untold)
+        return cls(nodes, columns, (top, pooled, *cross(pooled, cells, pooling, effective_cap=cap)), unobserved)
 
     def of_session(
-        self, gathered: Gathered, correlation: Correlation, pooling: PoolingPrior, *, cap: float
+        self, gathered: AgreementTable, correlation: Correlation, pooling: PoolingPrior, *, cap: float
     ) -> BeliefTree:
         """The same with a level more: what one session observed, on top of what its domain, model or agent believes.
 
@@ -193,7 +193,7 @@ class BeliefTree:
 
     def _with(self, node: Node, depth: int, observed: Pooled) -> Pooled:
         """Of all columns: those that nothing was observed of believe what the domain's priors say."""
-        unobserved = self.untold[min(depth, 1)].at(node.domain if depth else 0)
+        unobserved = self.unobserved[min(depth, 1)].at(node.domain if depth else 0)
 
         def row(before: Floats, after: Floats) -> Floats:
             whole = before.copy()

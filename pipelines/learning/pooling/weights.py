@@ -24,7 +24,7 @@ from scipy.special import expit, logit
 
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.pooling.agreement import AgreementPosterior
-from pipelines.learning.pooling.covariance import Spread
+from pipelines.learning.pooling.covariance import SignalCovariance
 from pipelines.learning.pooling.gathering import SIGNALS
 
 Floats = NDArray[np.float64]
@@ -213,7 +213,7 @@ class StickBreaking:
         return shares
 
 
-def _among(spread: Spread, columns: Sequence[int]) -> Spread:
+def _among(spread: SignalCovariance, columns: Sequence[int]) -> SignalCovariance:
     """The spread of some signals."""
     return replace(
         spread,

@@ -12,7 +12,7 @@ _PASSIVE = frozenset({"be", "been", "is", "are", "have", "has"})
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class WordOrder:
     """The order of a text's stems.
 
     Attributes:
@@ -24,13 +24,13 @@ class Arrangement:
     passive: bool
 
     @classmethod
-    def of(cls, text: str, words: LessonWords) -> Arrangement:
+    def of(cls, text: str, words: LessonWords) -> WordOrder:
         """Of a text.
 
         Examples:
             >>> from pipelines.settings import load_settings
             >>> words = LessonWords(load_settings(environment={}).lessons.words)
-            >>> Arrangement.of("Before merging, squash commits", words).orders
+            >>> WordOrder.of("Before merging, squash commits", words).orders
             (('merg', 'squash', 'commit'), ('squash', 'commit', 'merg'))
         """
         parts = [(text[: comma.start()], text[comma.end() :]) for comma in _COMMA.finditer(text)]
@@ -38,7 +38,7 @@ class Arrangement:
         orders = dict.fromkeys([tuple(words.subject(text)), *turned])
         return cls(tuple(orders), not _PASSIVE.isdisjoint(words_of(text)))
 
-    def agrees(self, other: Arrangement) -> bool:
+    def agrees(self, other: WordOrder) -> bool:
         """Whether both order their words alike, a part in front or behind, a deed first or in the passive."""
         return any(
             ours == theirs

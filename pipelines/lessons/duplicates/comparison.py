@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonId
-from pipelines.lessons.duplicates.arrangement import Arrangement
+from pipelines.lessons.duplicates.arrangement import WordOrder
 from pipelines.lessons.duplicates.sentences import CLAUSES, affirmed, denials, directions, scopes, stated_order
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
@@ -81,7 +81,7 @@ class ParsedLesson:
     directions: frozenset[tuple[str, str]]
     deciding: frozenset[str]
     neighbours: frozenset[frozenset[str]]
-    arrangement: Arrangement
+    arrangement: WordOrder
     written: Mapping[str, str]
     conditions: Conditions
 
@@ -109,7 +109,7 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
         neighbours=frozenset(
             frozenset(pair) for clause in CLAUSES.split(text) for pair in pairwise(words.subject(clause))
         ),
-        arrangement=Arrangement.of(text, words),
+        arrangement=WordOrder.of(text, words),
         written={words.stem(word): word for word in reversed(tokens)},
         conditions=lesson.conditions,
     )
@@ -185,7 +185,7 @@ class LessonTexts:
         return cached
 
 
-class Opposed:
+class ConflictChecker:
     """Tells which lessons cannot both be followed; each is taken apart once.
 
     Args:

@@ -97,11 +97,11 @@ def _below(result: RankedResult, least: float | None) -> bool:
     return least is not None and result.confidence < least
 
 
-CoverageOf = Callable[[Sequence[RankedResult]], Coverage]
+CoverageFunction = Callable[[Sequence[RankedResult]], Coverage]
 """How much of a query some results say."""
 
 
-def answered(results: Sequence[RankedResult], answering: Answering | None, coverage: CoverageOf) -> Answered:
+def answered(results: Sequence[RankedResult], answering: Answering | None, coverage: CoverageFunction) -> Answered:
     """P(answered), and the gap where that is low, or where no result is a good enough match to be an answer."""
     if answering is None:
         return Answered(None, None)
@@ -136,7 +136,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoreComponents:
     """What scores of some results are made of.
 
     Attributes:
@@ -151,12 +151,12 @@ class Scored:
     learned: NDArray[np.bool_]
     domains: Sequence[Domain]
 
-    def of(self, lines: slice) -> Scored:
+    def of(self, lines: slice) -> ScoreComponents:
         """Some of the results."""
-        return Scored(self.values[lines], self.fixed[lines], self.learned[lines], self.domains[lines])
+        return ScoreComponents(self.values[lines], self.fixed[lines], self.learned[lines], self.domains[lines])
 
 
-def scored(candidates: Candidates) -> Scored:
+def scored(candidates: Candidates) -> ScoreComponents:
     """The scores of candidates, a line each."""
     numbers = candidates.number
     addends = candidates.values[numbers]
@@ -170,10 +170,10 @@ def scored(candidates: Candidates) -> Scored:
         if part.signal is None:
             fixed += np.where(adds[:, at], amounts[:, at], 0.0)
     learned = np.logical_or.reduce(adds[:, places], axis=1)
-    return Scored(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
+    return ScoreComponents(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
 
 
-def rank_confidence(results: Scored, draws: WeightDraws) -> list[float | None]:
+def rank_confidence(results: ScoreComponents, draws: WeightDraws) -> list[float | None]:
     """For each result, in their order, the probability that it belongs above the next.
 
     P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all
@@ -190,7 +190,7 @@ def rank_confidence(results: Scored, draws: WeightDraws) -> list[float | None]:
     return [*sure, None]
 
 
-def _apart(results: Scored, draws: WeightDraws) -> Floats:
+def _apart(results: ScoreComponents, draws: WeightDraws) -> Floats:
     """By how much learned weights set each result above the next under each draw, (n − 1, draws)."""
     upper, lower, domains = results.values[:-1], results.values[1:], results.domains
     if len(set(domains)) == 1:
@@ -206,7 +206,7 @@ def _apart(results: Scored, draws: WeightDraws) -> Floats:
 
 
 def propensities(
-    contenders: Scored, shown: Ints, draws: WeightDraws, would_show: Callable[[Floats], Ints]
+    contenders: ScoreComponents, shown: Ints, draws: WeightDraws, would_show: Callable[[Floats], Ints]
 ) -> list[float]:
     """For each result of an exploring search the probability that it shows it at the rank that it has.
 

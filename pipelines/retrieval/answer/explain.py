@@ -151,11 +151,11 @@ class Verdict:
     propensity: float = 1.0
 
 
-def called_right(past: PastVerdicts | None) -> bool:
+def is_praised(past: PastVerdicts | None) -> bool:
     """Whether more people called a result right than wrong for a question and near ones: they know more than a match.
 
     Examples:
-        >>> [called_right(past) for past in (None, PastVerdicts(right=1), PastVerdicts(right=2, wrong=1, own=False))]
+        >>> [is_praised(past) for past in (None, PastVerdicts(right=1), PastVerdicts(right=2, wrong=1, own=False))]
         [False, True, False]
     """
     if past is None:
@@ -209,6 +209,6 @@ def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict)
         match=verdict.match,
         precedent=precedent_of(candidate),
         past=candidate.past,
-        doubtful=verdict.doubtful and not called_right(candidate.past),
+        doubtful=verdict.doubtful and not is_praised(candidate.past),
         alike=candidate.duplicates,
     )

@@ -24,7 +24,7 @@ Stored = Callable[[Sequence[str]], Sequence[str]]
 _AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
 
 
-class LessonsBeside:
+class LessonRetriever:
     """Finds lessons for queries among those that are believed; shared by threads.
 
     A lesson is embedded once, by the encoder that embeds queries; a few at a time: no search waits for thousands.

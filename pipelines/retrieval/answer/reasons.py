@@ -6,7 +6,7 @@ from pipelines.domain.links import LinkKind, Quadrant, RelatedDocument
 from pipelines.domain.ranking import (
     Channel,
     Contribution,
-    NewNames,
+    NewcomerVerdicts,
     PastVerdicts,
     RankedResult,
     Signal,
@@ -174,12 +174,12 @@ def _called(past: PastVerdicts) -> list[str]:
 
 def _of_whom(past: PastVerdicts) -> str:
     """How many of those who spoke said so of the text as it was; nothing where all did."""
-    new = past.new or NewNames(0, 0, 0, 0, 0)
+    new = past.new or NewcomerVerdicts(0, 0, 0, 0, 0)
     spoke = sum(each.right + each.wrong + each.near_right + each.near_wrong for each in (past, new))
     return "" if past.edited >= spoke else f"{_number(past.edited)} of them "
 
 
-def _crowd(new: NewNames, near: str) -> str:
+def _crowd(new: NewcomerVerdicts, near: str) -> str:
     """What new names called it that count together as a few people at most (FBK-13)."""
     sides = (
         (new.right, "right for this question"),

@@ -16,14 +16,14 @@ from pipelines.retrieval.channels.run import ENCODERS, Channels, FollowingChanne
 from pipelines.retrieval.channels.searching import DenseChannel, LexicalChannel, SparseChannel, TriggerChannel
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration
-from pipelines.retrieval.snapshot.relations import PlacedRelations
+from pipelines.retrieval.snapshot.relations import ResolvedRelations
 
 log = logging.getLogger(__name__)
 
 Opened = TypeVar("Opened")
 
 
-class Openings:
+class OpenedCache:
     """What was opened of one generation: who opens it again in the same way gets what was opened before.
 
     Names and phrases of a hundred thousand contents take a second or two to read, which searchers under other beliefs
@@ -31,7 +31,7 @@ class Openings:
     for one thread at a time.
 
     Examples:
-        >>> openings, generation = Openings(), object()
+        >>> openings, generation = OpenedCache(), object()
         >>> openings.of(generation, "names", 3, lambda: "read"), openings.of(generation, "names", 3, lambda: "again")
         ('read', 'read')
         >>> openings.of(generation, "names", 4, lambda: "read otherwise"), openings.of(object(), "names", 4, str)
@@ -64,8 +64,8 @@ def open_channels(
     generation: OpenGeneration,
     encoders: Sequence[TextEncoder],
     settings: RetrievalSettings,
-    openings: Openings,
-    relations: PlacedRelations,
+    openings: OpenedCache,
+    relations: ResolvedRelations,
     *,
     terms: TermEncoder | None = None,
 ) -> Channels:
@@ -125,7 +125,7 @@ def _searching(
 
 
 def _following(
-    generation: OpenGeneration, settings: RetrievalSettings, relations: PlacedRelations
+    generation: OpenGeneration, settings: RetrievalSettings, relations: ResolvedRelations
 ) -> Mapping[Channel, tuple[object, Callable[[], FollowingChannel]]]:
     graph, excluded = settings.graph, settings.degree.excluded_tiers
     passes, counts = settings.graph_weights, settings.degree_weights
@@ -137,14 +137,14 @@ def _following(
     def by_activation() -> FollowingChannel:
         spellings = generation.graph.spellings()
         return GraphChannel(
-            relations.carrying.added_to(stored(), graph.strengths),
+            relations.energy_edges.extend_edges(stored(), graph.strengths),
             Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
             passes,
             graph,
         )
 
     def by_degree() -> FollowingChannel:
-        edges = relations.added_to(stored(), graph.strengths)
+        edges = relations.extend_edges(stored(), graph.strengths)
         return DegreeChannel(edges, counts, excluded=generation.chunks.rows_of_tiers(excluded))
 
     further = relations.further

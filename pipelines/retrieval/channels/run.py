@@ -88,7 +88,7 @@ log = logging.getLogger(__name__)
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
 
-VectorsOf = Callable[[Ints], np.ndarray]
+VectorLookup = Callable[[Ints], np.ndarray]
 """Vectors of contents by row: float32 (rows, dimension), unit rows."""
 
 
@@ -111,7 +111,7 @@ class Ranked:
     match_rows: ScoreRows | None = None
     vector: np.ndarray | None = None
     cosines: Callable[[np.ndarray, Ints], Floats] | None = None
-    vectors: VectorsOf | None = None
+    vectors: VectorLookup | None = None
     alone: Ranked | None = None
 
 
@@ -281,14 +281,14 @@ def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[lis
     return [requests[at].text for at in some], [requests[at].among for at in some]
 
 
-def with_upfront(rankings: ChannelRankings, upfront: Mapping[int, Mapping[Channel, Ranked]]) -> ChannelRankings:
+def with_elevated(rankings: ChannelRankings, elevated: Mapping[int, Mapping[Channel, Ranked]]) -> ChannelRankings:
     """Rankings in which some contents stand before all others.
 
     Args:
         upfront: What channels found among these contents, by place of the query in its batch.
     """
     joined = {channel: dict(of_channel) for channel, of_channel in rankings.rankings.items()}
-    for at, by_channel in upfront.items():
+    for at, by_channel in elevated.items():
         for channel, ranked in by_channel.items():
             others = joined.get(channel, {}).get(at)
             if others is not None:

@@ -17,7 +17,7 @@ from pipelines.embedding.late_interaction import max_similarities
 from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
-from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorsOf
+from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorLookup
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 
@@ -92,7 +92,7 @@ class DenseChannel:
         return vectors, [_TokenMatches(of_text, stored) for of_text in tokens]
 
 
-def _cosines(stored: VectorsOf, vector: np.ndarray, rows: Ints) -> Floats:
+def _cosines(stored: VectorLookup, vector: np.ndarray, rows: Ints) -> Floats:
     return np.asarray(stored(rows) @ vector, dtype=np.float64)
 
 

@@ -28,7 +28,7 @@ from pipelines.learning.priors import NearPrior
 from pipelines.retrieval.query.wording import Lexicon, Wording
 
 
-class Likeness:
+class QuestionSimilarity:
     """How near two questions are, by meaning and by what both name.
 
     cosine + overlap · Σ idf(content words of both) / Σ idf(content words of either), where
@@ -79,12 +79,12 @@ class Factors(NamedTuple):
 
     Attributes:
         likeness: Where each bin begins.
-        by_likeness: In [0, 1], of each bin.
+        by_similarity: In [0, 1], of each bin.
         same_words: Where the content words are the same.
     """
 
     likeness: Sequence[float]
-    by_likeness: Sequence[float]
+    by_similarity: Sequence[float]
     same_words: float
 
     @classmethod
@@ -113,11 +113,11 @@ class Factors(NamedTuple):
     def factor(self, ours: Wording, theirs: Wording, likeness: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
         at = self.bin(ours, theirs, likeness)
-        return 0.0 if at is None else (*self.by_likeness, self.same_words)[at]
+        return 0.0 if at is None else (*self.by_similarity, self.same_words)[at]
 
 
 def learned_factors(
-    asked: Sequence[PastQuestion], likeness: Likeness, precedents: Precedents, prior: NearPrior
+    asked: Sequence[PastQuestion], likeness: QuestionSimilarity, precedents: Precedents, prior: NearPrior
 ) -> Factors:
     """Factors as verdicts under near questions show them.
 
@@ -141,8 +141,8 @@ def learned_factors(
             if not both:
                 counts[at] += _best_weight(verdicts[one]) * _best_weight(verdicts[other])
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
-    *by_likeness, same = np.maximum.accumulate(learned).tolist()
-    return Factors(prior.likeness, by_likeness, same)
+    *by_similarity, same = np.maximum.accumulate(learned).tolist()
+    return Factors(prior.likeness, by_similarity, same)
 
 
 _NEAREST = 100  # questions that count for one: what is said under more of them moves nothing any further
@@ -217,7 +217,7 @@ class _Indexed:
     vectors: np.ndarray
     lexicon: Lexicon
     by_content: Mapping[frozenset[str], Sequence[int]]
-    likeness: Likeness
+    likeness: QuestionSimilarity
     factors: Factors
 
 
@@ -280,6 +280,6 @@ class QuestionIndex:
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):
             by_content[each.wording.content].append(at)
-        likeness = Likeness([each.wording for each in asked], lexicon.prior.overlap)
+        likeness = QuestionSimilarity([each.wording for each in asked], lexicon.prior.overlap)
         factors = learned_factors(asked, likeness, precedents, lexicon.prior)
         return _Indexed(asked, vectors, lexicon, by_content, likeness, factors)

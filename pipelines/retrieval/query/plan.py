@@ -11,7 +11,7 @@ from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.text.words import STOP_WORDS, lone_operators, stream
 from pipelines.learning.thinned import NOTHING_THINNED, Thinned
-from pipelines.retrieval.query.signs import Holding, followed, read_signs
+from pipelines.retrieval.query.signs import Holding, apply_operators, parse_operators
 from pipelines.retrieval.query.understanding import understood, with_name_parts
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.documents import GenerationFacts
@@ -67,7 +67,7 @@ def make_plan(
     """
     text, truncated = bounded(query.text, max_bytes=QUERY_BYTES, max_terms=QUERY_TERMS)
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
-    sought, signs = read_signs(sought)
+    sought, signs = parse_operators(sought)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
     lexical = Channel.LEXICAL in settings.channels and not signs
     # Stop words and operators alone mean nothing to an encoder; whoever asks for them asks for these letters.
@@ -81,7 +81,7 @@ def make_plan(
         raise ValueError(f"query {query.query_id}: {error}; none of its batch was answered") from error
     if among is not None and not len(among):
         understanding = replace(understanding, unmet=filters.unmet(read.filters))
-    signed = followed(signs, among, holding) if signs else None
+    signed = apply_operators(signs, among, holding) if signs else None
     if among is None and signed is None:
         among = filters.without(thinned)
     if signed is not None:

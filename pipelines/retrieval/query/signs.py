@@ -28,7 +28,7 @@ None where there are no words in it, or where the index cannot tell.
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class QueryOperator:
     """One sign of a query.
 
     Attributes:
@@ -44,25 +44,25 @@ class Sign:
     excludes: bool
 
 
-def read_signs(text: str) -> tuple[str, tuple[Sign, ...]]:
+def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
     """The text that is searched, without what it excludes, and its signs.
 
     A flag has two dashes, or one letter, and is no sign. Where nothing else is asked for, nothing is excluded. A query
     that is a flag or an operator in capitals, and nothing else, is looked for as if it were quoted.
 
     Examples:
-        >>> text, signs = read_signs('"dead letter" queue +kafka -redis --cache -q')
+        >>> text, signs = parse_operators('"dead letter" queue +kafka -redis --cache -q')
         >>> text, [sign.typed for sign in signs]
         ('dead letter queue kafka --cache -q', ['"dead letter"', '+kafka', '-redis'])
-        >>> [read_signs(text)[1][0].phrase for text in ("--cache", "IS NOT NULL")]
+        >>> [parse_operators(text)[1][0].phrase for text in ("--cache", "IS NOT NULL")]
         [True, True]
-        >>> read_signs("-redis"), read_signs('5" or - 3 +1 a-b')
+        >>> parse_operators("-redis"), parse_operators('5" or - 3 +1 a-b')
         (('-redis', ()), ('5" or - 3 +1 a-b', ()))
     """
     text = text.translate(_KEYS)
     if _AS_IT_STANDS.fullmatch(text):
-        return text, (Sign(text, text, phrase=True, excludes=False),)
-    signs: list[Sign] = []
+        return text, (QueryOperator(text, text, phrase=True, excludes=False),)
+    signs: list[QueryOperator] = []
     pieces: list[str] = []
     end = 0
     for match in _SIGN.finditer(text):
@@ -72,7 +72,7 @@ def read_signs(text: str) -> tuple[str, tuple[Sign, ...]]:
         if len(words) < 2 or not any(letter.isalnum() for letter in words):
             continue
         stop = match.end() if quoted is not None else match.start() + 1 + len(words)
-        sign = Sign(text[match.start() : stop], words, quoted is not None, before == "-")
+        sign = QueryOperator(text[match.start() : stop], words, quoted is not None, before == "-")
         signs.append(sign)
         pieces += [text[end : match.start()], "" if sign.excludes else words]
         end = stop
@@ -83,7 +83,7 @@ def read_signs(text: str) -> tuple[str, tuple[Sign, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class AppliedOperators:
     """What the signs of a query come to in one generation.
 
     Attributes:
@@ -99,7 +99,7 @@ class Signed:
     unheld: tuple[str, ...] = ()
 
 
-def followed(signs: tuple[Sign, ...], among: RowSet | None, holding: Holding) -> Signed:
+def apply_operators(signs: tuple[QueryOperator, ...], among: RowSet | None, holding: Holding) -> AppliedOperators:
     """Follow the signs of a query as far as there are texts that have all they ask for.
 
     Args:
@@ -123,7 +123,7 @@ def followed(signs: tuple[Sign, ...], among: RowSet | None, holding: Holding) ->
         else:
             first = together
     match = among if excluded is None else RowSet(excluded)
-    return Signed(match, None if first is None else RowSet(first), tuple(held), tuple(unheld))
+    return AppliedOperators(match, None if first is None else RowSet(first), tuple(held), tuple(unheld))
 
 
 def _both(allowed: np.ndarray | None, mask: np.ndarray) -> np.ndarray:

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 from pipelines.domain.ranking import WeightBelief
 from pipelines.learning.families.random_effect import random_effects
-from pipelines.learning.observe.newcomers import together_at_most
-from pipelines.learning.observe.precedents import Precedents, Words
+from pipelines.learning.observe.newcomers import capped_weights
+from pipelines.learning.observe.precedents import Precedents, VerdictTable
 from pipelines.learning.priors import OutcomePrior
 from pipelines.learning.uses import numbered
 from pipelines.retrieval.channels.run import Hits
@@ -31,7 +31,7 @@ _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QuestionWords:
+class QuestionVerdicts:
     """What was said under a question and near ones, a line per word and content of this generation, (words,) each.
 
     Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
@@ -44,7 +44,7 @@ class QuestionWords:
     """
 
     row: Ints
-    verdicts: Words
+    verdicts: VerdictTable
     factor: Floats
     own: Flags
 
@@ -54,7 +54,7 @@ class QuestionWords:
     @classmethod
     def of(
         cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
-    ) -> QuestionWords:
+    ) -> QuestionVerdicts:
         """The words under some questions.
 
         Args:
@@ -108,7 +108,7 @@ class PastOutcomes:
     """
 
     precedents: Precedents
-    words: QuestionWords
+    words: QuestionVerdicts
     near: Mapping[str, float]
     numbers: Mapping[int, Sequence[int]]
     share: float = 1.0
@@ -215,13 +215,13 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
     return first, second, np.minimum(total, 1.0)
 
 
-def _counted(words: Words, line: Ints) -> Floats:
+def _counted(words: VerdictTable, line: Ints) -> Floats:
     """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
     if not len(line):
         return words.weight
     _, of = np.unique(np.stack([line, words.principal], axis=1), axis=0, return_inverse=True)
     total = np.bincount(of, weights=words.weight)
-    return together_at_most(words.weight / np.maximum(total, 1.0)[of], words.together, words.day, line)
+    return capped_weights(words.weight / np.maximum(total, 1.0)[of], words.together, words.day, line)
 
 
 def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
@@ -283,7 +283,7 @@ def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[st
     return beliefs
 
 
-def with_own_words(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
+def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
     """Candidates with their asker's own words added: right ones first, wrong ones below the third.
 
     Own words are evidence like others, with a variance that hardly anything holds back; what is missing to their place

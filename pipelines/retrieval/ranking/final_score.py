@@ -12,10 +12,10 @@ import numpy as np
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.effects import PastOutcomes, lifts, with_effects, with_own_words
+from pipelines.retrieval.ranking.effects import PastOutcomes, lifts, with_effects, with_own_verdicts
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
-from pipelines.retrieval.ranking.signals import Moment, with_quality
+from pipelines.retrieval.ranking.signals import RequestContext, with_quality
 from pipelines.retrieval.ranking.table import (
     ABOVE_ALL,
     SIGNAL_AT,
@@ -57,8 +57,8 @@ def collapse_documents(
     """
     numbers, document, place = _in_documents(candidates)
     chosen_by = candidates.totals[numbers] + lifted[numbers]
-    if candidates.upfront is not None:
-        chosen_by += np.where(candidates.upfront[numbers], ABOVE_ALL, 0.0)
+    if candidates.elevated is not None:
+        chosen_by += np.where(candidates.elevated[numbers], ABOVE_ALL, 0.0)
     order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]
@@ -274,7 +274,7 @@ def best_results(
     beliefs: Sequence[Beliefs],
     weights: Sequence[SignalWeights],
     *,
-    moments: Sequence[Moment],
+    moments: Sequence[RequestContext],
     past: Sequence[PastOutcomes | None],
     settings: RetrievalSettings,
     named: Named = unnamed,
@@ -301,4 +301,4 @@ def best_results(
     scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
     across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
     lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
-    return with_own_words(lifted, past).head(depths)
+    return with_own_verdicts(lifted, past).head(depths)

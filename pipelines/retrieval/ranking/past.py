@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.domain.ranking import Channel, NewNames, PastVerdicts
-from pipelines.learning.observe.precedents import Words
+from pipelines.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts
+from pipelines.learning.observe.precedents import VerdictTable
 from pipelines.retrieval.ranking.effects import PastOutcomes
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
@@ -19,7 +19,7 @@ _ROUNDED = 1e-9  # sums of shares are not exact
 _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
 
 
-class PlacesBefore(NamedTuple):
+class RanksWithoutVerdicts(NamedTuple):
     """Where results of one query would stand, from 1, if nobody had called anything right or wrong.
 
     Attributes:
@@ -60,11 +60,13 @@ def with_past_verdicts(
     ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
     ranked = scored.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
     every = best_of(ranked, np.full(len(outcomes), len(scored)), past=[None] * len(outcomes))
-    before = places_before(page(every), every, by_document=settings.unit is ResultUnit.DOCUMENT)
+    before = ranks_without_verdicts(page(every), every, by_document=settings.unit is ResultUnit.DOCUMENT)
     return replace(shown, past=past_verdicts(shown, outcomes, before))
 
 
-def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> dict[int, PlacesBefore]:
+def ranks_without_verdicts(
+    page: Candidates, every: Candidates, *, by_document: bool
+) -> dict[int, RanksWithoutVerdicts]:
     """Places of each query by its place in the batch: what its page shows first, then all others in their order.
 
     Args:
@@ -81,12 +83,12 @@ def places_before(page: Candidates, every: Candidates, *, by_document: bool) -> 
             own = every.uris(number) if by_document else ()
             for uri in (*own, *page.duplicates.get(number, ())):
                 uris.setdefault(uri, place)
-        before[query] = PlacesBefore(rows, uris)
+        before[query] = RanksWithoutVerdicts(rows, uris)
     return before
 
 
 def past_verdicts(
-    candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, PlacesBefore]
+    candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, RanksWithoutVerdicts]
 ) -> dict[int, PastVerdicts]:
     """What people called candidates before, by the candidate's number; of those of whom anybody said anything.
 
@@ -96,7 +98,7 @@ def past_verdicts(
     """
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        past_outcomes, places = outcomes[query], before.get(query, PlacesBefore({}, {}))
+        past_outcomes, places = outcomes[query], before.get(query, RanksWithoutVerdicts({}, {}))
         if past_outcomes is None:
             continue
         for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
@@ -134,12 +136,12 @@ def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastV
         nearest="" if same.all() else precedents.texts.get(nearest, ""),
         own=bool(good[own][-1]) if own.any() else None,
         rank_before=rank,
-        new=NewNames(*people(crowd), counts_as) if crowd.any() else None,
+        new=NewcomerVerdicts(*people(crowd), counts_as) if crowd.any() else None,
         edited=len(set(verdicts.principal[np.isin(verdicts.content, list(past_outcomes.revised))].tolist())),
     )
 
 
-def _crowd(verdicts: Words, own: Flags, most: int) -> tuple[Flags, int]:
+def _crowd(verdicts: VerdictTable, own: Flags, most: int) -> tuple[Flags, int]:
     """Which words are of new principals that do not count one by one, and as how many people these count at most.
 
     Too many of a day spoke of this, or each of something else. The asker is none: its own word is told by itself.

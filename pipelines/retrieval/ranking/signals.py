@@ -19,7 +19,7 @@ from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
 from pipelines.quality.authority import Fused, external, fused, logarithmic
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorsOf, scores_of
+from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorLookup, scores_of
 from pipelines.retrieval.query.understanding import asks_for_changes
 from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints, best_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
@@ -123,7 +123,7 @@ def own_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Cha
 
 
 def with_pseudo_relevance(
-    candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: PseudoRelevanceSettings
+    candidates: Candidates, vectors: Sequence[VectorLookup | None], settings: PseudoRelevanceSettings
 ) -> Candidates:
     """Candidates with their likeness to the first ones of their query, scaled among its own.
 
@@ -143,12 +143,12 @@ def with_pseudo_relevance(
     for query, lines in candidates.queries:
         of_query = vectors[query]
         if of_query is not None:
-            likeness[lines] = likeness_to_first(of_query(candidates.rows[lines]), agreed[lines], settings)
+            likeness[lines] = similarity_to_top(of_query(candidates.rows[lines]), agreed[lines], settings)
     values = signals.pseudo_relevance(likeness, candidates.queries)
     return candidates.with_signals({Signal.PSEUDO_RELEVANCE: np.where(able[candidates.query], values, np.nan)})
 
 
-def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:
+def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:
     """Mean of each vector's cosine to the power of `sharpness` to the `first` ones by score, itself left out.
 
     The first ones weigh exp((score − best) / temperature). What is nobody's like, and what has no company, is NaN or 0.
@@ -171,7 +171,7 @@ def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RequestContext:
     """Who asks, when and after what: what quality depends on beside the content itself.
 
     Attributes:
@@ -186,14 +186,14 @@ class Moment:
     nearness: ScoreRows | None = None
 
 
-def available_signals(moment: Moment) -> frozenset[Signal]:
+def available_signals(moment: RequestContext) -> frozenset[Signal]:
     """The signals that not every generation and query has, and these have."""
     silent = {Signal.CONGRUENCE} if moment.query.intent == ANY else set()
     return (moment.facts.available_signals - silent).union({Signal.SESSION} if moment.nearness is not None else ())
 
 
 def with_quality(
-    candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[Moment], settings: QualitySettings
+    candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[RequestContext], settings: QualitySettings
 ) -> Candidates:
     """Candidates with the quality of the best document that each speaks for.
 
@@ -217,7 +217,7 @@ def with_quality(
     return candidates.with_signals(columns)
 
 
-def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[Moment]) -> Ints:
+def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[RequestContext]) -> Ints:
     """For each query the first one for which documents have the same quality."""
     seen: dict[Hashable, int] = {}
     asked = zip(beliefs, moments, strict=True)
@@ -226,7 +226,7 @@ def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[Moment]) -> Int
 
 
 def _of_documents(
-    candidates: Candidates, beliefs: Beliefs, moment: Moment, settings: QualitySettings
+    candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings
 ) -> dict[Signal, Floats]:
     """Signals of candidates that hold whatever was asked, each (n,)."""
     numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
@@ -271,7 +271,7 @@ def _declared(
     return np.where(np.isnan(values), undeclared, values)
 
 
-def _fresh(candidates: Candidates, beliefs: Beliefs, moment: Moment, settings: QualitySettings) -> Floats:
+def _fresh(candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings) -> Floats:
     """Probability that contents are still accurate: by domain and age, by what overrides age, and by who looked."""
     numbers, documents = candidates.document, candidates.occurrences.documents
     domains, checks = documents.domain[numbers], beliefs.checks.of(candidates.hashes)

@@ -123,7 +123,7 @@ class Candidates:
     duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
     past: Mapping[int, PastVerdicts] = field(default_factory=dict)
-    upfront: Flags | None = None
+    elevated: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -156,7 +156,7 @@ class Candidates:
     @property
     def lift(self) -> Floats | float:
         """What puts those that stand first above all others where scores are compared, (n,); 0 where none do."""
-        return 0.0 if self.upfront is None else np.where(self.upfront[self.number], ABOVE_ALL, 0.0)
+        return 0.0 if self.elevated is None else np.where(self.elevated[self.number], ABOVE_ALL, 0.0)
 
     @property
     def document(self) -> Ints:
@@ -244,7 +244,7 @@ class Candidates:
         return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
 
 
-def with_upfront(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
+def with_elevated(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
     """Candidates of which some stand before all others.
 
     Args:
@@ -252,18 +252,18 @@ def with_upfront(candidates: Candidates, first: Sequence[RowSet | None]) -> Cand
     """
     if all(rows is None for rows in first):
         return candidates
-    upfront = np.zeros(len(candidates.totals), dtype=bool)
+    elevated = np.zeros(len(candidates.totals), dtype=bool)
     for query, lines in candidates.queries:
         if (rows := first[query]) is not None:
-            upfront[candidates.number[lines]] = rows.mask[candidates.rows[lines]]
-    return replace(candidates, upfront=upfront)
+            elevated[candidates.number[lines]] = rows.mask[candidates.rows[lines]]
+    return replace(candidates, elevated=elevated)
 
 
 def best_first(candidates: Candidates) -> Candidates:
     """Candidates of each query by score, ties by content hash; before them those that stand first."""
     keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
-    if candidates.upfront is not None:
-        keys = (*keys[:2], ~candidates.upfront[candidates.number], candidates.query)
+    if candidates.elevated is not None:
+        keys = (*keys[:2], ~candidates.elevated[candidates.number], candidates.query)
     return candidates.take(np.lexsort(keys))
 
 

@@ -21,7 +21,7 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 
 log = logging.getLogger(__name__)
 
-TextsOf = Callable[[Ints], Sequence[str]]
+TextLookup = Callable[[Ints], Sequence[str]]
 """Texts of contents, by row."""
 
 
@@ -44,7 +44,7 @@ def rerankers(
     settings: RetrievalSettings,
     *,
     wanted: Collection[Channel],
-    texts_of: TextsOf,
+    texts_of: TextLookup,
 ) -> Rerankers:
     """What is switched on and can score this query's candidates.
 
@@ -81,7 +81,7 @@ def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
     return signals.late_interaction(match(rows), span)
 
 
-def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextsOf, rows: Ints) -> Floats:
+def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: Ints) -> Floats:
     return signals.cross_encoder(pairs.score(query, texts_of(rows)))
 
 

@@ -9,17 +9,17 @@ from functools import cache, partial
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.retrieval.channels.run import Ranked, VectorsOf
+from pipelines.retrieval.channels.run import Ranked, VectorLookup
 from pipelines.retrieval.ranking.table import CHANNELS, Candidates, Flags, Floats, Ints, best_first
 from pipelines.retrieval.rerank.succession import after_successors, lowered, successions
 from pipelines.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, PlacedRelations
+from pipelines.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations
 
 MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
 
 
-def vectors_of(by_channel: Mapping[Channel, Ranked]) -> VectorsOf | None:
+def vectors_of(by_channel: Mapping[Channel, Ranked]) -> VectorLookup | None:
     """The stored vectors by the first encoder; None where the dense channel did not answer."""
     return by_channel[Channel.DENSE].vectors if Channel.DENSE in by_channel else None
 
@@ -31,11 +31,11 @@ Passes = Callable[[Candidates], bool]
 def diverse(
     candidates: Candidates,
     ks: Ints,
-    vectors: Sequence[VectorsOf | None],
+    vectors: Sequence[VectorLookup | None],
     settings: RetrievalSettings,
     *,
     passes: Sequence[Passes],
-    relations: PlacedRelations = NO_RELATIONS,
+    relations: ResolvedRelations = NO_RELATIONS,
 ) -> Candidates:
     """The candidates to show, best first.
 
@@ -85,7 +85,7 @@ def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequenc
 
 def marginal(
     candidates: Candidates,
-    vectors: Sequence[VectorsOf | None],
+    vectors: Sequence[VectorLookup | None],
     settings: DiversitySettings,
     opposed: Counterparts = NO_RELATIONS.opposed,
 ) -> Candidates:
@@ -124,7 +124,7 @@ def marginal(
 
 
 def cosines_of(
-    vectors: VectorsOf | None, candidates: Candidates, settings: DiversitySettings, opposed: Counterparts
+    vectors: VectorLookup | None, candidates: Candidates, settings: DiversitySettings, opposed: Counterparts
 ) -> np.ndarray | None:
     """Of candidates to one another, (n, n), −1 to themselves and to what opposes them.
 
@@ -261,10 +261,10 @@ class Choice:
 
     contenders: Candidates
     k: int
-    vectors: VectorsOf | None
+    vectors: VectorLookup | None
     settings: DiversitySettings
     passes: Passes
-    relations: PlacedRelations = NO_RELATIONS
+    relations: ResolvedRelations = NO_RELATIONS
 
     def ranked(self, scores: Floats) -> Ints:
         """What is shown at each rank under each draw: lines of `contenders`, (k, draws); −1 where nothing is.

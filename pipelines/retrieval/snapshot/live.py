@@ -32,7 +32,7 @@ from pipelines.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
-PRIORS_ALONE = LearnedVersion("priors")
+PRIORS_ONLY = LearnedVersion("priors")
 """What stands for the learned version while none is live."""
 
 _NONE = GenerationId("")  # where no generation is live
@@ -92,7 +92,7 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
+        self._held: Described = (PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
@@ -229,7 +229,7 @@ class CatalogSource:
 
     def _described(self, version: LearnedVersion | None) -> Described:
         if version is None:
-            return PRIORS_ALONE, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
+            return PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:

@@ -24,7 +24,7 @@ _MARKS = re.compile(r"[^\w\- ]")
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPrecedents:
+class LocatedPrecedents:
     """Where what was spoken of stands.
 
     Attributes:
@@ -38,15 +38,15 @@ class PlacedPrecedents:
     revised: frozenset[int] = frozenset()
 
 
-class Places:
+class ContentLocator:
     """Finds what people spoke of in one generation; shared by threads."""
 
     def __init__(self, contents: ChunkStore) -> None:
         self._contents = contents
-        self._placed: WeakKeyDictionary[Precedents, PlacedPrecedents] = WeakKeyDictionary()
+        self._placed: WeakKeyDictionary[Precedents, LocatedPrecedents] = WeakKeyDictionary()
         self._representatives: WeakKeyDictionary[ContentAliases, Mapping[int, int]] = WeakKeyDictionary()
 
-    def of(self, precedents: Precedents, aliases: ContentAliases = NO_ALIASES) -> PlacedPrecedents:
+    def of(self, precedents: Precedents, aliases: ContentAliases = NO_ALIASES) -> LocatedPrecedents:
         """Where the contents of all words in force stand, and their aliases."""
         placed = self._placed.get(precedents)
         if placed is None:
@@ -65,7 +65,7 @@ class Places:
             self._representatives[aliases] = rows
         return rows
 
-    def _find(self, precedents: Precedents, aliases: ContentAliases) -> PlacedPrecedents:
+    def _find(self, precedents: Precedents, aliases: ContentAliases) -> LocatedPrecedents:
         numbers = sorted(set(precedents.words.content.tolist()))
         names = [precedents.contents[number] for number in numbers]
         own, revised = self._contents.rows_of(names).tolist(), set[int]()
@@ -83,7 +83,7 @@ class Places:
         for number, some in rows.items():
             for row in some:
                 back[row].append(number)
-        return PlacedPrecedents(rows, back, frozenset(revised))
+        return LocatedPrecedents(rows, back, frozenset(revised))
 
     def rows_of_uri(self, uri: str) -> tuple[int, ...]:
         """Rows of a document's contents: all, or those under a heading or at a line that follow "#".
@@ -93,22 +93,24 @@ class Places:
         if _HASH.fullmatch(uri):
             return ()
         document, _, anchor = uri.partition("#")
-        chunks = [chunk for chunk in self._contents.chunks_of_document(document) if stands_at(chunk, anchor)]
+        chunks = [chunk for chunk in self._contents.chunks_of_document(document) if is_at_anchor(chunk, anchor)]
         if chunks:
             return tuple(sorted({*self._contents.rows_of([chunk.content_hash for chunk in chunks]).tolist()} - {-1}))
-        former = [each.content_hash for each in self._contents.former_places.of(document) if stood_at(each, anchor)]
+        former = [
+            each.content_hash for each in self._contents.former_places.of(document) if was_at_anchor(each, anchor)
+        ]
         here = self._contents.rows_of(former).tolist()
         became = [self._contents.revisions_of(name) for name, row in zip(former, here, strict=True) if row < 0]
         return tuple(sorted({*here, *(row for rows in became for row in rows)} - {-1}))
 
 
-def stands_at(chunk: Chunk, anchor: str) -> bool:
+def is_at_anchor(chunk: Chunk, anchor: str) -> bool:
     """Whether a chunk stands under an anchor: "" for the whole document, "L12" or "L12-L20", a heading, a symbol."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
     return _is_at(anchor, heading, chunk.symbol or "", (chunk.start_line, chunk.end_line))
 
 
-def stood_at(place: FormerPlace, anchor: str) -> bool:
+def was_at_anchor(place: FormerPlace, anchor: str) -> bool:
     """The same of a place that is gone."""
     return _is_at(anchor, place.heading, place.symbol, (place.start_line, place.end_line))
 
@@ -132,7 +134,7 @@ def anchor_of(heading: str) -> str:
     return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")
 
 
-def place_of(name: str, uris: Sequence[str], places: Places) -> str:
+def place_of(name: str, uris: Sequence[str], places: ContentLocator) -> str:
     """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
 
     Args:

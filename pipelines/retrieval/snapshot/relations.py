@@ -21,7 +21,7 @@ from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import MICRO
-from pipelines.retrieval.snapshot.places import Places, place_of, stands_at
+from pipelines.retrieval.snapshot.places import ContentLocator, is_at_anchor, place_of
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ _NOBODY: frozenset[Any] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRelations:
+class ResolvedRelations:
     """The causal relations of one generation.
 
     Attributes:
@@ -102,7 +102,7 @@ class PlacedRelations:
     opposed: Counterparts = field(default_factory=Counterparts)
     newer: Counterparts = field(default_factory=Counterparts)
 
-    def around(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
+    def relations_of(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
         """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
 
         Args:
@@ -117,7 +117,7 @@ class PlacedRelations:
         )
 
     @property
-    def carrying(self) -> PlacedRelations:
+    def energy_edges(self) -> ResolvedRelations:
         """Those that carry energy: not the contradictions that nights found.
 
         A hit gives the other side more than it gets back, so that the worse one of the two would come first. Nothing
@@ -126,7 +126,7 @@ class PlacedRelations:
         silent = (EdgeKind.CONTRADICTS, RelationSource.AUTO)
         return replace(self, further=[each for each in self.further if (each.kind, each.origin) != silent])
 
-    def added_to(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
+    def extend_edges(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
         """The edges of the generation, and those that were declared or found since.
 
         Args:
@@ -143,7 +143,7 @@ class PlacedRelations:
         )
 
 
-NO_RELATIONS = PlacedRelations()
+NO_RELATIONS = ResolvedRelations()
 
 
 def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
@@ -155,16 +155,16 @@ def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: f
     """
     if kind not in set(CAUSAL):
         raise ValueError(f"expected a relation of {', '.join(CAUSAL)}, found {kind!r}")
-    uris, places = chunks.uris(), Places(chunks)
+    uris, places = chunks.uris(), ContentLocator(chunks)
     uri, target = place_of(start, uris, places), place_of(end, uris, places)
     if uri == target:
         raise ValueError(f"expected two documents or parts, found {uri} twice")
     return Relation(uri, LinkKind(kind), target, at=at)
 
 
-def place_relations(
+def resolve_relations(
     generation: OpenGeneration, declared: Sequence[Relation], learned: LearnedEdges = NO_EDGES
-) -> PlacedRelations:
+) -> ResolvedRelations:
     """Find where relations lead in a generation; those to documents that it does not hold are named, and left out.
 
     Args:
@@ -198,7 +198,7 @@ def place_relations(
     counterparts = _counterparts(generation, by_end, edges)
     for end, related in _clustered(disputes, by_end):
         by_end[end].append(related)
-    return PlacedRelations(dict(by_end), edges, *counterparts)
+    return ResolvedRelations(dict(by_end), edges, *counterparts)
 
 
 def _met(
@@ -354,4 +354,4 @@ def _stored(
 def _chunks_at(generation: OpenGeneration, name: str) -> list[Chunk]:
     """The chunks that a document or a part of it has."""
     uri, _, anchor = name.partition("#")
-    return [chunk for chunk in generation.chunks.chunks_of_document(uri) if stands_at(chunk, anchor)]
+    return [chunk for chunk in generation.chunks.chunks_of_document(uri) if is_at_anchor(chunk, anchor)]

@@ -22,7 +22,7 @@ _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "rack_id": ""}
 
 
-class Stretch(NamedTuple):
+class OffsetRange(NamedTuple):
     """A batch of a log.
 
     Attributes:
@@ -45,7 +45,7 @@ class LogGaps:
         self._isolation = _ISOLATION[isolation]  # the readers' own: who reads uncommitted records gets aborted ones
         self._max_bytes = max_bytes
         # Gaps come close to each other: what one fetch says of them is kept for the next ones.
-        self._read: dict[int, Sequence[Stretch]] = {}
+        self._read: dict[int, Sequence[OffsetRange]] = {}
 
     def skipped(self, partition: int, first: int, behind: int) -> int:
         """How many of the offsets [first, behind) will never hold a record; others are late, or lost."""
@@ -64,14 +64,14 @@ class LogGaps:
         place = TopicPartition(self._topic, partition)
         return int(self._admin.list_partition_offsets({place: OffsetSpec.EARLIEST})[place].offset)
 
-    def _stretches(self, partition: int, first: int, behind: int) -> Iterator[Stretch]:
+    def _stretches(self, partition: int, first: int, behind: int) -> Iterator[OffsetRange]:
         """The batches that overlap a gap, in their order."""
         read = self._read.get(partition, ())
         if not read or read[0].first > first or read[-1].behind < behind:
             read = self._read[partition] = list(self._fetched(partition, first, behind))
         yield from (stretch for stretch in read if stretch.behind > first and stretch.first < behind)
 
-    def _fetched(self, partition: int, first: int, behind: int) -> Iterator[Stretch]:
+    def _fetched(self, partition: int, first: int, behind: int) -> Iterator[OffsetRange]:
         while first < behind:
             stretches = self._fetch(partition, first)
             if not stretches:
@@ -79,7 +79,7 @@ class LogGaps:
             yield from stretches
             first = stretches[-1].behind
 
-    def _fetch(self, partition: int, offset: int) -> list[Stretch]:
+    def _fetch(self, partition: int, offset: int) -> list[OffsetRange]:
         """The batches of one answer, from the one that holds `offset` on."""
         request = FetchRequest(
             max_wait_ms=1,
@@ -164,7 +164,7 @@ def _described(admin: KafkaAdminClient, producer_id: int) -> tuple[str, int] | N
     return None
 
 
-def _stretches_of(answer: Any) -> Iterator[Stretch]:
+def _stretches_of(answer: Any) -> Iterator[OffsetRange]:
     """The batches of one partition's answer, and what of them readers get, as Kafka's own consumer decides it."""
     waiting = sorted(answer.aborted_transactions or (), key=lambda one: -one.first_offset)
     aborted: set[int] = set()
@@ -179,4 +179,4 @@ def _stretches_of(answer: Any) -> Iterator[Stretch]:
             delivered = frozenset()
         else:
             delivered = frozenset(record.offset for record in batch)
-        yield Stretch(batch.base_offset, batch.last_offset + 1, delivered)
+        yield OffsetRange(batch.base_offset, batch.last_offset + 1, delivered)

@@ -22,7 +22,7 @@ _ASK_EVERY_S = 0.02
 _NAME_BYTES = 512  # more than a process id and the longest name of a host take
 
 
-class Holder(NamedTuple):
+class LockHolder(NamedTuple):
     """A process that holds a lock of a file.
 
     Attributes:
@@ -50,7 +50,7 @@ class Patience(NamedTuple):
     seconds: float
 
 
-def holders_of(path: Path) -> list[Holder]:
+def holders_of(path: Path) -> list[LockHolder]:
     """Processes that hold a lock of a file, by pid; none where the system does not tell, as only Linux does.
 
     The file is not opened: closing it would let go of what this process itself holds of it.
@@ -66,10 +66,10 @@ def holders_of(path: Path) -> list[Holder]:
         parts = line.split()
         if parts[1] != "->" and parts[3] == "WRITE" and parts[5] == place:
             pids.add(int(parts[4]))
-    return [Holder(pid, _is_stopped(pid)) for pid in sorted(pids) if pid > 0]
+    return [LockHolder(pid, _is_stopped(pid)) for pid in sorted(pids) if pid > 0]
 
 
-def users_of(folder: Path) -> list[Holder]:
+def users_of(folder: Path) -> list[LockHolder]:
     """Other processes that work in a folder or have a file below it open; none where the system does not tell.
 
     Those of other users are seen by root alone, and those of other hosts by nobody.
@@ -81,7 +81,7 @@ def users_of(folder: Path) -> list[Holder]:
         for process in others
         if any(place == below or place.startswith(f"{below}/") for place in _open_places(process))
     ]
-    return [Holder(pid, _is_stopped(pid)) for pid in sorted(pids)]
+    return [LockHolder(pid, _is_stopped(pid)) for pid in sorted(pids)]
 
 
 def _open_places(process: Path) -> Iterator[str]:

@@ -24,8 +24,8 @@ from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity
 from pipelines.indexes.graph.paths import PathStep, shortest_path
 from pipelines.learning.edges import NO_EDGES
 from pipelines.retrieval.answer.reasons import related
-from pipelines.retrieval.snapshot.places import Places, place_of
-from pipelines.retrieval.snapshot.relations import PlacedRelations, named_relation, place_relations
+from pipelines.retrieval.snapshot.places import ContentLocator, place_of
+from pipelines.retrieval.snapshot.relations import ResolvedRelations, named_relation, resolve_relations
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned import content_names
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
@@ -127,7 +127,7 @@ class _Opened:
     """The live generation, what was declared and found in the store since, and how its places are called."""
 
     generation: Generation
-    relations: PlacedRelations
+    relations: ResolvedRelations
     settings: Settings
 
     @classmethod
@@ -136,7 +136,7 @@ class _Opened:
         generation = catalog.open_live()
         version = catalog.pointer().learned
         learned = NO_EDGES if version is None else catalog.read_learned(version).edges
-        return cls(generation, place_relations(generation, catalog.relations(), learned), settings)
+        return cls(generation, resolve_relations(generation, catalog.relations(), learned), settings)
 
     def close(self) -> None:
         self.generation.close()
@@ -153,7 +153,7 @@ class _Opened:
 
     def steps(self, start: str, end: str) -> list[Facts]:
         """The steps from one thing to another."""
-        edges = self.relations.added_to(self.generation.graph.arrays(), self.settings.retrieval.graph.strengths)
+        edges = self.relations.extend_edges(self.generation.graph.arrays(), self.settings.retrieval.graph.strengths)
         numbers, _, documents = self.generation.chunks.standings(range(len(self.generation.chunks)))
         steps = shortest_path(edges, (numbers, documents), self._places(start), self._places(end))
         return [self._step(each) for each in steps]
@@ -181,7 +181,7 @@ class _Opened:
             if len(contents) > 1:
                 raise StoreError(f"{name}: expected one content whose hash begins so, found {len(contents)}")
             return "", [row for row in [self.generation.chunks.row_of(contents[0])] if row is not None]
-        places = Places(self.generation.chunks)
+        places = ContentLocator(self.generation.chunks)
         uri = place_of(name, self.generation.chunks.uris(), places)
         return uri, list(places.rows_of_uri(uri))
 

@@ -21,7 +21,7 @@ from pipelines.domain.ids import ContentHash, principal_fingerprint
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.fold.names import NameKind
-from pipelines.feedback.fold.sessions import Life
+from pipelines.feedback.fold.sessions import SessionLifecycle
 from pipelines.feedback.store.overlays import SETTLED, overlay_in, sessions_in
 from pipelines.feedback.store.tables import source_counts_in
 from pipelines.learning.beliefs import read_beliefs
@@ -48,7 +48,7 @@ principals = typer.Typer(no_args_is_help=True, help="Who said what, what it move
 
 
 @dataclass(slots=True)
-class PrincipalWords:
+class PrincipalActivity:
     """What a principal said, over all partitions of a store.
 
     Attributes:
@@ -63,7 +63,7 @@ class PrincipalWords:
 
     partitions: int = 0
     events: Counter[str] = field(default_factory=Counter)
-    sessions: list[tuple[int, Life]] = field(default_factory=list)
+    sessions: list[tuple[int, SessionLifecycle]] = field(default_factory=list)
     settled: Evidence = field(default_factory=Evidence)
     usage: Evidence = field(default_factory=Evidence)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -183,8 +183,8 @@ def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None
     stderr.print(_lasting(words), end="", highlight=False, soft_wrap=True)
 
 
-def _words_of(settings: Settings, principal: str) -> PrincipalWords:
-    words, fingerprint = PrincipalWords(), principal_fingerprint(principal)
+def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
+    words, fingerprint = PrincipalActivity(), principal_fingerprint(principal)
     overlays = []
     for state in states(settings):
         words.partitions = state.report().partitions
@@ -221,7 +221,7 @@ def _usage_of(evidence: Evidence, fingerprint: str) -> Evidence:
     return Evidence({}, {key: micro for key, micro in evidence.usage.items() if key.principal == fingerprint and micro})
 
 
-def _moved(priors: Priors, live: Evidence, words: PrincipalWords) -> Iterator[BeliefChange]:
+def _moved(priors: Priors, live: Evidence, words: PrincipalActivity) -> Iterator[BeliefChange]:
     """Beliefs that its sessions moved, those that surprise most first."""
     now = system_clock()
     before, after = (read_beliefs(priors, each, now=now) for each in (live - Evidence(words.settled.counts, {}), live))
@@ -229,7 +229,7 @@ def _moved(priors: Priors, live: Evidence, words: PrincipalWords) -> Iterator[Be
     return iter(moves(read_all(before, priors, scopes), read_all(after, priors, scopes), level=priors.interval.level))
 
 
-def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
+def _contents(words: PrincipalActivity) -> list[Mapping[str, Any]]:
     """What it said of each content under each question, the most first, and whether the last word is another."""
     masses: Counter[tuple[str, str, str]] = Counter()
     last: dict[tuple[str, str], tuple[int, int, str]] = {}
@@ -252,7 +252,7 @@ def _contents(words: PrincipalWords) -> list[Mapping[str, Any]]:
     ]
 
 
-def _document(principal: str, words: PrincipalWords, changes: Iterable[BeliefChange]) -> dict[str, Any]:
+def _document(principal: str, words: PrincipalActivity, changes: Iterable[BeliefChange]) -> dict[str, Any]:
     return {
         "principal": principal,
         "fingerprint": principal_fingerprint(principal),
@@ -290,7 +290,7 @@ def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
     return (*change.key, *sides, number(change.change, sign=True))
 
 
-def _lasting(words: PrincipalWords) -> str:
+def _lasting(words: PrincipalActivity) -> str:
     if not words.lasting:
         return "all of it can be taken out again\n"
     events = f"{words.lasting:,} event{'s' * (words.lasting > 1)}"

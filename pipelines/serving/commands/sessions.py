@@ -16,7 +16,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.fold.sessions import Life, Phase
+from pipelines.feedback.fold.sessions import Phase, SessionLifecycle
 from pipelines.feedback.store.overlays import PENDING, SETTLED, merge_report_in, overlay_in, session_in, sessions_in
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
@@ -62,7 +62,7 @@ def list_sessions(
         sys.stdout.write(f"{len(rows):,} sessions\n")
 
 
-def _texts(partition: int, life: Life) -> tuple[str, ...]:
+def _texts(partition: int, life: SessionLifecycle) -> tuple[str, ...]:
     times = (moment(life.started_ms), moment(life.heard_ms))
     return (life.session, str(partition), life.phase, life.principal, *times, f"{life.pending:,}", f"{life.settled:,}")
 
@@ -135,7 +135,7 @@ def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = Non
     sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
 
 
-def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionState, Life]]:
+def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionState, SessionLifecycle]]:
     """The partitions that remember a session: one, where producers choose keys as they should."""
     count = 0
     for state in states(settings):
@@ -156,11 +156,11 @@ def _reach(catalog: Catalog, version: LearnedVersion | None) -> Reach:
     return reach
 
 
-def _reaches(reach: Reach, partition: int, life: Life) -> bool:
+def _reaches(reach: Reach, partition: int, life: SessionLifecycle) -> bool:
     return life.merged is not None and life.merged < reach.get(str(partition), 0)
 
 
-def _require_in_force(catalog: Catalog, partition: int, life: Life) -> None:
+def _require_in_force(catalog: Catalog, partition: int, life: SessionLifecycle) -> None:
     """Refuse where a night that was rolled back has taken the session out already: it would be taken out twice."""
     pointer = catalog.pointer()
     settled, live = _reach(catalog, pointer.decided), _reach(catalog, pointer.learned)

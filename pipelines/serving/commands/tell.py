@@ -12,7 +12,7 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import ANONYMOUS, Query
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.retrieval.snapshot.places import Places, place_of
+from pipelines.retrieval.snapshot.places import ContentLocator, place_of
 from pipelines.serving.console.options import Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import login
 
@@ -43,7 +43,7 @@ def tell(
     settings = options.settings(bootstrap=bootstrap)
     query = Query(text=question, principal=principal or login() or ANONYMOUS)
     with closing(Catalog(require_store(settings)).open_live()) as generation:
-        uris, places = generation.chunks.uris(), Places(generation.chunks)
+        uris, places = generation.chunks.uris(), ContentLocator(generation.chunks)
         named = [(place_of(name, uris, places), is_right) for name, is_right in words]
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         for uri, is_right in named:

@@ -15,7 +15,7 @@ import typer
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.ubi import from_ubi, hashes_alone
+from pipelines.feedback.events.ubi import content_hashes_only, from_ubi
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.console.options import Bootstrap, CommonOptions, Conf
@@ -43,7 +43,7 @@ def send_ubi(
         with reading(file):
             lines += ((file, number, text) for number, text in text_lines(file) if text.strip())
     documents = [_parsed(text) for *_, text in lines]
-    mapped = from_ubi(documents, settings.feedback.ubi, hashes_alone(domain))
+    mapped = from_ubi(documents, settings.feedback.ubi, content_hashes_only(domain))
     for index, reason, detail in mapped.refused:
         file, number, _ = lines[index]
         sys.stderr.write(f"{file}:{number}: {reason}: {detail}\n")

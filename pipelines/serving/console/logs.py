@@ -43,7 +43,7 @@ class LogLines(logging.Formatter):
         return "\n    ".join(map(visible, super().format(record).split("\n")))
 
 
-class Sparing(logging.Filter):
+class LogThrottle(logging.Filter):
     """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second.
 
     What weft itself does about it is logged apart; these messages say why, such as a certificate that is refused.
@@ -76,5 +76,5 @@ def _handler() -> logging.Handler:
     else:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(Sparing())
+    handler.addFilter(LogThrottle())
     return handler

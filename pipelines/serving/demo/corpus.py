@@ -71,7 +71,7 @@ def split(
     return drawn[::2], drawn[1::2]
 
 
-def make_room(root: Path) -> None:
+def remove_previous(root: Path) -> None:
     """Empty a demonstration's store, but for its caches: its log of feedback ended with the broker that held it.
 
     Raises:

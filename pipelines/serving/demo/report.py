@@ -103,7 +103,7 @@ def again(right: Mapping[str, float], questions: int) -> None:
     tell(table)
 
 
-def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
+def next_steps(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
     """Say what to do next, and where the page of what was learned lies."""
     store, shown = plain(shlex.quote(str(root))), plain(str(page))
     stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")

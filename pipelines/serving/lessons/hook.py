@@ -28,7 +28,7 @@ from typing import Any
 
 from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonStatus
 from pipelines.domain.lesson_match import BelievedLesson, ChosenLesson
-from pipelines.lessons.duplicates.comparison import Opposed
+from pipelines.lessons.duplicates.comparison import ConflictChecker
 from pipelines.lessons.finding import LessonFinder, Uniform
 from pipelines.lessons.prompt import estimated_tokens, prompt_form
 from pipelines.lessons.relevance import ToolUse, file_pattern
@@ -199,7 +199,7 @@ class Board:
         rows = self._candidates(use, words)
         lessons = [_believed(json.loads(row)) for row, _ in rows]
         propensities = {each.lesson.id: chance for each, (_, chance) in zip(lessons, rows, strict=True)}
-        opposed = Opposed(words, self.settings["about_the_same"], self._separate())
+        opposed = ConflictChecker(words, self.settings["about_the_same"], self._separate())
         finder = LessonFinder(lessons, propensities, weights, words, opposed)
         return finder.find(use, limit=self.settings["limit"], rng=rng)
 

@@ -25,7 +25,7 @@ from pipelines.domain.lesson import (
 )
 from pipelines.feedback.events.lesson_events import lesson_text
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from pipelines.lessons.duplicates.comparison import Opposed
+from pipelines.lessons.duplicates.comparison import ConflictChecker
 from pipelines.lessons.gate import problem_of
 from pipelines.lessons.manager import LessonOperation, OperationKind
 from pipelines.lessons.wording import LessonWords
@@ -308,7 +308,9 @@ def _opposed(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> list
     injectable = {each.lesson.id: each.lesson for each in beliefs.injectable()}
     if lesson.id not in injectable:
         return []
-    opposes = Opposed(LessonWords(settings.lessons.words), settings.lessons.duplicates.proposed, beliefs.separate)
+    opposes = ConflictChecker(
+        LessonWords(settings.lessons.words), settings.lessons.duplicates.proposed, beliefs.separate
+    )
     words = set(lesson.content.casefold().split())
     near = (
         each

@@ -11,7 +11,7 @@ from typing import Any
 from rich.progress import Progress
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
+from pipelines.domain.ranking import Channel, Query, RankedResult, ScoredResult, Signal
 from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.measures.compare import HEADLINE, Difference, compare_halves
 from pipelines.evaluation.measures.measuring import as_query
@@ -110,7 +110,7 @@ class _Runs:
         for start in self.progress.track(range(0, len(self.queries), _AT_ONCE), description=name):
             yield self.queries[start : start + _AT_ONCE]
 
-    def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
+    def _ranked(self, results: Iterable[RankedResult | ScoredResult]) -> Ranked:
         return as_ranked(results, self.settings.evaluation.depth, document_id=self.document_id)
 
 

@@ -31,7 +31,7 @@ BASE = "base"
 Configure = Callable[[list[Path], list[str]], Settings]
 """Settings with some files and assignments over the common ones."""
 
-AskEach = Callable[[Sequence[Settings]], Sequence[Run]]
+RunEach = Callable[[Sequence[Settings]], Sequence[Run]]
 """Asks every query under each of some settings."""
 
 
@@ -48,7 +48,7 @@ class Side:
     settings: Settings | None = None
 
 
-def sides(names: Sequence[str], configure: Configure, ask: AskEach) -> list[Side]:
+def sides(names: Sequence[str], configure: Configure, ask: RunEach) -> list[Side]:
     """What names on the command line stand for.
 
     A YAML file, assignments such as "retrieval.fusion=rrf" separated by blanks, or `base` is a configuration; anything

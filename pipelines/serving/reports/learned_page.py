@@ -30,7 +30,7 @@ _OLDEST_HOURS, _POINTS, _HEIGHT = 26_280.0, 41, 40.0  # of a curve of decay: thr
 _FOR_FEW = frozenset({"intent"})
 _OF_FEW = frozenset("/?")  # in a scope: of a model, an agent or an intent alone
 
-NameOf = Callable[[Sequence[ContentHash]], Sequence[str]]
+NameLookup = Callable[[Sequence[ContentHash]], Sequence[str]]
 """What people call contents: where each stands, and how it begins."""
 
 _ABOUT: Mapping[str, tuple[str, str]] = {
@@ -118,7 +118,7 @@ class LearnedPage:
 
 
 def page_of(
-    title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameOf
+    title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameLookup
 ) -> LearnedPage:
     """The page of what changed between two states of evidence.
 
@@ -194,7 +194,7 @@ def _words(signal: Signal) -> str:
     return signal.value.replace("_", " ")
 
 
-def _questions(beliefs: Beliefs, names: NameOf) -> Listed:
+def _questions(beliefs: Beliefs, names: NameLookup) -> Listed:
     """What people called right and wrong, by question."""
     precedents, people = beliefs.precedents, defaultdict[tuple[str, str], list[set[int]]](lambda: [set(), set()])
     words = precedents.words.take(precedents.words.spoken)
@@ -226,7 +226,7 @@ def _decay(domain: Domain, before: Beliefs, after: Beliefs) -> DecayCurve:
     return DecayCurve(domain.value, was, now)
 
 
-def _contents(beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf) -> tuple[Listed, Listed]:
+def _contents(beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameLookup) -> tuple[Listed, Listed]:
     """The contents that were judged good most, and those judged bad most."""
     signals = beliefs.content_signals(hashes)
     usage, good, bad = signals.usage.tolist(), signals.positive.tolist(), signals.negative.tolist()
@@ -245,7 +245,7 @@ def _contents(beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf) ->
     )
 
 
-def _triggers(beliefs: Beliefs, names: NameOf) -> Listed:
+def _triggers(beliefs: Beliefs, names: NameLookup) -> Listed:
     """Words that contents are retrieved by because somebody once picked them from far down."""
     triggers = sorted(beliefs.triggers.every(), key=lambda each: (-each.strength, each.term, each.content_hash))
     shown = triggers[:_LISTED]

@@ -18,7 +18,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.ground_truth import judging
 from pipelines.evaluation.ground_truth.collect import Grades
-from pipelines.evaluation.log.alarms import LOGGED_QUERIES, Alarm, Watched, alarms
+from pipelines.evaluation.log.alarms import LOGGED_QUERIES, Alarm, AlarmInput, alarms
 from pipelines.evaluation.log.questions import (
     PlaceFacts,
     answered_queries,
@@ -112,7 +112,7 @@ def report(logged: Logged, settings: Settings) -> LogReport:
         p50_ms=float(p50),
         p95_ms=float(p95),
         memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules, declared),
-        alarms=alarms(Watched(logged.queries, items)),
+        alarms=alarms(AlarmInput(logged.queries, items)),
     )
 
 
@@ -123,7 +123,7 @@ def ringing(settings: Settings) -> list[Alarm]:
     if not queries:
         return []
     items = _items(Logged(queries, {}, root))
-    return [alarm for alarm in alarms(Watched(queries, items)) if alarm.ringing]
+    return [alarm for alarm in alarms(AlarmInput(queries, items)) if alarm.ringing]
 
 
 def as_json(report: LogReport) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
 from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.wording import LessonWords
-from pipelines.retrieval.answer.lessons import LessonsBeside
-from pipelines.retrieval.channels.open import Openings
+from pipelines.retrieval.answer.lessons import LessonRetriever
+from pipelines.retrieval.channels.open import OpenedCache
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.retrieval.snapshot.ports import SessionMemories
@@ -105,7 +105,7 @@ def searching(
     source: SnapshotSource,
     *,
     clock: Clock = system_clock,
-    openings: Openings | None = None,
+    openings: OpenedCache | None = None,
     memories: SessionMemories | None = None,
 ) -> Iterator[Searcher]:
     """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
@@ -131,7 +131,7 @@ def searching(
             openings=openings,
             memories=memories,
             key=settings.feedback.key,
-            lessons=LessonsBeside(
+            lessons=LessonRetriever(
                 LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
                 most=MOST_LESSONS,

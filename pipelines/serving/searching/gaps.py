@@ -30,7 +30,7 @@ from pipelines.learning.calibration.matching import Answering, answering_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.filters import RowFilter
-from pipelines.retrieval.snapshot.live import PRIORS_ALONE
+from pipelines.retrieval.snapshot.live import PRIORS_ONLY
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.searching.engines import Engines, load_engines
@@ -101,7 +101,7 @@ def _as_asked(
 ) -> Snapshot:
     """The generation at the priors, its contents without what they are asked with."""
     beliefs = read_beliefs(settings.priors, Evidence(), now=generation.created_at)
-    plain = Snapshot(generation.manifest.id, generation, RowFilter(generation.chunks), PRIORS_ALONE, beliefs)
+    plain = Snapshot(generation.manifest.id, generation, RowFilter(generation.chunks), PRIORS_ONLY, beliefs)
     rests = {question.content_hash: question.rest for question in questions}
     masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
     pooling = settings.embedding.tokens.pooling

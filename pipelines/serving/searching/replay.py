@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pipelines.catalog.overlays import SessionListing
-from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.domain.ranking import Answer, Query, ScoredResults
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
@@ -62,7 +62,7 @@ class StoreReplay:
         pool = self._pool_for(queries)
         return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
 
-    def rankings(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Placings]]:
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[ScoredResults]]:
         """The results of the same answers, without their explanations."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from pipelines.domain.ids import GenerationId
-from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.domain.ranking import Answer, Query, ScoredResults
 from pipelines.retrieval.searcher import BELIEFS_MAX_AGE_S, Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.process import uncollected
@@ -35,12 +35,12 @@ DEATHS = 2
 
 T = TypeVar("T")
 
-Packed: TypeAlias = bytes | list[Answer] | list[Placings]
+Packed: TypeAlias = bytes | list[Answer] | list[ScoredResults]
 """Answers, or rankings, as they are sent between processes."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 ANSWERS = msgspec.msgpack.Decoder(list[Answer])
-RANKINGS = msgspec.msgpack.Decoder(list[Placings])
+RANKINGS = msgspec.msgpack.Decoder(list[ScoredResults])
 """What reads either of them."""
 
 
@@ -127,7 +127,7 @@ class SearcherPool:
         with self._lock:
             return self._searched("answer", ANSWERS, queries, views)
 
-    def rank_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Placings]]:
+    def rank_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[ScoredResults]]:
         """The results of `search_each`, to the bit, without what is told of them; raises as that does."""
         with self._lock:
             return self._searched("rank", RANKINGS, queries, views)
@@ -204,7 +204,7 @@ def dealt(queries: Sequence[Query], processes: int, most: int) -> list[Sequence[
     return [queries[start:end] for start, end in pairwise(cuts)]
 
 
-def packed(answers: list[Answer] | list[Placings]) -> Packed:
+def packed(answers: list[Answer] | list[ScoredResults]) -> Packed:
     """Answers or rankings as they are sent: MessagePack takes less than half of the time of a pickle."""
     try:
         return _ENCODER.encode(answers)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pipelines.domain.ranking import Query
-from pipelines.retrieval.channels.open import Openings
+from pipelines.retrieval.channels.open import OpenedCache
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import Pin
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
@@ -83,7 +83,7 @@ class _SharedEngines:
         self._decides = _deciding(settings)
         self._engines = load(settings)
         self._source = source_of(settings, arithmetic=self._engines.arithmetic)
-        self._openings = Openings()
+        self._openings = OpenedCache()
         self._snapshot: Snapshot | None = None
 
     def serves(self, settings: Settings) -> bool:

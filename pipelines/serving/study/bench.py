@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.fitting import fit_alone
+from pipelines.consolidation.fitting import fit_all
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Answer, Channel, Placed, Query, RankedResult, Scope
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Scope, ScoredResult
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
@@ -94,7 +94,7 @@ class Bench:
         results = (result for answer in answers for result in answer.results)
         return {str(result.content_hash): [self.document_id(uri) for uri in result.uris] for result in results}
 
-    def measured(self, results: Mapping[str, Sequence[RankedResult | Placed]]) -> Values:
+    def measured(self, results: Mapping[str, Sequence[RankedResult | ScoredResult]]) -> Values:
         """The headline measure of results by query."""
         depth = self.settings.evaluation.depth
         run: Run = {name: as_ranked(each, depth, document_id=self.document_id) for name, each in results.items()}
@@ -123,7 +123,7 @@ class Bench:
 
     def fitted(self, logged: LoggedSignals, evidence: Evidence) -> FittedWeights:
         """What a night fits to logged outcomes."""
-        return fit_alone(logged, self.settings.priors, self._beliefs(evidence))
+        return fit_all(logged, self.settings.priors, self._beliefs(evidence))
 
     def _retrieving(self, **changes: Any) -> Settings:
         retrieval = self.settings.retrieval.model_copy(update=changes)
@@ -137,7 +137,7 @@ class Bench:
 
 
 def measure_probabilities(
-    bench: Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]
+    bench: Bench, lessons: Dataset, evidence: Evidence, foreign_queries: Sequence[Dataset]
 ) -> ProbabilityReport:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     settings, held_out = bench.settings, bench.dataset
@@ -152,7 +152,7 @@ def measure_probabilities(
     answering = answering_from(bench.probed(), bound=rules.answering_bound, confidence=rules.answering_confidence)
     unanswerable = {
         each.name: bench.answers([replace(query, metadata={}) for query in each.queries[:_STRANGERS]])
-        for each in strangers
+        for each in foreign_queries
     }
     answers = {name: bench.answers(held_out.queries, **changes) for name, changes in _WAYS.items()}
     answers["as learned"] = bench.learned(evidence, effects=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.evaluation.measures.answerable import ProbabilityReport, Worth
+from pipelines.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
 from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.simulation.study import StudyRow, Values
 from pipelines.learning.evidence import Evidence
@@ -26,7 +26,7 @@ FITTED = ", fitted"
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class StudyResult:
     """The table, and what it was made from.
 
     Attributes:
@@ -44,7 +44,7 @@ class Studied:
     held: Sequence[ProbabilityReport]
 
 
-def table(title: str, study: Studied) -> Table:
+def table(title: str, study: StudyResult) -> Table:
     """The study, for people."""
     dealt = any(each.deals for each in study.rows)
     columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
@@ -124,7 +124,7 @@ def calibrated(deals: Sequence[ProbabilityReport]) -> Table:
     return shown
 
 
-def _ece(deals: Sequence[Worth | None]) -> str:
+def _ece(deals: Sequence[ProbabilityQuality | None]) -> str:
     mean, errors = mean_error(deals), [each.ece for each in deals if each is not None]
     if mean is None:
         return "do not separate"
@@ -132,7 +132,7 @@ def _ece(deals: Sequence[Worth | None]) -> str:
     return f"{mean:.3f}{spread}"
 
 
-def mean_error(deals: Sequence[Worth | None]) -> float | None:
+def mean_error(deals: Sequence[ProbabilityQuality | None]) -> float | None:
     """The mean calibration error over deals of users, of those that gave probabilities; None where none did."""
     return fmean(errors) if (errors := [each.ece for each in deals if each is not None]) else None
 
@@ -142,7 +142,7 @@ def _weights(weights: Mapping[str, float]) -> str:
     return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in shares if share >= 0.005)
 
 
-def described(dataset: Dataset, learn_from: str, study: Studied) -> dict[str, Any]:
+def described(dataset: Dataset, learn_from: str, study: StudyResult) -> dict[str, Any]:
     """The study, for machines."""
     return {
         "dataset": dataset.name,

@@ -43,7 +43,7 @@ from pipelines.serving.night import logged_of
 from pipelines.serving.outcomes import collected
 from pipelines.serving.searching.engines import source_of
 from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
-from pipelines.serving.study.report import FITTED, PRIOR, WITH_EFFECTS, Studied
+from pipelines.serving.study.report import FITTED, PRIOR, WITH_EFFECTS, StudyResult
 from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import Settings
 
@@ -53,13 +53,13 @@ def run(
     held_out: Dataset,
     settings: Settings,
     marks: Sequence[int],
-    strangers: Sequence[Dataset] = (),
+    foreign_queries: Sequence[Dataset] = (),
     *,
     least: float = 0.0,
     bare: bool = False,
     fit: bool = False,
     probabilities: bool = True,
-) -> Studied:
+) -> StudyResult:
     """Measure, teach and measure again, in a store of its own that is gone afterwards.
 
     Args:
@@ -89,7 +89,7 @@ def run(
                 bench.values(night.evidence, effects=False, fitted=night.fitted) for night in nights
             ]
         worth = [
-            measure_probabilities(bench, lessons, each[marks[-1]], strangers)
+            measure_probabilities(bench, lessons, each[marks[-1]], foreign_queries)
             for each in (counted if probabilities and not bare else [])
         ]
         weights = {PRIOR: bench.weights(Evidence())}
@@ -106,7 +106,7 @@ def run(
         )
         for name, measured in values.items()
     ]
-    return Studied(rows, values, weight, counted[0], worth)
+    return StudyResult(rows, values, weight, counted[0], worth)
 
 
 def _reaching(least: float, dataset: Dataset, settings: Settings) -> Dataset:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.consolidation.tending.links import Joined, Links, find_links
+from pipelines.consolidation.tending.links import ExistingEdges, Links, find_links
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
@@ -50,7 +50,7 @@ def linked_by(
     return find_links(
         FiveContents(),
         lambda: VECTORS,
-        Joined(linked, aliases, contradictions),
+        ExistingEdges(linked, aliases, contradictions),
         evidence or Evidence(),
         RULES,
         today=200,

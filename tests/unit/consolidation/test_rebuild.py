@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from pipelines.consolidation.tending.rebuild import Rebuilt, moved_sizes, same_sizes, within_window
+from pipelines.consolidation.tending.rebuild import RebuildResult, moved_sizes, same_sizes, within_window
 from pipelines.domain.documents import Domain
-from pipelines.ingestion.sizing import sizes_in_force, snapshots
+from pipelines.ingestion.sizing import active_sizes, snapshots
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.sizes import last_day, read_sizing
 from pipelines.settings import load_settings
@@ -20,7 +20,7 @@ liked = partial(sizing.liked, day=DAY)
 
 
 def wanted(evidence: Evidence) -> dict[str, list[str]]:
-    return snapshots(sizes_in_force(SETTINGS.chunking, SETTINGS.priors, evidence, learned="v000001"))
+    return snapshots(active_sizes(SETTINGS.chunking, SETTINGS.priors, evidence, learned="v000001"))
 
 
 def moved(evidence: Evidence, domain: Domain = Domain.GENERAL) -> list[str]:
@@ -47,8 +47,8 @@ def test_much_evidence_for_another_length_moves_the_target() -> None:
 
 def test_versions_are_no_sizes() -> None:
     """CON-7: generations of the same sizes are the same, whichever version put these in force."""
-    one = snapshots(sizes_in_force(SETTINGS.chunking, SETTINGS.priors, Evidence(), learned="v000001"))
-    other = snapshots(sizes_in_force(SETTINGS.chunking, SETTINGS.priors, Evidence(), learned="v000002"))
+    one = snapshots(active_sizes(SETTINGS.chunking, SETTINGS.priors, Evidence(), learned="v000001"))
+    other = snapshots(active_sizes(SETTINGS.chunking, SETTINGS.priors, Evidence(), learned="v000002"))
     assert one != other
     assert same_sizes(one, other)
     assert not same_sizes(one, wanted(liked(30, 5_000)))
@@ -72,4 +72,4 @@ def test_what_was_taken_back_is_not_proposed_again(declined: bool) -> None:
     believed = read_sizing(SETTINGS.priors, evidence, DAY)
     some = moved_sizes(wanted(Evidence()), wanted(evidence), believed, [Domain.GENERAL], level=0.9)
     assert some
-    assert Rebuilt(some, declined).as_step()["proposed"] == int(not declined)
+    assert RebuildResult(some, declined).as_step()["proposed"] == int(not declined)

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.consolidation.tending.duplicates import GenerationMemory, find_duplicates
+from pipelines.consolidation.tending.duplicates import GenerationContents, find_duplicates
 from pipelines.consolidation.tending.succession import Page, Passage, Successions, find_successions
 from pipelines.domain.documents import ContentType
 from pipelines.domain.ids import content_hash
 from pipelines.domain.links import LinkKind, Relation, RelationSource
 from pipelines.learning.edges import LearnedEdge, LearnedEdges
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.relations import place_relations
+from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.serving.night import word_lists
 from pipelines.settings import load_settings
 from tests.support.duplicate_bench import PlainMemory
@@ -226,7 +226,7 @@ def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) ->
         ]
         generation = published_store(tmp_path / first[-1], dated).open_live()
         led = find_duplicates(
-            GenerationMemory(generation.contents, generation.chunks),
+            GenerationContents(generation.contents, generation.chunks),
             lambda texts: np.ones((len(list(texts)), 1), np.float32),
             Evidence(),
             word_lists(SETTINGS),
@@ -244,9 +244,9 @@ def test_contradictions_that_nights_found_carry_no_energy(tmp_path: Path) -> Non
         LearnedEdge(ends[0], kind, ends[1], RelationSource.AUTO) for kind in (LinkKind.CONTRADICTS, LinkKind.SUPERSEDES)
     ]
     said = Relation("new.txt", LinkKind.CONTRADICTS, "old.txt")
-    placed = place_relations(catalog.open_live(), [said], LearnedEdges.of(found))
+    placed = resolve_relations(catalog.open_live(), [said], LearnedEdges.of(found))
     assert len(placed.further) == 3
-    assert sorted((each.kind.value, each.origin.value) for each in placed.carrying.further) == [
+    assert sorted((each.kind.value, each.origin.value) for each in placed.energy_edges.further) == [
         ("contradicts", "declared"), ("supersedes", "auto"),
     ]  # fmt: skip
 
@@ -258,9 +258,9 @@ def test_searches_read_it_of_whole_documents(tmp_path: Path) -> None:
         tmp_path, [a_document("old.txt", "shared", "was so"), a_document("new.txt", "shared", "is so")]
     )
     edge = LearnedEdge(content_hash("is so"), LinkKind.SUPERSEDES, content_hash("was so"), RelationSource.AUTO)
-    placed = place_relations(catalog.open_live(), (), LearnedEdges.of([edge]))
+    placed = resolve_relations(catalog.open_live(), (), LearnedEdges.of([edge]))
     assert placed.newer.documents == {"old.txt": {"new.txt"}}
-    (related,) = placed.around(["old.txt"], "")
+    (related,) = placed.relations_of(["old.txt"], "")
     assert (related.kind, related.uri, related.inward, related.source) == (
         LinkKind.SUPERSEDES, "new.txt", True, RelationSource.AUTO,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from pipelines.consolidation.settings import ThinningSettings
 from pipelines.consolidation.tending.thinning import (
     LEAST_CHUNKS,
     MEASURE,
-    Standings,
+    ContentDocuments,
     Thinning,
     far_contents,
     thinnable,
@@ -30,14 +30,14 @@ RULES = ThinningSettings(enabled=True, least_cosine=0.3, most_loss=0.1)
 places = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4)), min_size=1, max_size=60)
 
 
-def standings(pairs: list[tuple[int, int]]) -> Standings:
+def standings(pairs: list[tuple[int, int]]) -> ContentDocuments:
     """Places of contents, every content of them somewhere."""
     contents = {content: at for at, content in enumerate(sorted({content for content, _ in pairs}))}
     rows = sorted((contents[content], document) for content, document in pairs)
-    return Standings(np.array([row for row, _ in rows]), np.array([document for _, document in rows]))
+    return ContentDocuments(np.array([row for row, _ in rows]), np.array([document for _, document in rows]))
 
 
-def plainly(where: Standings, vectors: np.ndarray, least: int) -> list[float]:
+def plainly(where: ContentDocuments, vectors: np.ndarray, least: int) -> list[float]:
     """The same by the definition, a content at a time."""
     nearness = []
     for row in range(len(vectors)):

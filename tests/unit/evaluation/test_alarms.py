@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, Watched, alarms, wilson
+from pipelines.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, AlarmInput, alarms, wilson
 from pipelines.evaluation.measures.memory import ItemFacts
 from pipelines.evaluation.queries.reader import LoggedQuery
 from tests.support.logged_queries import a_logged, a_result, an_outcome
@@ -71,10 +71,10 @@ FAILURES: dict[str, Callable[[int], LoggedQuery]] = {
 }
 
 
-def watched(queries: Sequence[LoggedQuery]) -> Watched:
+def watched(queries: Sequence[LoggedQuery]) -> AlarmInput:
     items = {f"new {n}": FRESH for n in range(N)} | {f"old {n}": OLD for n in range(N)}
     items |= {f"own {n}": FRESH if n % 2 else OLD for n in range(N)}
-    return Watched(list(reversed(queries)), items)
+    return AlarmInput(list(reversed(queries)), items)
 
 
 def rung(name: str, queries: Sequence[LoggedQuery]) -> Alarm:
@@ -198,4 +198,4 @@ def test_what_rings_comes_first_and_an_empty_log_rings_nothing() -> None:
     ringing = [alarm.ringing for alarm in found]
     assert ringing == sorted(ringing, reverse=True)
     assert any(ringing)
-    assert not any(alarm.ringing for alarm in alarms(Watched([], {})))
+    assert not any(alarm.ringing for alarm in alarms(AlarmInput([], {})))

@@ -11,7 +11,7 @@ from msgspec import structs
 from jobs.study import marks_of
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.measures.answerable import Worth, probability_report
+from pipelines.evaluation.measures.answerable import ProbabilityQuality, probability_report
 from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
 from pipelines.evaluation.simulation.users import of_days
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
@@ -65,7 +65,7 @@ def test_several_deals_of_users_are_told_by_their_mean_and_one_by_one() -> None:
 
 def test_an_error_of_probabilities_is_the_mean_over_the_deals_that_gave_some() -> None:
     """RET-15, EVA-6."""
-    one, other = (Worth(Reliability(ece, 0.1, 0.3, 100.0), chance=0.01) for ece in (0.02, 0.04))
+    one, other = (ProbabilityQuality(Reliability(ece, 0.1, 0.3, 100.0), chance=0.01) for ece in (0.02, 0.04))
     assert mean_error([one, None, other]) == pytest.approx(0.03)
     assert mean_error([None]) is None
 

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.chunks import Mention
-from pipelines.extraction.windows import WORD, Room, Window, windows, without_overlaps, words_of
+from pipelines.extraction.windows import WORD, Window, WindowLimits, windows, without_overlaps, words_of
 
 TEXTS = st.lists(st.text("abc_-./é 漢\n", min_size=1, max_size=8), max_size=40).map(" ".join)
 ROOMS = st.integers(1, 12).flatmap(
-    lambda words: st.builds(Room, words=st.just(words), tokens=st.integers(1, 30), overlap=st.integers(0, words - 1))
+    lambda words: st.builds(
+        WindowLimits, words=st.just(words), tokens=st.integers(1, 30), overlap=st.integers(0, words - 1)
+    )
 )
 
 
@@ -27,7 +29,7 @@ def inside(window: Window, text: str) -> list[str]:
 
 
 @given(TEXTS, ROOMS)
-def test_every_word_is_in_some_window(text: str, room: Room) -> None:
+def test_every_word_is_in_some_window(text: str, room: WindowLimits) -> None:
     """ING-16: nothing is truncated."""
     found = windows(text, costs_of(text), room)
     for match in WORD.finditer(text):
@@ -35,7 +37,7 @@ def test_every_word_is_in_some_window(text: str, room: Room) -> None:
 
 
 @given(TEXTS, ROOMS)
-def test_a_window_keeps_to_its_room_unless_one_word_alone_exceeds_it(text: str, room: Room) -> None:
+def test_a_window_keeps_to_its_room_unless_one_word_alone_exceeds_it(text: str, room: WindowLimits) -> None:
     """ING-16: the model never sees more than it can read."""
     for window in windows(text, costs_of(text), room):
         words = inside(window, text)
@@ -44,7 +46,7 @@ def test_a_window_keeps_to_its_room_unless_one_word_alone_exceeds_it(text: str, 
 
 
 @given(TEXTS, ROOMS)
-def test_windows_move_forward_and_stay_in_the_text(text: str, room: Room) -> None:
+def test_windows_move_forward_and_stay_in_the_text(text: str, room: WindowLimits) -> None:
     """ING-16: spans can be mapped back by adding the window's start."""
     found = windows(text, costs_of(text), room)
     assert all(0 <= window.start < window.end <= len(text) for window in found)
@@ -53,20 +55,20 @@ def test_windows_move_forward_and_stay_in_the_text(text: str, room: Room) -> Non
 
 def test_neighbours_share_the_overlap() -> None:
     """ING-16: 5 words, 3 a window, 1 shared: words 0-2 and 2-4."""
-    found = windows("a b c d e", [1] * 5, Room(words=3, tokens=99, overlap=1))
+    found = windows("a b c d e", [1] * 5, WindowLimits(words=3, tokens=99, overlap=1))
     assert [(window.start, window.end) for window in found] == [(0, 5), (4, 9)]
 
 
 def test_a_text_without_words_has_no_window() -> None:
     """ING-16."""
-    assert windows(" \n ", [], Room(words=3, tokens=9, overlap=1)) == []
+    assert windows(" \n ", [], WindowLimits(words=3, tokens=9, overlap=1)) == []
 
 
 @pytest.mark.parametrize(("words", "tokens", "overlap"), [(3, 9, 3), (3, 0, 1), (3, 9, -1)])
 def test_room_that_cannot_move_on_is_refused(words: int, tokens: int, overlap: int) -> None:
     """ING-16."""
     with pytest.raises(ValueError, match="expected 0 <= overlap < words"):
-        Room(words=words, tokens=tokens, overlap=overlap)
+        WindowLimits(words=words, tokens=tokens, overlap=overlap)
 
 
 MENTIONS = st.builds(

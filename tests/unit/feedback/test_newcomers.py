@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.fold.names import NEWCOMERS, NameKind, Names
+from pipelines.feedback.fold.names import NEWCOMERS, NameKind, NameTracker
 from pipelines.feedback.pipeline import consume
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
@@ -167,7 +167,7 @@ def rows(partition: Partition) -> list[tuple[str, int]]:
 @given(arrivals=st.lists(st.integers(0, 40), min_size=1, max_size=12), first=st.integers(1, 5))
 def test_those_with_a_history_double_a_day_at_most(arrivals: list[int], first: int) -> None:
     """FBK-13: so many names as somebody makes up, each day's come to no more than there were, or than the first few."""
-    names = Names(RULES.limits.model_copy(update={"newcomers": first}))
+    names = NameTracker(RULES.limits.model_copy(update={"newcomers": first}))
     for day, count in enumerate(arrivals):
         names.today = day
         for number in range(count):

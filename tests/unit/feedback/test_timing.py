@@ -7,21 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.batch import EARLIEST_MS, LATEST_MS, Claims, Clock, advance, effective_ms
+from pipelines.feedback.fold.batch import EARLIEST_MS, LATEST_MS, PartitionClock, RecordTimes, advance, effective_ms
 from tests.support.feedback_events import NOON, RULES, rules
 
 TIME = RULES.time
 STEP = round(TIME.clock_step_s * 1000)
 LEAD = round(TIME.lead_s * 1000)
-NEVER = Clock()
+NEVER = PartitionClock()
 
 
-def after(*claims: tuple[str, int], start: Clock = NEVER, by_broker: bool = False) -> Clock:
+def after(*claims: tuple[str, int], start: PartitionClock = NEVER, by_broker: bool = False) -> PartitionClock:
     """The clock after records of principals, each with its time; one after the other, and all at once alike."""
     clock = start
     for offset, (who, record_ms) in enumerate(claims):
-        _, clock = advance(clock, Claims([offset], [who], [record_ms], [by_broker]), TIME)
-    whole = Claims(range(len(claims)), *map(list, zip(*claims, strict=True)), [by_broker] * len(claims))
+        _, clock = advance(clock, RecordTimes([offset], [who], [record_ms], [by_broker]), TIME)
+    whole = RecordTimes(range(len(claims)), *map(list, zip(*claims, strict=True)), [by_broker] * len(claims))
     shown, at_once = advance(start, whole, TIME)
     assert at_once == clock
     assert shown[-1] == clock.now_ms
@@ -96,14 +96,14 @@ def test_where_batches_begin_moves_no_clock(
     """ARC-3: all records at once, in any batches, or one by one."""
     told = rules(time__clock_alone_records=alone).time
     rows = [(offset, who, NOON + hours * STEP // 4, mine) for offset, (who, hours, mine) in enumerate(claims)]
-    singly, in_batches, shown = Clock(), Clock(), []
+    singly, in_batches, shown = PartitionClock(), PartitionClock(), []
     for offset, who, record_ms, mine in rows:
-        now, singly = advance(singly, Claims([offset], [who], [record_ms], [mine]), told)
+        now, singly = advance(singly, RecordTimes([offset], [who], [record_ms], [mine]), told)
         shown += now
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     in_parts: list[int] = []
     for begin, end in pairwise(edges):
-        part, in_batches = advance(in_batches, Claims(*map(list, zip(*rows[begin:end], strict=True))), told)
+        part, in_batches = advance(in_batches, RecordTimes(*map(list, zip(*rows[begin:end], strict=True))), told)
         in_parts += part
     assert (in_batches, in_parts) == (singly, shown)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
 from pipelines.domain.ids import ContentHash, question_of
-from pipelines.feedback.events.ubi import Mapped, UbiObject, from_ubi, hashes_alone
+from pipelines.feedback.events.ubi import Mapped, UbiObject, content_hashes_only, from_ubi
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings
 from pipelines.feedback.store.tables import evidence_in
@@ -59,7 +59,7 @@ def event(action: str = "click", rank: int = 2, **changes: Any) -> dict[str, Any
 
 
 def mapped(*documents: object, rules: UbiSettings = ACTIONS) -> Mapped:
-    return from_ubi(documents, rules, hashes_alone(Domain.CODE))
+    return from_ubi(documents, rules, content_hashes_only(Domain.CODE))
 
 
 def only(*documents: object) -> AnyEvent:

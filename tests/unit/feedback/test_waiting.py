@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
-from pipelines.feedback.events.buffered_publisher import WaitingPublisher
+from pipelines.feedback.events.buffered_publisher import BufferedPublisher
 from pipelines.feedback.events.producer import FeedbackProducer, Publisher
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.unit.feedback.test_producer import a_query, an_answer
@@ -30,8 +30,8 @@ class Broker:
         return self.topic
 
 
-def waiting_for(broker: Broker, *, records: int = 100, patience_s: float = 0.05) -> WaitingPublisher:
-    return WaitingPublisher(
+def waiting_for(broker: Broker, *, records: int = 100, patience_s: float = 0.05) -> BufferedPublisher:
+    return BufferedPublisher(
         broker.opened, most_bytes=records * BYTES, retry_s=0.005, patience_s=patience_s, broker="kafka:9092"
     )
 
@@ -133,7 +133,7 @@ def test_a_broker_that_refuses_is_no_broker_that_is_away() -> None:
         broker.error = error
         publisher = waiting_for(broker)
 
-        def is_told(publisher: WaitingPublisher = publisher) -> bool:
+        def is_told(publisher: BufferedPublisher = publisher) -> bool:
             try:
                 publisher.send(*RECORD)
             except ConfigurationError:

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.domain.chunks import MadeBy, Overflow, made_by, pairs_of
 from pipelines.domain.documents import Domain
-from pipelines.ingestion.sizing import PRIORS_ALONE, prior_sizes, sizes_in_force, snapshots
+from pipelines.ingestion.sizing import PRIORS_ONLY, active_sizes, prior_sizes, snapshots
 from pipelines.learning.evidence import Evidence
 from pipelines.settings import load_settings
 from tests.support.sizing import a_code_document, chunks_of, outcomes
@@ -22,7 +22,7 @@ def test_sizes_before_any_evidence_are_the_priors() -> None:
         stated = PRIORS.sizing.domains[domain]
         assert (sizes.max_tokens, sizes.target_tokens, sizes.min_tokens) == (stated.max, stated.target, stated.minimum)
         assert sizes.context_before == stated.before
-        assert sizes.learned == PRIORS_ALONE
+        assert sizes.learned == PRIORS_ONLY
 
 
 def test_trailing_context_follows_its_switch() -> None:
@@ -35,23 +35,23 @@ def test_trailing_context_follows_its_switch() -> None:
 def test_useful_small_chunks_lower_the_target_and_the_snapshot_says_since_when() -> None:
     """ING-11: sizes in force name the learned version that put them there; unchanged ones keep the older name."""
     before = prior_sizes(CHUNKING, PRIORS)
-    after = sizes_in_force(CHUNKING, PRIORS, SMALLER, learned="v000002", before=snapshots(before))
+    after = active_sizes(CHUNKING, PRIORS, SMALLER, learned="v000002", before=snapshots(before))
     assert after.domains[Domain.CODE].target_tokens < 250
     assert after.domains[Domain.CODE].learned == "v000002"
-    again = sizes_in_force(CHUNKING, PRIORS, SMALLER, learned="v000003", before=snapshots(after))
+    again = active_sizes(CHUNKING, PRIORS, SMALLER, learned="v000003", before=snapshots(after))
     assert again.domains[Domain.CODE] == after.domains[Domain.CODE]
 
 
 def test_one_outcome_does_not_move_a_size() -> None:
     """ING-11: sizes move in steps, so that a corpus is not cut anew over every click."""
     one = outcomes(MadeBy(tokens=200, minimum=30, before=40), good=1)
-    assert sizes_in_force(CHUNKING, PRIORS, one) == prior_sizes(CHUNKING, PRIORS)
+    assert active_sizes(CHUNKING, PRIORS, one) == prior_sizes(CHUNKING, PRIORS)
 
 
 def test_no_feedback_moves_a_size_out_of_its_range() -> None:
     """ING-11, LRN-3: at most by the factor in the settings, and always consistent."""
     flood = outcomes(MadeBy(tokens=1, minimum=50, before=1, after=1), good=100_000)
-    sizes = sizes_in_force(CHUNKING, PRIORS, flood).domains[Domain.CODE]
+    sizes = active_sizes(CHUNKING, PRIORS, flood).domains[Domain.CODE]
     assert sizes.target_tokens >= 300 / CHUNKING.range * 0.9
     assert sizes.min_tokens <= sizes.target_tokens // 2
     assert sizes.overlap_tokens <= sizes.target_tokens // 2
@@ -59,7 +59,7 @@ def test_no_feedback_moves_a_size_out_of_its_range() -> None:
 
 def test_a_chunk_tells_what_made_it() -> None:
     """ING-11, LRN-9: its length, the minimum, the budget for the context it has, and the strategy that split it."""
-    sizes = sizes_in_force(CHUNKING, PRIORS, Evidence()).domains[Domain.CODE].capped(60)
+    sizes = active_sizes(CHUNKING, PRIORS, Evidence()).domains[Domain.CODE].capped(60)
     chunks = chunks_of(a_code_document(), sizes)
     method = next(chunk for chunk in chunks if chunk.symbol == "Store.small")
     assert made_by(method) == MadeBy(tokens=method.tokens, target=60, minimum=30, before=30)

@@ -18,7 +18,7 @@ from pipelines.evaluation.simulation.users import refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
-from pipelines.serving.demo.corpus import make_room, prepare, split
+from pipelines.serving.demo.corpus import prepare, remove_previous, split
 from pipelines.serving.study.run import scaled_to_days
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON
@@ -61,7 +61,7 @@ def test_a_store_of_something_else_is_left_alone(tmp_path: Path) -> None:
     """ARC-2: the demonstration starts afresh, so it must never be pointed at a store that is in use."""
     (tmp_path / "generations").mkdir()
     with pytest.raises(StoreError, match="generations"):
-        make_room(tmp_path)
+        remove_previous(tmp_path)
     assert (tmp_path / "generations").is_dir()
 
 
@@ -71,7 +71,7 @@ def test_a_folder_that_only_has_a_demo_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "notes.md").write_text("mine")
     with pytest.raises(StoreError, match=r"found \['notes.md', 'src'\]; give another folder"):
-        make_room(tmp_path)
+        remove_previous(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"cache", "demo", "notes.md", "src"}
 
 
@@ -82,7 +82,7 @@ def test_its_own_store_is_emptied_but_for_the_caches(tmp_path: Path) -> None:
     left = (".staging-k1ll3d.lock", ".current.json.k1ll3d")
     for name in (".catalog.lock", ".gitignore", "current.json", "learned.html", "settings.json", "store.json", *left):
         (tmp_path / name).touch()
-    make_room(tmp_path)
+    remove_previous(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
@@ -93,9 +93,9 @@ def test_emptying_it_can_be_killed_and_started_again(tmp_path: Path, monkeypatch
     with monkeypatch.context() as killed:
         killed.setattr(shutil, "rmtree", lambda path: path.rmdir() if path.name != "updaters" else _interrupt())
         with pytest.raises(KeyboardInterrupt):
-            make_room(tmp_path)
+            remove_previous(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"demo", "updaters"}
-    make_room(tmp_path)
+    remove_previous(tmp_path)
     assert not list(tmp_path.iterdir())
 
 

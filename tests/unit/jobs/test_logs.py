@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from pipelines.serving.console.logs import LogLines, Sparing
+from pipelines.serving.console.logs import LogLines, LogThrottle
 
 
 def a_record(name: str, message: str, *arguments: object) -> logging.LogRecord:
@@ -14,7 +14,7 @@ def a_record(name: str, message: str, *arguments: object) -> logging.LogRecord:
 def test_what_a_kafka_client_repeats_is_logged_once_a_minute() -> None:
     """FBK-5: ports and waits differ from attempt to attempt; what else is said stays."""
     now = [1000.0]
-    sparing = Sparing(clock=lambda: now[0])
+    sparing = LogThrottle(clock=lambda: now[0])
     refused = [a_record("kafka.conn", "port %d: refused after %.2f s", port, port / 7) for port in (1, 22, 333)]
     assert [sparing.filter(each) for each in refused] == [True, False, False]
     assert sparing.filter(a_record("kafka.conn", "certificate verify failed"))
@@ -26,7 +26,7 @@ def test_what_a_kafka_client_repeats_is_logged_once_a_minute() -> None:
 
 def test_what_weft_says_is_logged_each_time() -> None:
     """FBK-5."""
-    sparing = Sparing(clock=lambda: 0.0)
+    sparing = LogThrottle(clock=lambda: 0.0)
     assert [sparing.filter(a_record("pipelines.feedback.run.updater", "so")) for _ in range(3)] == [True] * 3
 
 

@@ -55,7 +55,7 @@ def an_ablation() -> None:
 
 
 def a_study() -> None:
-    tell(study_report.table(HOSTILE, study_report.Studied([], {}, None, {}, [])))
+    tell(study_report.table(HOSTILE, study_report.StudyResult([], {}, None, {}, [])))
 
 
 def a_calibration() -> None:
@@ -64,7 +64,7 @@ def a_calibration() -> None:
 
 def a_farewell() -> None:
     night = {"learned": "v000001", "decision": "review"}
-    demo_report.farewell(Path(HOSTILE), Path(HOSTILE) / "learned.html", night, 1.0)
+    demo_report.next_steps(Path(HOSTILE), Path(HOSTILE) / "learned.html", night, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pipelines.learning.calibration.matching import MatchBins, MatchCurve, match
 from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.matches import ASKED, MATCH, match_key
-from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, Under
+from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.settings import load_settings
 from tests.support.feedback_events import shown
@@ -26,7 +26,7 @@ RULES = SETTINGS.consolidation.calibration
 DAY = 100
 NOW = DAY * 86_400.0
 TRUTH = MatchCurve(8.0, 4.0, -7.0)
-UNDER = Under(ANY, ANY, ANY, "")
+UNDER = OutcomeScope(ANY, ANY, ANY, "")
 
 
 def flat(matches: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.learning.observe.newcomers import Floats, are_new, newcomer_shares, together_at_most
+from pipelines.learning.observe.newcomers import Floats, are_new, capped_weights, newcomer_shares
 
 statements = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), max_size=60)
 """Who, on which day, about what."""
@@ -58,7 +58,7 @@ def test_what_new_names_weigh_is_bounded_by_day_and_line(said: list[tuple[int, i
     principal, day, line = np.array(said, dtype=np.int64).reshape(-1, 3).T
     weight = 1.0 / (1.0 + np.arange(len(said)) % 3)
     new = are_new(principal, day)
-    counted = together_at_most(weight, np.where(new, float(most), np.inf), day, line)
+    counted = capped_weights(weight, np.where(new, float(most), np.inf), day, line)
     assert list(counted[~new]) == list(weight[~new])
     for one, other in {(int(a), int(b)) for a, b in zip(line, day, strict=True)}:
         crowd = new & (line == one) & (day == other)

@@ -12,7 +12,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Scope
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.outcomes import OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.uses import UsageKey
 from tests.support.outcomes import observe_outcome, outcome_evidence
@@ -114,7 +114,7 @@ class Seen(NamedTuple):
 def noted(result: Seen, page: Sequence[Seen], *, good: bool = True, slope: float = 0.0) -> dict[str, float]:
     """Mass for each parameter after one outcome of weight 1."""
     tally = Tally()
-    tally.note(result, Under("*", "*", "*", "", slope=slope), day=3, good=good, weight=1.0, page=page)
+    tally.note(result, OutcomeScope("*", "*", "*", "", slope=slope), day=3, good=good, weight=1.0, page=page)
     return {key.parameter: mass / MICRO for key, mass in tally.freeze().counts.items() if key.bin == "for"}
 
 

@@ -23,7 +23,7 @@ from pipelines.retrieval.channels.run import (
     run_channels,
 )
 from pipelines.retrieval.pipeline import Pipeline
-from pipelines.retrieval.search import one_ahead
+from pipelines.retrieval.search import prefetched
 from pipelines.retrieval.searcher import Searcher
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
@@ -262,5 +262,5 @@ def test_the_next_batch_is_searched_for_while_one_is_ranked() -> None:
         assert following not in begun or begun[following].wait(20.0)
         return [(name, after in begun and begun[after].is_set())]
 
-    assert one_ahead("abcd", search, rank) == [(name, False) for name in "abcd"]
-    assert one_ahead("", search, rank) == []
+    assert prefetched("abcd", search, rank) == [(name, False) for name in "abcd"]
+    assert prefetched("", search, rank) == []

@@ -61,7 +61,7 @@ SESSION = tree("chat.md", ("session", None), *((f"turn {number}", "session") for
 OTHER = tree("disk.py", ("flush", None), ("sync", None))
 
 
-def around(reach: Reach, chunk: Chunk, document: Mapping[str, Chunk]) -> list[tuple[Role, str]]:
+def relations_of(reach: Reach, chunk: Chunk, document: Mapping[str, Chunk]) -> list[tuple[Role, str]]:
     found = surroundings(
         reach,
         chunk,
@@ -98,10 +98,10 @@ def test_the_bounds_move_with_the_learned_threshold() -> None:
 
 def test_code_is_shown_in_its_type_and_with_what_it_calls() -> None:
     """RET-16: a method belongs to the type that it is bundled with."""
-    assert around(Reach.CHUNK, CODE["get"], CODE) == []
-    assert around(Reach.PARENT, CODE["get"], CODE) == [(Role.TYPE, "Store")]
-    assert around(Reach.REFERENCES, CODE["get"], CODE) == [(Role.DEPENDENCY, "flush"), (Role.USER, "sync")]
-    assert around(Reach.HIERARCHY, CODE["get"], CODE)[:3] == [
+    assert relations_of(Reach.CHUNK, CODE["get"], CODE) == []
+    assert relations_of(Reach.PARENT, CODE["get"], CODE) == [(Role.TYPE, "Store")]
+    assert relations_of(Reach.REFERENCES, CODE["get"], CODE) == [(Role.DEPENDENCY, "flush"), (Role.USER, "sync")]
+    assert relations_of(Reach.HIERARCHY, CODE["get"], CODE)[:3] == [
         (Role.TYPE, "Store"),
         (Role.HEADER, "imports"),
         (Role.DEPENDENCY, "flush"),
@@ -110,17 +110,17 @@ def test_code_is_shown_in_its_type_and_with_what_it_calls() -> None:
 
 def test_a_paper_is_gone_up_section_by_section() -> None:
     """RET-16: its parent, the level above it, and all of them up to the abstract, each once."""
-    assert around(Reach.PARENT, PAPER["loss"], PAPER) == [(Role.TYPE, "training")]
-    up = around(Reach.LEVEL_UP, PAPER["loss"], PAPER)
+    assert relations_of(Reach.PARENT, PAPER["loss"], PAPER) == [(Role.TYPE, "training")]
+    up = relations_of(Reach.LEVEL_UP, PAPER["loss"], PAPER)
     assert up == [(Role.TYPE, "training"), (Role.TYPE, "method"), (Role.HEADER, "abstract")]
-    whole = around(Reach.HIERARCHY, PAPER["loss"], PAPER)
+    whole = relations_of(Reach.HIERARCHY, PAPER["loss"], PAPER)
     assert [name for role, name in whole if role is Role.TYPE] == ["training", "method", "abstract"]
     assert (Role.SIBLING, "data") in whole
 
 
 def test_a_turn_is_shown_among_its_nearest() -> None:
     """RET-16: siblings, the nearest first and the earlier of two, as many as configured."""
-    names = [name for _, name in around(Reach.SIBLINGS, SESSION["turn 3"], SESSION)]
+    names = [name for _, name in relations_of(Reach.SIBLINGS, SESSION["turn 3"], SESSION)]
     assert names == ["turn 2", "turn 4", "turn 1", "turn 5"]
 
 

@@ -26,7 +26,7 @@ WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
 TUNED = settings().graph.model_copy(update={"hops": 2, "decay": 0.5, "least_energy": 0.0, "seed_hits": 2})
 
 
-def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
+def apply_operators(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
     names = Vocabulary(graph.spellings(), longest=4, shortest=3)
     channel = GraphChannel(graph.arrays(), names, WEIGHTS, TUNED.model_copy(update=changes))
@@ -40,30 +40,30 @@ def test_energy_decays_per_hop_and_by_the_root_of_the_fan_out() -> None:
     once = 1.0 * 0.5 * 0.8 / math.sqrt(1)
     back_and_on = once * 0.5 * 0.8 / math.sqrt(3)
     expected = {1: once, 0: back_and_on, 2: back_and_on, 3: back_and_on}
-    assert followed(line, "", 0) == pytest.approx(expected)
-    assert followed(line, "", 0, hops=1) == pytest.approx({1: once})
+    assert apply_operators(line, "", 0) == pytest.approx(expected)
+    assert apply_operators(line, "", 0, hops=1) == pytest.approx({1: once})
 
 
 def test_a_named_entity_leads_to_what_mentions_it() -> None:
     """RET-7: from the query's entities, however they are written."""
     graph = MemoryGraph(3, (MENTIONS, 1, "Apache Kafka"), (MENTIONS, 2, "Zookeeper"))
-    assert followed(graph, "what does apache-kafka store?", hops=1) == pytest.approx({1: 0.5 * 0.5})
-    assert followed(graph, "nothing of the kind") == {}
+    assert apply_operators(graph, "what does apache-kafka store?", hops=1) == pytest.approx({1: 0.5 * 0.5})
+    assert apply_operators(graph, "nothing of the kind") == {}
 
 
 def test_edges_without_weight_lead_nowhere_and_weak_energy_is_not_passed_on() -> None:
     """RET-7: kinds are weighed; the work is bounded."""
     graph = MemoryGraph(3, (SIMILAR, 0, 1), (CALLS, 0, 2))
-    assert set(followed(graph, "", 0, hops=1)) == {2}
+    assert set(apply_operators(graph, "", 0, hops=1)) == {2}
     line = MemoryGraph(3, (CALLS, 0, 1), (CALLS, 1, 2))
-    assert 2 in followed(line, "", 0, least_energy=0.1)
-    assert 2 not in followed(line, "", 0, least_energy=0.5)
+    assert 2 in apply_operators(line, "", 0, least_energy=0.1)
+    assert 2 not in apply_operators(line, "", 0, least_energy=0.5)
 
 
 def test_two_hits_that_point_to_one_content_lift_it_above_the_neighbour_of_one() -> None:
     """RET-7: activation adds up."""
     graph = MemoryGraph(5, (CALLS, 0, 2), (CALLS, 1, 2), (CALLS, 0, 3), (CALLS, 1, 4))
-    energies = followed(graph, "", 0, 1, hops=1)
+    energies = apply_operators(graph, "", 0, 1, hops=1)
     assert energies[2] == pytest.approx(energies[3] + energies[4])
     assert next(iter(energies)) == 2
 

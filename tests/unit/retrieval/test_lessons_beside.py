@@ -9,7 +9,7 @@ import numpy as np
 from pipelines.domain.lesson import Conditions, Lesson, LessonSource
 from pipelines.lessons.finding import meanings_of
 from pipelines.lessons.wording import LessonWords
-from pipelines.retrieval.answer.lessons import LessonsBeside
+from pipelines.retrieval.answer.lessons import LessonRetriever
 from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
@@ -24,9 +24,9 @@ SURE = Lesson(
 TRIAL = Lesson(section="api", content="Start the API with migrations on", source=LessonSource.OTHER)
 
 
-def beside() -> LessonsBeside:
+def beside() -> LessonRetriever:
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    return LessonsBeside(words, weights, most=5, least=0.6)
+    return LessonRetriever(words, weights, most=5, least=0.6)
 
 
 def test_what_fits_the_question_is_shown_with_why() -> None:
@@ -55,7 +55,7 @@ def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
         return np.array([axes[text] for text in texts], dtype=np.float32)
 
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    finds, asked = LessonsBeside(words, weights, most=5, least=0.6, embed=embed), a_query("bring the backend up")
+    finds, asked = LessonRetriever(words, weights, most=5, least=0.6, embed=embed), a_query("bring the backend up")
     vector = np.array([0.8, 0.6], dtype=np.float32)
     (shown,) = finds.of(asked, believed([lesson_added(SURE)]), vector)
     addend = f"{0.8 * weights.meaning:.2f}"
@@ -81,9 +81,9 @@ def test_what_everyday_questions_are_as_near_to_is_not_shown() -> None:
     for shift in (-0.01, 0.01):
         cosine = bound + shift
         vector = np.array([cosine, (1.0 - cosine**2) ** 0.5], dtype=np.float32)
-        finds = LessonsBeside(words, weights, most=5, least=0.6, embed=embed, everyday=everyday)
+        finds = LessonRetriever(words, weights, most=5, least=0.6, embed=embed, everyday=everyday)
         assert bool(finds.of(asked, beliefs, vector)) is (shift > 0.0)
-        assert LessonsBeside(words, weights, most=5, least=0.6, embed=embed).of(asked, beliefs, vector)
+        assert LessonRetriever(words, weights, most=5, least=0.6, embed=embed).of(asked, beliefs, vector)
 
 
 def test_a_search_embeds_a_few_new_texts_and_all_that_were_embedded_before() -> None:
@@ -100,7 +100,7 @@ def test_a_search_embeds_a_few_new_texts_and_all_that_were_embedded_before() -> 
         return np.tile(vector, (len(texts), 1))
 
     for _ in range(4):
-        finds = LessonsBeside(
+        finds = LessonRetriever(
             words,
             weights,
             most=60,

@@ -18,7 +18,7 @@ from pipelines.feedback.events.impressions import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.answer.confidence import asking
-from pipelines.retrieval.answer.explain import called_right
+from pipelines.retrieval.answer.explain import is_praised
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -79,7 +79,7 @@ def test_a_curve_of_scores_gives_no_probability() -> None:
 )
 def test_what_people_called_right_is_not_doubtful(past: PastVerdicts | None, *, doubtful: bool) -> None:
     """RET-15, LRN-18: it stood first as right for three people, and was marked doubtful."""
-    assert doubtful is not called_right(past)
+    assert doubtful is not is_praised(past)
 
 
 def test_a_result_of_no_match_loses_its_mark_by_what_people_said() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ids import question_of
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.query.near import Factors, Likeness, PastQuestion, QuestionIndex, learned_factors
+from pipelines.retrieval.query.near import Factors, PastQuestion, QuestionIndex, QuestionSimilarity, learned_factors
 from pipelines.retrieval.query.wording import Lexicon, Wording
 from tests.support.retrieval_fakes import WordEncoder
 from tests.support.words_spoken import PRIORS, a_word, precedents_of
@@ -54,7 +54,7 @@ LOOK_ALIKES = [
 
 def factor(one: str, other: str, cosine: float = CLOSE) -> float:
     ours, theirs = Wording(one, LEXICON), Wording(other, LEXICON)
-    return Factors.of(PRIOR).factor(ours, theirs, Likeness([], PRIOR.overlap).of(ours, theirs, cosine))
+    return Factors.of(PRIOR).factor(ours, theirs, QuestionSimilarity([], PRIOR.overlap).of(ours, theirs, cosine))
 
 
 @pytest.mark.parametrize(("one", "other"), PARAPHRASES)
@@ -144,7 +144,7 @@ def test_far_questions_do_not_count() -> None:
 def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: int, seed: int) -> None:
     """LRN-19: to the bit."""
     past = [Wording(each, LEXICON) for each in asked]
-    likeness, ours = Likeness(past, PRIOR.overlap), past[at % len(past)]
+    likeness, ours = QuestionSimilarity(past, PRIOR.overlap), past[at % len(past)]
     cosines = np.random.default_rng(seed).uniform(-1.0, 1.0, len(past)).astype(np.float32)
     one_by_one = [likeness.of(ours, theirs, float(cosine)) for theirs, cosine in zip(past, cosines, strict=True)]
     assert likeness.of_past(ours, cosines).tolist() == one_by_one
@@ -153,12 +153,12 @@ def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: in
 def test_words_that_all_questions_hold_make_none_alike() -> None:
     """LRN-19: where everybody asks about the same few, a name that two questions share says little."""
     past = [Wording(f"what did ada {word} with her dogs", LEXICON) for word in ("build", "plant", "paint", "cook")]
-    likeness = Likeness(past, PRIOR.overlap)
+    likeness = QuestionSimilarity(past, PRIOR.overlap)
     one, other = past[0], Wording("what did ada cook with her friends", LEXICON)
     rare = Wording("something to build", LEXICON)
     assert likeness.of(one, other, CLOSE) < likeness.of(one, rare, CLOSE) <= CLOSE + PRIOR.overlap
     assert likeness.of(one, one, CLOSE) == CLOSE + PRIOR.overlap
-    assert Likeness([], PRIOR.overlap).of(Wording("", LEXICON), Wording("the", LEXICON), CLOSE) == CLOSE
+    assert QuestionSimilarity([], PRIOR.overlap).of(Wording("", LEXICON), Wording("the", LEXICON), CLOSE) == CLOSE
 
 
 def test_factors_follow_what_people_hold_under_near_questions() -> None:
@@ -177,7 +177,7 @@ def test_factors_follow_what_people_hold_under_near_questions() -> None:
             for pair in pairs
             for text in pair
         ]
-        likeness = Likeness([each.wording for each in asked], PRIOR.overlap)
+        likeness = QuestionSimilarity([each.wording for each in asked], PRIOR.overlap)
         return learned_factors(asked, likeness, precedents, PRIOR).same_words
 
     assert same_words(agree=False) < PRIOR.same_words <= same_words(agree=True) <= 1.0
@@ -190,7 +190,7 @@ def test_what_one_says_of_everything_tells_little_of_nearness() -> None:
     asked = [
         PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0], dtype=np.float32)) for text in texts
     ]
-    likeness = Likeness([each.wording for each in asked], PRIOR.overlap)
+    likeness = QuestionSimilarity([each.wording for each in asked], PRIOR.overlap)
 
     def same_words(*said: Evidence) -> float:
         return learned_factors(asked, likeness, precedents_of(*said, *others), PRIOR).same_words
@@ -213,8 +213,8 @@ def test_near_questions_with_other_answers_count_less() -> None:
         PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0, at / 10], dtype=np.float32))
         for at, text in enumerate(texts)
     ]
-    factors = learned_factors(asked, Likeness([], PRIOR.overlap), precedents_of(*said), PRIOR)
-    assert sum(factors.by_likeness) < sum(PRIOR.factors)
+    factors = learned_factors(asked, QuestionSimilarity([], PRIOR.overlap), precedents_of(*said), PRIOR)
+    assert sum(factors.by_similarity) < sum(PRIOR.factors)
 
 
 ENCODER = WordEncoder(["delete", "remove", "cache", "file", "big", "index"])

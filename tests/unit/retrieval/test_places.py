@@ -10,7 +10,7 @@ import pytest
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.ids import content_hash
 from pipelines.indexes.former_places import FormerPlaces
-from pipelines.retrieval.snapshot.places import Places, anchor_of, stands_at
+from pipelines.retrieval.snapshot.places import ContentLocator, anchor_of, is_at_anchor
 from tests.support.retrieval_fakes import MemoryGeneration, a_place
 from tests.support.words_spoken import a_word, precedents_of
 
@@ -40,7 +40,7 @@ def a_chunk(**facts: object) -> Chunk:
 def test_a_chunk_stands_under_its_own_heading_symbol_and_lines(anchor: str, stands: bool) -> None:
     """LRN-23: an anchor as renderers of Markdown make it; lines where they overlap."""
     chunk = a_chunk(start_line=10, end_line=20, heading_path=("Retries", "Back off!"), symbol="Store.get")
-    assert stands_at(chunk, anchor) is stands
+    assert is_at_anchor(chunk, anchor) is stands
 
 
 def test_anchors_keep_letters_of_every_language() -> None:
@@ -68,15 +68,15 @@ def test_a_place_is_read_anew_in_every_generation() -> None:
     before = a_chunk(content_hash=content_hash("old"), heading_path=("Back off",))
     after = [a_chunk(content_hash=content_hash(each), heading_path=("Back off",)) for each in ("new", "newer")]
     uri = "docs/a.md#back-off"
-    assert Places(Contents(before)).rows_of_uri(uri) == (0,)  # type: ignore[arg-type]
-    assert Places(Contents(*after)).rows_of_uri(uri) == (0, 1)  # type: ignore[arg-type]
-    assert Places(Contents(*after)).rows_of_uri("docs/a.md#gone") == ()  # type: ignore[arg-type]
+    assert ContentLocator(Contents(before)).rows_of_uri(uri) == (0,)  # type: ignore[arg-type]
+    assert ContentLocator(Contents(*after)).rows_of_uri(uri) == (0, 1)  # type: ignore[arg-type]
+    assert ContentLocator(Contents(*after)).rows_of_uri("docs/a.md#gone") == ()  # type: ignore[arg-type]
 
 
 def test_words_are_placed_by_hash_and_by_uri() -> None:
     """LRN-18, LRN-23: both name one content; a hash that is not here is no document of that name."""
     generation = MemoryGeneration(TEXTS)
-    places = Places(generation.chunks)  # type: ignore[arg-type]
+    places = ContentLocator(generation.chunks)  # type: ignore[arg-type]
     gone, back_off = content_hash("gone"), content_hash("back off")
     said = precedents_of(*(a_word(each, "how?", "ada") for each in (back_off, "docs/a.md", "docs/c.md", gone)))
     placed = places.of(said)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.replay.ablation import features_of
-from pipelines.retrieval.ranking.signals import likeness_to_first
+from pipelines.retrieval.ranking.signals import similarity_to_top
 from pipelines.retrieval.settings import PseudoRelevanceSettings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
@@ -50,13 +50,13 @@ def test_each_is_compared_with_the_first_ones_but_itself(count: int, seed: int) 
     vectors = rng.normal(size=(count, 3)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = rng.integers(0, 4, size=count) / 4.0
-    found = likeness_to_first(vectors, scores, SPEAK)
+    found = similarity_to_top(vectors, scores, SPEAK)
     assert found.tolist() == pytest.approx([by_hand(vectors, scores.tolist(), one) for one in range(count)], abs=1e-6)
 
 
 def test_without_company_nothing_is_known() -> None:
     """RET-13: one candidate alone is like nobody, and its signal is 0."""
-    assert np.isnan(likeness_to_first(np.eye(1, dtype=np.float32), np.ones(1), SPEAK)).all()
+    assert np.isnan(similarity_to_top(np.eye(1, dtype=np.float32), np.ones(1), SPEAK)).all()
     (only,) = a_searcher(MemoryGeneration({"a": ["red"]})).search(a_query("red")).results
     assert only.signals[Signal.PSEUDO_RELEVANCE] == 0.0
 

@@ -15,7 +15,7 @@ from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.reasons import reasons
 from pipelines.retrieval.answer.trace import result_as_json
 from pipelines.retrieval.ranking.final_score import REPEATED
-from pipelines.retrieval.ranking.signals import Moment, with_propagated, with_quality
+from pipelines.retrieval.ranking.signals import RequestContext, with_propagated, with_quality
 from pipelines.retrieval.snapshot.documents import GenerationFacts, read_facts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
@@ -128,7 +128,7 @@ def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
     facts = GenerationFacts(available_signals=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
     found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)))
-    seen = with_quality(found, [EvenBeliefs()], [Moment(a_query("q"), NOW, facts)], settings().quality)
+    seen = with_quality(found, [EvenBeliefs()], [RequestContext(a_query("q"), NOW, facts)], settings().quality)
     assert seen.signal(Signal.STRUCTURE).tolist() == pytest.approx([0.4])
 
 

@@ -6,7 +6,15 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, NewNames, PastVerdicts, RankedResult, Signal
+from pipelines.domain.ranking import (
+    Channel,
+    ChannelHit,
+    Contribution,
+    NewcomerVerdicts,
+    PastVerdicts,
+    RankedResult,
+    Signal,
+)
 from pipelines.retrieval.answer.reasons import MOST, because, difference, reason, reasons, sentence_of
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
@@ -51,18 +59,18 @@ def result(past: PastVerdicts | None, channels: dict[Channel, ChannelHit] = BOTH
             "12 people called this right for a near question; before that it was third, by meaning and by words",
         ),
         (
-            PastVerdicts(right=5, rank_before=19, new=NewNames(200, 0, 0, 0, counts_as=3)),
+            PastVerdicts(right=5, rank_before=19, new=NewcomerVerdicts(200, 0, 0, 0, counts_as=3)),
             "five people called this right for this question; 200 new names called this right for this question,"
             " counted as three people at most; before that it was at place 19, by meaning and by words",
         ),
         (
-            PastVerdicts(nearest="how to eat", rank_before=2, new=NewNames(0, 1, 1_000, 2, counts_as=6)),
+            PastVerdicts(nearest="how to eat", rank_before=2, new=NewcomerVerdicts(0, 1, 1_000, 2, counts_as=6)),
             "one new name called this wrong for this question and 1,000 new names called this right for “how to eat”"
             " and two new names called this wrong for “how to eat”, counted as six people at most; before that it was"
             " second, by meaning and by words",
         ),
         (
-            PastVerdicts(own=True, right=1, rank_before=2, new=NewNames(1, 0, 0, 0, counts_as=0)),
+            PastVerdicts(own=True, right=1, rank_before=2, new=NewcomerVerdicts(1, 0, 0, 0, counts_as=0)),
             "you called this right; one new name called this right for this question, which hardly counts; before that"
             " it was second, by meaning and by words",
         ),

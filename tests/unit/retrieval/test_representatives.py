@@ -7,7 +7,7 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import ContentAliases
 from pipelines.retrieval.channels.run import Hits
-from pipelines.retrieval.snapshot.places import Places
+from pipelines.retrieval.snapshot.places import ContentLocator
 
 A, B, C, GONE = (ContentHash(letter * 64) for letter in "abcf")
 
@@ -31,7 +31,7 @@ def test_a_class_stands_where_its_best_stood() -> None:
 
 def test_only_aliases_that_are_here_give_way() -> None:
     """CON-6: a content stands for itself where its representative is gone."""
-    places = Places(Contents())  # type: ignore[arg-type]
+    places = ContentLocator(Contents())  # type: ignore[arg-type]
     assert dict(places.representatives(ContentAliases({B: A, C: GONE}))) == {1: 0}
     led = ContentAliases({B: GONE, C: GONE}).led_by(lambda content: content != GONE)
     assert dict(places.representatives(led)) == {2: 1}

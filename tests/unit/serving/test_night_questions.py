@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.consolidation.improvement import QuestionSource
 from pipelines.domain.ids import ContentHash, QueryId
-from pipelines.domain.ranking import Placed, Placings, Query
+from pipelines.domain.ranking import Query, ScoredResult, ScoredResults
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.serving.questions import QuestionSet, current, improvements_of
 from pipelines.settings import load_settings
@@ -21,9 +21,9 @@ def content(name: str) -> ContentHash:
     return ContentHash(name * 64)
 
 
-def placings(names: str) -> Placings:
+def scored_results(names: str) -> ScoredResults:
     """A result list of contents by their letters, best first."""
-    return tuple(Placed(content(name), (f"{name}.md",), 1.0 - at / 100) for at, name in enumerate(names))
+    return tuple(ScoredResult(content(name), (f"{name}.md",), 1.0 - at / 100) for at, name in enumerate(names))
 
 
 def asking(qrels: Mapping[str, Mapping[str, int]]) -> QuestionSet:
@@ -34,7 +34,7 @@ def asking(qrels: Mapping[str, Mapping[str, int]]) -> QuestionSet:
 
 def change(questions: QuestionSet, before: Sequence[str], after: Sequence[str], aliases: ContentAliases) -> float:
     """How much nDCG@10 changes, on average over the questions."""
-    sides = [[placings(names) for names in side] for side in (before, after)]
+    sides = [[scored_results(names) for names in side] for side in (before, after)]
     (measured,) = improvements_of(questions, sides, RULES, measures=["ndcg_at_10"], aliases=aliases)
     return measured.change.mean
 
