@@ -41,7 +41,7 @@ from pipelines.retrieval.answer.reasons import reason
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.places import ContentLocator, place_of
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import opened
@@ -92,7 +92,7 @@ def ask(
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = AskLoop(searcher, producer, log, settings, who)
         stdout.print(f"[dim]{plain(HELP)}[/]")
-        sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
+        sitting.run(_typed() if sys.stdin.isatty() else sys.stdin)
         if producer is not None:
             producer.flush()
 
@@ -116,15 +116,15 @@ class AskLoop:
     last: Answer | None = None
     judged: bool = False
 
-    def listen(self, lines: Iterable[str]) -> None:
+    def run(self, lines: Iterable[str]) -> None:
         """Do what every line says; what cannot be done is told, and the next one is heard."""
         for line in lines:
             try:
-                self.hear(line.strip())
+                self.handle_line(line.strip())
             except WeftError as error:
                 stderr.print(f"[yellow]{plain(' '.join(str(error).split()))}[/]")
 
-    def hear(self, line: str) -> None:
+    def handle_line(self, line: str) -> None:
         """Do what one line says."""
         about, pointing = _ABOUT.fullmatch(line), _POINTING.fullmatch(line)
         if about is not None:
@@ -161,12 +161,12 @@ class AskLoop:
             return
         judged, until = self.judged, time.monotonic() + _EFFECT_S
         now = self._asked(before.query.text)
-        while judged and moved(before, now) == _UNCHANGED and time.monotonic() < until:
+        while judged and rank_changes(before, now) == _UNCHANGED and time.monotonic() < until:
             time.sleep(_LOOK_S)
             self.searcher.refresh()
             now = self._asked(before.query.text)
         self._show(now)
-        change = moved(before, now)
+        change = rank_changes(before, now)
         unheard = (
             "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
         )
@@ -217,7 +217,7 @@ class AskLoop:
         stdout.print(f"[dim]told: {result.rank} {word}[/]")
 
 
-def moved(before: Answer, now: Answer) -> str:
+def rank_changes(before: Answer, now: Answer) -> str:
     """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
     earlier = {result.content_hash: result for result in before.results}
     were = {content: result.rank for content, result in earlier.items()}
@@ -269,4 +269,4 @@ main = partial(_job.run, ask)
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_process(main())

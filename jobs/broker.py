@@ -17,7 +17,7 @@ import typer
 from jobs import _job
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.terminal import stderr
 
 _LOOK_EVERY_S = 1.0  # whether the broker still runs
@@ -41,4 +41,4 @@ def broker(
 
 
 if __name__ == "__main__":
-    leave(_job.run(broker))
+    exit_process(_job.run(broker))

@@ -19,7 +19,7 @@ import typer
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted, learned_by
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.night import asking_night, run_visibly
@@ -53,4 +53,4 @@ def _learned_by(store: Path, settings: Settings) -> Adopted:
 
 
 if __name__ == "__main__":
-    leave(_job.run(consolidate))
+    exit_process(_job.run(consolidate))

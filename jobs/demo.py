@@ -34,7 +34,7 @@ from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import PAGE, react, refreshes, tell, with_replies
+from pipelines.evaluation.simulation.users import PAGE, react, refreshes, send_reactions, with_replies
 from pipelines.evaluation.simulation.wordings import paraphrase
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import PartitionProgress
@@ -43,7 +43,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
@@ -145,7 +145,7 @@ def _learn(
         again.ask("asked again, by somebody else")
         again.ask("asked again in other words, by somebody else", reworded=True)
     report.again(again.right, again.count)
-    return systems, report.fates(progress)
+    return systems, report.record_counts(progress)
 
 
 class Again:
@@ -207,7 +207,7 @@ def teach(
             log.emit(answer)
             shown, right = [result.content_hash for result in answer.results], {question.content_hash}
             rng, rules = random.Random(answer.query.query_id), settings.simulation  # noqa: S311  repeatable by the query
-            tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right))
+            send_reactions(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right))
             producer.session(session, "complete", principal=user)
         producer.flush()
         progress = caught_up()
@@ -253,4 +253,4 @@ def _under(learned: Learned, systems: Mapping[str, SystemRun]) -> SystemRun:
 
 
 if __name__ == "__main__":
-    leave(_job.run(demo))
+    exit_process(_job.run(demo))

@@ -39,9 +39,9 @@ from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
-from pipelines.serving.console.terminal import stderr, tell
+from pipelines.serving.console.terminal import print_report, stderr
 from pipelines.serving.outcomes import collected
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
@@ -144,7 +144,7 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    tell(table(summary, measurement))
+    print_report(table(summary, measurement))
     return summary
 
 
@@ -223,4 +223,4 @@ main = partial(_job.run, evaluate)
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_process(main())

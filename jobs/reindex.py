@@ -39,11 +39,11 @@ from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
-from pipelines.runtime.storage.locks import alone
-from pipelines.serving.console.ending import leave
+from pipelines.runtime.storage.locks import exclusive_lock
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import CommonOptions, job_command, named_path
 from pipelines.serving.console.terminal import plain, stderr
-from pipelines.serving.indexing import LOCK, dropped, headline, in_force, line, plan_of, report, run
+from pipelines.serving.indexing import LOCK, dropped, headline, line, plan_of, report, run, sizes_table
 from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def reindex(
     keep_settings(settings)
     keep_record(settings, plan, outcome)
     if manifest := _manifest(plan, outcome):
-        stderr.print(in_force(manifest, outcome.by_domain), soft_wrap=True)
+        stderr.print(sizes_table(manifest, outcome.by_domain), soft_wrap=True)
     stderr.print(headline(outcome), soft_wrap=True)
     stderr.print(report(outcome))
     if outcome.rejected:
@@ -115,7 +115,7 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
     Raises:
         StoreError: Another process indexes this store.
     """
-    with alone(plan.store / LOCK, f"indexing {plan.store}"):
+    with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
         stderr.print("starting: joining or starting the cluster")
         connect(settings.cluster)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
@@ -156,4 +156,4 @@ def _logged() -> Watch:
 
 
 if __name__ == "__main__":
-    leave(_job.run(reindex))
+    exit_process(_job.run(reindex))

@@ -59,7 +59,7 @@ from pipelines.retrieval.answer.trace import (
 )
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import CommonOptions, job_command
 from pipelines.serving.console.terminal import login, plain, stderr, stdout
 from pipelines.serving.searching.engines import answering
@@ -343,4 +343,4 @@ main = partial(_job.run, search)
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_process(main())

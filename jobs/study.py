@@ -37,9 +37,9 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import hold_out_share
 from pipelines.serving.collections import measuring
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
-from pipelines.serving.console.terminal import tell
+from pipelines.serving.console.terminal import print_report
 from pipelines.serving.study.again import ask_again
 from pipelines.serving.study.report import calibrated, described, outcomes, table
 from pipelines.serving.study.run import run
@@ -100,7 +100,7 @@ def study(
     settings = measuring(options.settings(MEASURED, *chosen))
     if again is not None:
         asked = ask_again(read_dataset(dataset, split), settings, questions=again, seed=settings.evaluation.seed)
-        tell(outcomes(f"{dataset.name} {split}, asked again", asked))
+        print_report(outcomes(f"{dataset.name} {split}, asked again", asked))
         _job.emit({"again": [asdict(each) for each in asked]}, as_json=as_json)
         return
     marks = marks_of(sessions, settings)
@@ -111,9 +111,9 @@ def study(
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     foreign_queries = [read_dataset(folder, part) for folder, part in elsewhere]
     result = run(lessons, held_out, settings, marks, foreign_queries, least=least, bare=bare, fit=fit)
-    tell(table(f"{held_out.name} {split}, learned from {learn_from}", result))
+    print_report(table(f"{held_out.name} {split}, learned from {learn_from}", result))
     if result.held:
-        tell(calibrated(result.held))
+        print_report(calibrated(result.held))
     _job.emit(described(held_out, learn_from, result), as_json=as_json)
 
 
@@ -141,4 +141,4 @@ main = partial(_job.run, study)
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_process(main())

@@ -19,7 +19,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.schedule import Schedule
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import Assignments, CommonOptions, Conf
 
 
@@ -72,4 +72,4 @@ main = partial(_job.run, train_ner)
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_process(main())

@@ -30,13 +30,13 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
 from pipelines.consolidation.settings import FOLLOW_EVERY_S
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.run.metrics import EventRates, losses_of, standings_of, write_metrics
+from pipelines.feedback.run.metrics import EventRates, losses_of, partition_progress, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS, WITHOUT_KEY
 from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.settings import HTTP_TIMEOUT_S
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
 from pipelines.serving.console.terminal import login, plain, stderr
 from pipelines.serving.lessons.board import BoardKeeper
@@ -95,7 +95,7 @@ def update(
     follower.close(HTTP_TIMEOUT_S)
     stderr.print(_table(final))
     seconds = time.monotonic() - started
-    flagged = [asdict(source) for source in standings_of(root, settings.feedback)[1] if source.flags]
+    flagged = [asdict(source) for source in partition_progress(root, settings.feedback)[1] if source.flags]
     for source in flagged:
         stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}
@@ -161,4 +161,4 @@ def _stopped_by_signals() -> Callable[[], bool]:
 
 
 if __name__ == "__main__":
-    leave(_job.run(update))
+    exit_process(_job.run(update))

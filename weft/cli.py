@@ -11,7 +11,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from pipelines.serving.console.ending import leave
+from pipelines.serving.console.ending import exit_process
 
 HOOK = ["lessons", "hook"]
 
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from weft.commands import main as run  # noqa: PLC0415
 
         code = run(arguments)
-    return code if argv is not None else leave(code)
+    return code if argv is not None else exit_process(code)
 
 
 if __name__ == "__main__":

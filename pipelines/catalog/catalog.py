@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.catalog.bases import BaseStore, MemoryStore
-from pipelines.catalog.citations import CitationFile, CountedWorks
+from pipelines.catalog.citations import CitationCounts, CitationFile
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.overlays import SessionListing
@@ -250,11 +250,11 @@ class Catalog:
         """Relations that were declared in this store; CorruptionError where their file holds none."""
         return read_relations(self.root)
 
-    def counted_works(self) -> CountedWorks:
+    def citation_counts(self) -> CitationCounts:
         """What providers said of works (CIT-1); CorruptionError where their file holds something else."""
         return self._citations.read()
 
-    def keep_counted(self, works: CountedWorks) -> None:
+    def write_citation_counts(self, works: CitationCounts) -> None:
         """Replace what providers said."""
         self._citations.write(works)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.domain.links import CountedWork
+from pipelines.domain.links import WorkCounts
 from pipelines.runtime.storage.files import write_atomically
 
 CITATIONS_FILE = "cache/citations.json"
 """Replaced atomically; whoever deletes it has the next nights ask again."""
 
-CountedWorks = Mapping[str, CountedWork]
+CitationCounts = Mapping[str, WorkCounts]
 """What is known of works, by `str` of each."""
 
 _Stamp = tuple[int, int, int]
@@ -25,9 +25,9 @@ class CitationFile:
 
     def __init__(self, root: Path) -> None:
         self.path = root / CITATIONS_FILE
-        self._held: tuple[_Stamp, dict[str, CountedWork]] | None = None
+        self._held: tuple[_Stamp, dict[str, WorkCounts]] | None = None
 
-    def read(self) -> CountedWorks:
+    def read(self) -> CitationCounts:
         """Everything counted; nothing in a store whose providers are off. The same object while nothing changed.
 
         Raises:
@@ -37,17 +37,17 @@ class CitationFile:
             status = self.path.stat()
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
             if self._held is None or self._held[0] != stamp:
-                self._held = stamp, msgspec.json.decode(self.path.read_bytes(), type=dict[str, CountedWork])
+                self._held = stamp, msgspec.json.decode(self.path.read_bytes(), type=dict[str, WorkCounts])
         except FileNotFoundError:
-            return NOTHING_COUNTED
+            return NO_CITATION_COUNTS
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise CorruptionError(f"{self.path}: expected counts of works, found: {error}; remove it") from error
         return self._held[1]
 
-    def write(self, works: CountedWorks) -> None:
+    def write(self, works: CitationCounts) -> None:
         """Replace everything."""
         write_atomically(self.path, msgspec.json.encode(dict(sorted(works.items()))) + b"\n")
 
 
-NOTHING_COUNTED: CountedWorks = {}
+NO_CITATION_COUNTS: CitationCounts = {}
 """Of a store without counts."""

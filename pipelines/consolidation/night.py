@@ -29,7 +29,7 @@ from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
 from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.learning.observe.allowances import in_force
+from pipelines.learning.observe.allowances import within_allowances
 from pipelines.learning.observe.triggers import LearnedTrigger, read_triggers
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.learning.priors import Priors
@@ -188,7 +188,7 @@ class Night:
         return match_bins(self._in_force(evidence), self.priors, now=self.now)
 
     def _in_force(self, evidence: Evidence) -> Evidence:
-        return in_force(evidence, alone=self.priors.robustness.alone)
+        return within_allowances(evidence, alone=self.priors.robustness.alone)
 
     def compared(self, former: Learned, latter: Learned) -> Sequence[Improvement]:
         """Retrieval under two states of learning; empty where nothing measures it."""

@@ -102,8 +102,8 @@ def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
     """
     newest = next(reversed(catalog.learned_versions()), None)
     tags = None if newest is None else tracking.tags_of(newest)
-    is_over = newest == catalog.pointer().decided if tags is None else SETTLED_TAG in tags
-    return None if is_over else newest
+    caches = newest == catalog.pointer().decided if tags is None else SETTLED_TAG in tags
+    return None if caches else newest
 
 
 def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> GateVerdict | None:

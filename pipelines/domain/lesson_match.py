@@ -53,7 +53,7 @@ class BelievedLesson:
 
 
 @dataclass(frozen=True, slots=True)
-class MetCondition:
+class MatchedCondition:
     """One addend of a lesson's relevance; hooks make it without what results of a search take along.
 
     Attributes:
@@ -83,7 +83,7 @@ class LessonMatch:
     relevance: float
     priority: float
     rank: float
-    contributions: tuple[MetCondition, ...]
+    contributions: tuple[MatchedCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)

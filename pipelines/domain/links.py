@@ -138,7 +138,7 @@ class Work(NamedTuple):
         return f"{self.provider.value}:{self.name}"
 
 
-class CountedWork(msgspec.Struct, frozen=True):
+class WorkCounts(msgspec.Struct, frozen=True):
     """What a provider said of a work.
 
     Attributes:

@@ -85,7 +85,7 @@ def deficit(first: RankedResult, other: RankedResult) -> dict[str, float]:
     return dict(sorted(ahead.items(), key=lambda item: (-item[1], item[0])))
 
 
-def moved(
+def changed_queries(
     changes: Mapping[str, float], control: Mapping[str, Diagnosis], treatment: Mapping[str, Diagnosis]
 ) -> list[ChangedQuery]:
     """Queries whose measure changed, the largest gain first."""

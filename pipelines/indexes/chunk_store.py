@@ -187,7 +187,7 @@ class ChunkStore:
             for row, count, end in zip(wanted, counts, ends, strict=True)
         ]
 
-    def standings(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def occurrence_arrays(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every place that contents stand in, by row: int64 (places,) each.
 
         Returns:

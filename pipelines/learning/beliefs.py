@@ -18,7 +18,7 @@ from pipelines.learning.document_priors import AuthorityPrior, DeclaredPrior
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from pipelines.learning.observe.accuracy import CheckedContents, Checks, read_checks
-from pipelines.learning.observe.allowances import in_force
+from pipelines.learning.observe.allowances import within_allowances
 from pipelines.learning.observe.citations import CitationsByUse
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.precedents import Precedents, read_precedents
@@ -282,7 +282,7 @@ def read_beliefs(
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
     evidence = aliases.merged(evidence)
-    evidence = in_force(evidence, alone=priors.robustness.alone)
+    evidence = within_allowances(evidence, alone=priors.robustness.alone)
     return Beliefs(
         priors,
         read_agreement(priors, evidence, today, session),

@@ -36,7 +36,7 @@ RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 PRODUCT = "product."
 """What comes before the parameter of how two signals occur together: mass per pair, by domain alone (LRN-4)."""
 SURPLUS = "surplus."
-"""What comes before the parameter of evidence beyond its principal's allowance: see `allowances.in_force` (LRN-20)."""
+"""What comes before the parameter of evidence beyond its principal's allowance: see `within_allowances` (LRN-20)."""
 SPEAKER = "speaker"
 """The parameter of who reported: those who judge contents are known from their uses."""
 

@@ -42,25 +42,25 @@ _SCHEMA = pa.schema([("day", pa.int32()), *((name, _WORD) for name in _TEXTS), (
 _SURE = 2.0**62  # sums of magnitudes below it fit int64, whatever a float rounds
 
 
-class Coded(NamedTuple):
-    """Words by number: `words[codes[i]]` stands in row i; `words` may hold some that stand nowhere."""
+class DictionaryColumn(NamedTuple):
+    """A dictionary-encoded column: row i holds `values[codes[i]]`; some `values` may be in no row."""
 
     codes: Ints
-    words: Sequence[str]
+    values: Sequence[str]
 
     def holds(self, *wanted: str) -> NDArray[np.bool_]:
-        """Which rows hold one of these words, (rows,)."""
-        return np.array([word in wanted for word in self.words], dtype=bool)[self.codes]
+        """Which rows hold one of these values, bool (rows,)."""
+        return np.array([value in wanted for value in self.values], dtype=bool)[self.codes]
 
 
 class UseColumns(NamedTuple):
     """The rows of uses; all columns (rows,)."""
 
     day: Ints
-    content: Coded
-    bin: Coded
-    principal: Coded
-    question: Coded
+    content: DictionaryColumn
+    bin: DictionaryColumn
+    principal: DictionaryColumn
+    question: DictionaryColumn
     micro: Ints
 
 
@@ -71,7 +71,7 @@ class Uses(Mapping[UsageKey, int]):
         >>> uses = Uses.of({UsageKey(3, "ab", "positive"): 5, UsageKey(4, "ab", "positive"): 2})
         >>> Uses.summed([(uses, 1), (Uses.of({UsageKey(4, "ab", "positive"): 2}), -1)])
         {UsageKey(day=3, content_hash='ab', bin='positive', principal='', question=''): 5}
-        >>> uses.columns().content.words, uses.columns().micro.tolist()
+        >>> uses.columns().content.values, uses.columns().micro.tolist()
         (['ab'], [5, 2])
     """
 
@@ -160,7 +160,7 @@ class Uses(Mapping[UsageKey, int]):
         if self._columns is None:
             words = (_one(self._table[name]) for name in _TEXTS)
             content, bin_, principal, question = (
-                Coded(_whole(each.indices), each.dictionary.to_pylist()) for each in words
+                DictionaryColumn(_whole(each.indices), each.dictionary.to_pylist()) for each in words
             )
             day, micro = (_whole(self._table[name]) for name in ("day", "micro"))
             self._columns = UseColumns(day, content, bin_, principal, question, micro)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from pipelines.domain.lesson import LessonPriority
-from pipelines.domain.lesson_match import BelievedLesson, LessonMatch, MetCondition
+from pipelines.domain.lesson_match import BelievedLesson, LessonMatch, MatchedCondition
 from pipelines.lessons.wording import LessonWords, words_of
 
 _WILD = re.compile(r"[*?\[]")
@@ -209,7 +209,7 @@ class ConditionIndex:
         values = [max(shares[0], shares[1]), *shares[2:]]
         amounts = self._amounts(shares)
         contributions = tuple(
-            MetCondition(name=name, value=value, weight=weight, amount=amount)
+            MatchedCondition(name=name, value=value, weight=weight, amount=amount)
             for (name, weight), value, amount in zip(of_conditions, values, amounts, strict=True)
             if value
         )

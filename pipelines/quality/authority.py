@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 QUADRANTS = tuple(Quadrant)
 
 
-class Fused(NamedTuple):
+class FusedAuthority(NamedTuple):
     """Authority of documents, all columns (n,).
 
     Attributes:
@@ -37,11 +37,11 @@ class Fused(NamedTuple):
         return Authority(quadrant, float(self.value[at]), prior.quadrants[quadrant].confidence, *numbers)
 
 
-def logarithmic(counts: Floats, full: float) -> Floats:
+def log_scaled(counts: Floats, full: float) -> Floats:
     """min(1, log(1 + c) / log(1 + full)) of counts c >= 0, (n,): the same bits wherever a count stands.
 
     Examples:
-        >>> logarithmic(np.array([0.0, 3.0, 15.0, 99.0]), 15.0).tolist()
+        >>> log_scaled(np.array([0.0, 3.0, 15.0, 99.0]), 15.0).tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
     distinct, of_count = np.unique(counts, return_inverse=True)
@@ -59,11 +59,11 @@ def external(measures: Floats, prior: AuthorityPrior) -> Floats:
     for column, measure in enumerate(MEASURES):
         counts, scale = measures[:, column], prior.external[measure]
         if counts.any():
-            strongest = np.maximum(strongest, scale.most * logarithmic(counts, scale.full))
+            strongest = np.maximum(strongest, scale.most * log_scaled(counts, scale.full))
     return strongest
 
 
-def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> Fused:
+def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> FusedAuthority:
     """Base + of_both · e · i + of_external · e + of_internal · i, by the quadrant that e and i lie in.
 
     It grows with either axis. It jumps where an axis reaches the bound, upwards; nowhere else.
@@ -85,4 +85,4 @@ def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> Fused:
         rule, own = prior.quadrants[name], quadrant == place
         e, i = external[own], internal[own]
         value[own] = rule.base + rule.of_both * e * i + rule.of_external * e + rule.of_internal * i
-    return Fused(np.minimum(value, 1.0), quadrant, external, internal)
+    return FusedAuthority(np.minimum(value, 1.0), quadrant, external, internal)

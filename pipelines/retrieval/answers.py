@@ -11,15 +11,15 @@ from msgspec import structs
 from pipelines.domain.ranking import Answer, RankedResult, ScoredResult, ScoredResults
 from pipelines.retrieval.answer.confidence import (
     answered,
-    asking,
     chance,
+    doubtful_gap,
     is_doubtful,
     propensities,
     rank_confidence,
     reviewed,
     scored,
     uncalibrated,
-    unsure,
+    with_verdict_request,
 )
 from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
 from pipelines.retrieval.channels.second_pass import query_vector
@@ -102,7 +102,7 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=judged.gap or unsure(shown, context.threshold),
+        gap=judged.gap or doubtful_gap(shown, context.threshold),
         answered=judged.probability,
         hand_off=None
         if plan.query.turn is None
@@ -125,7 +125,7 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
         shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
         shown = _with_relations(resources.relations, shown)
         shown = _with_authority(context, shown, ranked.shown.take(lines))
-        asked = asking(shown, context.plan.query.query_id, resources.settings.ask)
+        asked = with_verdict_request(shown, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
 

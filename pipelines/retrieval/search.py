@@ -41,7 +41,13 @@ from pipelines.retrieval.query.understanding import usage_share
 from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts
 from pipelines.retrieval.ranking.fusion import SharedWeights, SignalWeights, WeightDraws, believed_in_common
 from pipelines.retrieval.ranking.passages import Headings
-from pipelines.retrieval.ranking.signals import RequestContext, active_signals, answering, available_signals, own_scores
+from pipelines.retrieval.ranking.signals import (
+    RequestContext,
+    active_signals,
+    answering,
+    available_signals,
+    query_scores,
+)
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
 from pipelines.retrieval.rerank.diversity import vectors_of
@@ -90,7 +96,7 @@ class Resources:
         """Which contents hold words; see `TextIndex`."""
         return self.snapshot.generation.lexical.holding(words, phrase)
 
-    def good_enough(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
+    def count_answering(self, plan: Plan, by_channel: Mapping[Channel, Ranked], rows: Ints) -> int:
         """How many of some contents match a query better than what has no answer; all where that is not known."""
         bound = self.snapshot.reading(plan.query.session_id).answering
         if bound is None:
@@ -144,7 +150,7 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
         elevated = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
         first = with_elevated(first, dict(zip(signed, map(elevated.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
-    hints = Hints(resources.texts_of, names_near, resources.name_of, resources.good_enough)
+    hints = Hints(resources.texts_of, names_near, resources.name_of, resources.count_answering)
     return search_again(plans, first, run, hints, tuned)
 
 
@@ -216,7 +222,7 @@ class RankingContext:
         compare = matcher(self.ranked) if Signal.LATE_INTERACTION in self.reranking.used else None
         unknown: list[float | None] = [None] * len(candidates)
         cosines, bm25 = (
-            own_scores(candidates, channel, self.ranked) if channel in self.answered else unknown
+            query_scores(candidates, channel, self.ranked) if channel in self.answered else unknown
             for channel in (Channel.DENSE, Channel.LEXICAL)
         )
         tokens = unknown if compare is None else compare(candidates.rows).tolist()
@@ -296,16 +302,16 @@ def past_outcomes(
     near = resources.questions.near(query.text, vector, precedents, beliefs.near)
     placed = resources.places.of(precedents, beliefs.aliases)
     asker = "" if query.principal in {"", ANONYMOUS} else principal_fingerprint(query.principal)  # nobody's own word
-    words = QuestionVerdicts.of(precedents, near, placed.rows, asker)
+    verdicts = QuestionVerdicts.of(precedents, near, placed.rows, asker)
     share = usage_share(plan.understanding.shift, resources.settings.understanding.shift)
-    return PastOutcomes(precedents, words, near, placed.numbers, share, placed.revised)
+    return PastOutcomes(precedents, verdicts, near, placed.numbers, share, placed.revised)
 
 
 def with_answered(
     plan: Plan, by_channel: Mapping[Channel, Ranked], past: PastOutcomes | None
 ) -> Mapping[Channel, Ranked]:
     """Rankings, and what was called right when this or a near question was asked (LRN-23)."""
-    hits = Hits.of(()) if past is None else past.words.hits()
+    hits = Hits.of(()) if past is None else past.verdicts.hits()
     if plan.among is not None and len(hits):
         some = plan.among.mask[hits.rows]
         hits = Hits(hits.rows[some], hits.scores[some])

@@ -96,7 +96,7 @@ def headline(outcome: IndexOutcome) -> str:
     return f"generation {outcome.generation} {state}"
 
 
-def in_force(manifest: Manifest, domains: Collection[str]) -> Table:
+def sizes_table(manifest: Manifest, domains: Collection[str]) -> Table:
     """The models that a generation was made with, and the chunk sizes of some domains (OPS-3a)."""
     table = Table("what", "value", box=None, show_header=False)
     for role, model in manifest.models.items():

@@ -288,7 +288,7 @@ def declared_in(
 
 def _documents(generation: Generation, row: int) -> list[int]:
     """The numbers of the documents that a content stands in."""
-    numbers: list[int] = generation.chunks.standings([row])[2].tolist()
+    numbers: list[int] = generation.chunks.occurrence_arrays([row])[2].tolist()
     return numbers
 
 
@@ -302,14 +302,14 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
         with closing(catalog.open_live()) as generation:
             works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
         try:
-            stored = catalog.counted_works()
+            stored = catalog.citation_counts()
         except CorruptionError:
             stored = {}
         if dry_run:
             return RefreshResult(due=len(due(works, stored, rules, now)))
         counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
         if outcome.due:
-            catalog.keep_counted(counted)
+            catalog.write_citation_counts(counted)
         return outcome
 
     return refresh

@@ -24,7 +24,7 @@ from pipelines.ingestion.sizing import SIZING, live_sizes, snapshots
 from pipelines.learning.observe.sizes import last_day, read_sizing
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
-from pipelines.runtime.storage.locks import alone
+from pipelines.runtime.storage.locks import exclusive_lock
 from pipelines.serving.indexing import LOCK, plan_of, run
 from pipelines.settings import Settings
 
@@ -51,7 +51,7 @@ def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild 
             return rebuilt
         plan = replace(plan_of(settings, []), declared=(), retrained=rebuilt.outdated)
         try:
-            with alone(plan.store / LOCK, f"indexing {plan.store}"):
+            with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
                 if executor is None:
                     connect(settings.cluster)
                 outcome = run(plan, executor=executor or ON_CLUSTER)

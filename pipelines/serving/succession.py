@@ -85,7 +85,7 @@ class PassageReader:
     @cached_property
     def _standings(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Rows and places by document, where each document begins, and which contents stand in one document only."""
-        row, place, document = self._chunks.standings(np.arange(len(self._chunks)))
+        row, place, document = self._chunks.occurrence_arrays(np.arange(len(self._chunks)))
         order = np.lexsort((place, document))
         first = np.searchsorted(document[order], np.arange(len(self._numbers) + 1))
         # Places of one content are ordered by document: it stands in several where the first and the last differ.

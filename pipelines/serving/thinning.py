@@ -41,22 +41,22 @@ def thinning_finder(settings: Settings) -> FindThinned | None:
         if not rules.enabled:
             return Thinning()
         with closing(catalog.open_live()) as generation:
-            content, _, document = generation.chunks.standings(np.arange(len(generation.contents)))
-            standings, dense = (
+            content, _, document = generation.chunks.occurrence_arrays(np.arange(len(generation.contents)))
+            content_documents, dense = (
                 ContentDocuments(content, document),
                 generation.dense(next(iter(generation.manifest.dense))),
             )
-            nearness = far_contents(standings, dense.vectors, least=LEAST_CHUNKS)
-            stays = anchored(generation, catalog.relations(), settings)
+            nearness = far_contents(content_documents, dense.vectors, least=LEAST_CHUNKS)
+            stays = protected_contents(generation, catalog.relations(), settings)
             rows = generation.chunks.rows_of(sorted(used(evidence, aliases)))
             stays[rows[rows >= 0]] = True
-            gone = thinnable(standings, nearness, stays, rules)
+            gone = thinnable(content_documents, nearness, stays, rules)
             return thinning_of(gone, nearness, generation.contents, _described(generation, nearness), rules)
 
     return find
 
 
-def anchored(generation: Generation, declared: Sequence[Relation], settings: Settings) -> NDArray[np.bool_]:
+def protected_contents(generation: Generation, declared: Sequence[Relation], settings: Settings) -> NDArray[np.bool_]:
     """Contents that something holds where they are, bool (contents,).
 
     A chunk is anchored where it is the first of its document, has a label or defines a symbol, something leads to it
@@ -64,7 +64,7 @@ def anchored(generation: Generation, declared: Sequence[Relation], settings: Set
     to, or that it always holds.
     """
     chunks, size = generation.chunks, len(generation.contents)
-    content, place, _ = chunks.standings(np.arange(size))
+    content, place, _ = chunks.occurrence_arrays(np.arange(size))
     table = chunks.table("chunks").select(["sequence", "anchor", "symbol"])
     first = table["sequence"].to_numpy() == 0
     named = [column.is_valid().to_numpy(zero_copy_only=False) for column in (table["anchor"], table["symbol"])]

@@ -165,7 +165,7 @@ class BackgroundUpdaters:
 
 
 @contextmanager
-def apart(settings: Settings) -> Iterator[Settings]:
+def isolated_store(settings: Settings) -> Iterator[Settings]:
     """The settings with a store that shares the generation and nothing else, and is removed in the end.
 
     What killed processes left of theirs is removed first; those of running ones stay.

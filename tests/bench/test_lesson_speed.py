@@ -18,7 +18,7 @@ import pytest
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.lessons.rows import outcome_bin, saying_bin, text_bin
+from pipelines.learning.lessons.rows import outcome_bin, statement_bin, text_bin
 from pipelines.learning.uses import UsageKey, Uses
 from pipelines.lessons.duplicates.index import DuplicateIndex
 from pipelines.lessons.finding import finder_of
@@ -46,7 +46,7 @@ def evidence_of(lessons: int, outcomes: int) -> Evidence:
     rng, usage = random.Random(1), {}
     for number in range(lessons):
         lesson = a_lesson(rng, number)
-        bins = [text_bin(lesson), saying_bin(lesson.source, LessonPriority.MEDIUM)]
+        bins = [text_bin(lesson), statement_bin(lesson.source, LessonPriority.MEDIUM)]
         bins += [outcome_bin(rng.choice(list(LessonResult)), "report") for _ in range(outcomes)]
         for bin_ in bins:
             usage[UsageKey(TODAY - rng.randrange(100), lesson.id, bin_, f"p{rng.randrange(50)}")] = MICRO

@@ -29,9 +29,9 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.searching.engines import load_engines, opened, source_of
-from pipelines.serving.searching.replay import remembering_engines
+from pipelines.serving.searching.replay import caching_engines
 from pipelines.serving.searching.searcher_pool import SearcherPool
-from pipelines.serving.searching.views import OpenViews, View, in_turns
+from pipelines.serving.searching.views import OpenViews, View, interleaved
 from pipelines.settings import Settings
 from tests.support.nights import a_day
 from tests.support.search_bench import (
@@ -242,12 +242,12 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     in_one, in_many = "one process", f"{CORES} processes"
     with (
         OpenViews(load_engines).opened(versions) as singly,
-        OpenViews(remembering_engines).opened(versions) as together,
-        SearcherPool(settings, processes=CORES, load=remembering_engines) as pool,
+        OpenViews(caching_engines).opened(versions) as together,
+        SearcherPool(settings, processes=CORES, load=caching_engines) as pool,
     ):
         ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]] | list[list[ScoredResults]]]] = {
             "one by one": lambda queries: [[one.search(query) for query in queries] for one in singly],
-            in_one: lambda queries: in_turns(together, queries, settings.retrieval.encode_batch, Searcher.rank_many),
+            in_one: lambda queries: interleaved(together, queries, settings.retrieval.encode_batch, Searcher.rank_many),
             in_many: lambda queries: pool.rank_each(queries, versions),
         }
         for number in range(-CORES, 0):  # more than the searcher was warmed with, for each process

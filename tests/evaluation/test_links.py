@@ -36,7 +36,7 @@ TEXTS, PLANTED = 600, 200
 PRECISION = 0.95
 
 
-class Memory:
+class ContentReader:
     """Texts, each in a document of its own."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ class Memory:
     def since(self) -> Sequence[float]:
         return [0.0] * len(self.contents)
 
-    def apart(self, pairs: np.ndarray) -> np.ndarray:
+    def in_distinct_documents(self, pairs: np.ndarray) -> np.ndarray:
         return np.ones(len(pairs), dtype=bool)
 
 
@@ -69,7 +69,7 @@ def test_what_is_linked_as_similar_is(name: str, data_root: Path) -> None:
     texts = rng.sample(collection(name, data_root), TEXTS)
     again = [retold(text, rng) for text in texts[:PLANTED]]
     planted = {frozenset(map(content_hash, pair)) for pair in zip(texts, again, strict=False)}
-    memory, encoder = Memory([*texts, *again]), load_encoder(SETTINGS.embedding)
+    memory, encoder = ContentReader([*texts, *again]), load_encoder(SETTINGS.embedding)
     vectors = encoder.encode(memory.texts(range(len(memory.contents))))
     for least in (0.8, SETTINGS.consolidation.links.least_cosine, 0.9, 0.95):
         rules = SETTINGS.consolidation.links.model_copy(update={"least_cosine": least})

@@ -61,8 +61,8 @@ class Studies:
         settings = evaluate.measuring(load_settings([], [f"simulation.deals={1 if name in FEW else DEALS}"]))
         teach, measured, share = STUDIED[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, measured))
-        apart = hold_out_share(lessons, held_out, share, random.Random(settings.evaluation.seed))
-        found = study.run(*apart, settings, [settings.simulation.sessions]).held
+        isolated_store = hold_out_share(lessons, held_out, share, random.Random(settings.evaluation.seed))
+        found = study.run(*isolated_store, settings, [settings.simulation.sessions]).held
         assert found
         return found
 

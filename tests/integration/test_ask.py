@@ -83,7 +83,7 @@ def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
     """FBK-1, FBK-2: what was shown, opened, praised and blamed, each about the result that stood at that rank."""
     with broker_for(root) as (broker, settings):
         with sitting(settings) as sat:
-            sat.listen([QUESTION, "!2", "+2", "-1"])
+            sat.run([QUESTION, "!2", "+2", "-1"])
         values = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 4))
         shown, *printed = (decode(value, max_bytes=settings.feedback.limits.event_bytes) for value in values)
     assert isinstance(shown, Impression)
@@ -103,27 +103,27 @@ def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
 def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-18, FBK-7: for who said so at once, for others as people agree; blame takes it out of the first places."""
     with broker_for(root) as (_, settings), sitting(settings) as sat:
-        sat.listen([QUESTION, "="])
+        sat.run([QUESTION, "="])
         assert "nothing has changed" in capsys.readouterr().out
         second = results_of_one_query(sat)[1]
-        sat.listen(["+2"])
+        sat.run(["+2"])
         printed = asked_again_meanwhile(sat, capsys)
         assert results_of_one_query(sat)[0].content_hash == second.content_hash
         assert f"moved: {second.uris[0]} 2 → 1" in printed
         assert f"{second.uris[0]} is first: you called this right; before that it was second, by" in printed
         for principal in PEOPLE[1:3]:
             with sitting(settings, principal) as other:
-                other.listen([QUESTION])
-                other.listen([f"+{rank_of(second, other)}"])
+                other.run([QUESTION])
+                other.run([f"+{rank_of(second, other)}"])
         with sitting(settings, "zoe") as stranger:
-            stranger.listen([QUESTION])
+            stranger.run([QUESTION])
             learned_and_asked_again(stranger, capsys)
             first = results_of_one_query(stranger)[0]
             assert first.content_hash == second.content_hash
             assert reason(first).startswith(
                 "three people called this right for this question; before that it was second"
             )
-            stranger.listen(["-1"])
+            stranger.run(["-1"])
             printed = learned_and_asked_again(stranger, capsys)
             assert "moved: " in printed
             assert second.content_hash not in {each.content_hash for each in results_of_one_query(stranger)}  # k is 3
@@ -136,7 +136,7 @@ def test_praise_puts_a_result_first_and_says_whose_word_did_that(root: str, caps
 def point_at_what_was_not_shown(sat: ask.AskLoop, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-23: from the console, by its URI; asked again, it is first."""
     shown = results_of_one_query(sat)[0].uris[0]
-    sat.listen(["+ nowhere.md", f"+ {shown[: -len(name)]}{name}"])
+    sat.run(["+ nowhere.md", f"+ {shown[: -len(name)]}{name}"])
     assert "is right" in capsys.readouterr().out
     assert "is first: you called this right" in learned_and_asked_again(sat, capsys)
     assert results_of_one_query(sat)[0].text == TEXTS[name]
@@ -150,7 +150,7 @@ def learned_and_asked_again(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]
     """What is said of the same question once the updaters have caught up."""
     update.run(sat.settings, local=True, until_caught_up=True)
     sat.searcher.refresh()
-    sat.listen(["="])
+    sat.run(["="])
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -158,7 +158,7 @@ def asked_again_meanwhile(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]) 
     """What is said of the same question, which waits while updaters catch up."""
     updating = threading.Thread(target=lambda: update.run(sat.settings, local=True, until_caught_up=True))
     updating.start()
-    sat.listen(["="])
+    sat.run(["="])
     updating.join()
     return " ".join(capsys.readouterr().out.split())
 
@@ -192,7 +192,7 @@ def test_what_is_not_heard_yet_is_told(
     """FBK-7: asked again at once, where no updaters run, it names the command that says so."""
     monkeypatch.setattr(ask, "_EFFECT_S", 0.5)
     with broker_for(root) as (_, settings), sitting(settings, "dora") as sat:
-        sat.listen([QUESTION, "+3", "="])
+        sat.run([QUESTION, "+3", "="])
         printed = " ".join(capsys.readouterr().out.split())
         assert (
             "nothing has changed; what you said is not heard yet, or moves nothing here: weft feedback status"
@@ -203,9 +203,9 @@ def test_what_is_not_heard_yet_is_told(
 def test_a_text_is_opened_whole_and_line_by_line(root: str, capsys: pytest.CaptureFixture[str]) -> None:
     """RET-18."""
     with broker_for(root) as (_, settings), sitting(settings) as sat:
-        sat.listen(["locks and transactions"])
+        sat.run(["locks and transactions"])
         capsys.readouterr()
-        sat.listen(["!1"])
+        sat.run(["!1"])
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert lines[:2] == ["Locks are released", "when the transaction ends."]
 
@@ -230,9 +230,9 @@ def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys
         # Closing may say once more what could not be told: then the job ends with 1.
         open_.enter_context(suppress(BrokerUnavailableError))
         sat = open_.enter_context(sitting(settings))
-        sat.listen([QUESTION, "+1"])
+        sat.run([QUESTION, "+1"])
         os.kill(broker.pid, signal.SIGKILL)
-        sat.listen(["+2", "locks and transactions"])
+        sat.run(["+2", "locks and transactions"])
         printed = capsys.readouterr()
     assert "told: 1 right" in printed.out
     assert "told: 2 right" not in printed.out

@@ -14,16 +14,16 @@ from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.updaters import BackgroundUpdaters, apart
+from pipelines.serving.updaters import BackgroundUpdaters, isolated_store
 from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import a_plan, a_tree
 
 _KILLED = """
 import os, signal, sys
-from pipelines.serving.updaters import apart
+from pipelines.serving.updaters import isolated_store
 from pipelines.settings import load_settings
-with apart(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
+with isolated_store(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
     print(own.storage.root, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -39,7 +39,7 @@ def test_what_a_killed_study_left_is_removed_by_the_next_one(tmp_path: Path) -> 
     )
     left = Path(killed.stdout.strip())
     assert (left / "current.json").is_file()
-    with apart(settings) as running, apart(settings) as other:
+    with isolated_store(settings) as running, isolated_store(settings) as other:
         assert not left.exists()
         for own in (running, other):
             Catalog(Path(own.storage.root)).open_live().close()

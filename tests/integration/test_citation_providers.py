@@ -21,7 +21,7 @@ from pipelines.consolidation.citations.client import JsonClient, RequestPolicy, 
 from pipelines.consolidation.citations.refresh import RefreshResult, due, providers_of, refreshed
 from pipelines.consolidation.settings import CitationSettings
 from pipelines.domain.errors import ConfigurationError
-from pipelines.domain.links import CountedWork, Measure, Provider, Quadrant, Work
+from pipelines.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
 from pipelines.domain.ranking import Query
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.ray.stages import HERE
@@ -193,7 +193,7 @@ def test_a_service_that_is_not_there_costs_nothing_but_its_counts() -> None:
     """CIT-1: without network former counts stay, and another provider is asked nevertheless."""
     with a_service({}) as gone:
         pass
-    known = {"pypi:numpy": CountedWork(0.0, {Measure.DOWNLOADS: 1.0})}
+    known = {"pypi:numpy": WorkCounts(0.0, {Measure.DOWNLOADS: 1.0})}
     with a_service(GOOD) as service:
         rules = settings(service, urls={**dict.fromkeys(Provider, service.url), Provider.PYPI: gone.url})
         counted, outcome = refreshed(WORKS, known, providers_of(rules, NOW, QUICK), rules, NOW)
@@ -215,7 +215,7 @@ def test_counts_are_asked_for_again_after_days_and_no_sooner() -> None:
     with a_service(GOOD) as service:
         rules = settings(service, refresh_hours=48.0)
         ages = {"semantic_scholar:DOI:10.1/x": 47.0, "pypi:numpy": 49.0, "npm:left-pad": 70.0}
-        known = {name: CountedWork(NOW - age * HOUR, {}) for name, age in ages.items()}
+        known = {name: WorkCounts(NOW - age * HOUR, {}) for name, age in ages.items()}
         assert [str(work) for work in due(WORKS, known, rules, NOW)] == [
             "github:ray-project/ray",
             "npm:left-pad",

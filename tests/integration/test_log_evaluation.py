@@ -187,9 +187,9 @@ def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Pat
     (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "new", "title": "lock", "text": "A lock holds a lock."}))
     queries = [Query(text=ASKED[0], query_id=QueryId("q"), k=5)]
     with closing(StoreReplay(settings, times=2)) as again:
-        (before,) = again.under_each(queries, [(settings, Evidence())])
+        (before,) = again.answers_per_condition(queries, [(settings, Evidence())])
         published = reindex.run(reindex.plan_of(settings, [tmp_path / "corpus.jsonl"]), executor=HERE)
-        (after,) = again.under_each(queries, [(settings, Evidence())])
+        (after,) = again.answers_per_condition(queries, [(settings, Evidence())])
     assert [result.content_hash for result in after[0].results] == [one.content_hash for one in before[0].results]
     assert after[0].generation == before[0].generation != published.generation
 

@@ -14,14 +14,14 @@ import pytest
 from jobs import _job
 from jobs.reindex import reindex
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.storage.locks import alone
+from pipelines.runtime.storage.locks import exclusive_lock
 from tests.conftest import ROOT
 
 HOLD = """
 import sys
 from pathlib import Path
-from pipelines.runtime.storage.locks import alone
-with alone(Path(sys.argv[1]), "indexing"):
+from pipelines.runtime.storage.locks import exclusive_lock
+with exclusive_lock(Path(sys.argv[1]), "indexing"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -63,9 +63,9 @@ def test_a_second_run_says_at_once_whose_the_store_is(
 
 def test_a_lock_of_a_dead_process_holds_nobody_up(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     """OPS-15: what a killed run left behind in the file means nothing."""
-    with pytest.raises(StoreError, match=f"process {holder.pid}"), alone(lock_of(tmp_path), "indexing"):
+    with pytest.raises(StoreError, match=f"process {holder.pid}"), exclusive_lock(lock_of(tmp_path), "indexing"):
         pass
     holder.kill()
     holder.wait()
-    with alone(lock_of(tmp_path), "indexing"):
+    with exclusive_lock(lock_of(tmp_path), "indexing"):
         assert f"process {os.getpid()} on " in lock_of(tmp_path).read_text()

@@ -14,9 +14,9 @@ from pipelines.feedback.run.metrics import (
     LEAST_IMPRESSIONS,
     LEAST_VERDICTS,
     EventRates,
+    partition_progress,
     prometheus,
     samples,
-    standings_of,
     write_metrics,
 )
 from pipelines.feedback.run.updater import Updater
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_a_source_that_never_reports_is_flagged_and_so_is_one_that_only_praises(store: Path) -> None:
     """FBK-12: the agent and the principal behind it; an ordinary source is not."""
-    _, sources = standings_of(store, RULES)
+    _, sources = partition_progress(store, RULES)
     agents = {each.name: each for each in sources if each.kind == "agent"}
     assert agents["mute"].flags == ("shows results and reports no outcome",)
     assert agents["fan"].flags == ("reports only praise",)
@@ -97,5 +97,5 @@ def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     evidence = Catalog(store).live_evidence()
     assert values['weft_feedback_evidence_rows{partition="0"}'] == str(len(evidence.counts) + len(evidence.usage))
     assert values['weft_feedback_checkpoint_behind_records{partition="0"}'] == str(consumed)
-    standings, _ = standings_of(store, RULES)
+    standings, _ = partition_progress(store, RULES)
     assert "lag_records" not in prometheus(samples(store, standings, now=0.0))

@@ -24,7 +24,7 @@ from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.actors import Shared
 from pipelines.serving.searching.engines import Engines, source_of
 from pipelines.serving.searching.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
-from pipelines.serving.searching.views import OpenViews, View, in_turns
+from pipelines.serving.searching.views import OpenViews, View, interleaved
 from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day
 from tests.support.parts import a_document
@@ -100,9 +100,9 @@ def test_under_several_views_answers_are_those_under_each(settings: Settings, po
     for _ in range(2):  # opened anew over the same models and generation
         with opening.opened(views) as searchers:
             assert [written(answers) for answers in there] == [
-                written(answers) for answers in in_turns(searchers, asked, 3, Searcher.search_many)
+                written(answers) for answers in interleaved(searchers, asked, 3, Searcher.search_many)
             ]
-            here = in_turns(searchers, asked, 3, Searcher.rank_many)
+            here = interleaved(searchers, asked, 3, Searcher.rank_many)
     assert here == pool.rank_each(asked, views) == [list(map(scored_results, answers)) for answers in there]
     assert len({tuple(written(answers)) for answers in there}) == len(views)
 

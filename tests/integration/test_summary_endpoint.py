@@ -79,7 +79,7 @@ def test_the_endpoint_writes_what_it_is_asked_for(endpoint: Endpoint) -> None:
     """ING-18: one chat completion per document, of its beginning and with the configured key."""
     asking = Summariser(settings(endpoint.url, "ingest.summary.api_key=secret"), words)
     long = Document(**{**_facts(a_document()), "text": TEXT * (SHOWN_CHARACTERS // len(TEXT) + 1)})
-    document = asking.summed_up(long, [])
+    document = asking.summarised(long, [])
     ((key, body),) = endpoint.asked
     assert document.summary == "It says little."
     assert dict(asking.counts) == {WRITTEN: 1}
@@ -93,9 +93,9 @@ def test_the_endpoint_writes_what_it_is_asked_for(endpoint: Endpoint) -> None:
 def test_declared_and_needless_summaries_are_not_asked_for(endpoint: Endpoint) -> None:
     """ING-4, ING-18: what people declared stays, within the limit; short texts and records cost no request."""
     asking = Summariser(settings(endpoint.url), words)
-    assert asking.summed_up(a_document(summary="Ours. " + "word " * 60), []).summary == "Ours."
-    assert asking.summed_up(Document(**{**_facts(a_document()), "text": "Short."}), []).summary is None
-    assert asking.summed_up(a_document(ContentType.RECORD), []).summary is not None
+    assert asking.summarised(a_document(summary="Ours. " + "word " * 60), []).summary == "Ours."
+    assert asking.summarised(Document(**{**_facts(a_document()), "text": "Short."}), []).summary is None
+    assert asking.summarised(a_document(ContentType.RECORD), []).summary is not None
     assert endpoint.asked == []
 
 
@@ -108,7 +108,7 @@ def test_a_failure_leaves_an_extract_and_is_counted(endpoint: Endpoint, status: 
     endpoint.status, endpoint.answer = status, answer
     asking = Summariser(settings(endpoint.url), words)
     extract = summary_of(a_document(), [], limit=50, count_tokens=words)
-    assert [asking.summed_up(a_document(), []).summary for _ in range(MOST_FAILURES + 2)] == [extract] * (
+    assert [asking.summarised(a_document(), []).summary for _ in range(MOST_FAILURES + 2)] == [extract] * (
         MOST_FAILURES + 2
     )
     assert dict(asking.counts) == {FAILED: MOST_FAILURES + 2}
@@ -120,7 +120,7 @@ def test_an_endpoint_that_hangs_or_is_not_there_holds_nothing_up(endpoint: Endpo
     endpoint.hold.clear()
     for url in (endpoint.url, "http://127.0.0.1:9/none"):
         asking = Summariser(settings(url), words, timeout_s=0.2)
-        assert asking.summed_up(a_document(), []).summary is not None
+        assert asking.summarised(a_document(), []).summary is not None
         assert dict(asking.counts) == {FAILED: 1}
 
 
@@ -144,5 +144,5 @@ def test_what_does_not_speak_http_is_a_failure_like_any_other(said: bytes) -> No
         threading.Thread(target=answer, daemon=True).start()
         asking = Summariser(settings(f"http://127.0.0.1:{server.getsockname()[1]}/v1"), words)
         extract = summary_of(a_document(), [], limit=50, count_tokens=words)
-        assert asking.summed_up(a_document(), []).summary == extract
+        assert asking.summarised(a_document(), []).summary == extract
     assert dict(asking.counts) == {FAILED: 1}

@@ -53,7 +53,7 @@ def bits(beliefs: Beliefs) -> bytes:
     signals = beliefs.content_signals(CONTENTS)
     columns = [getattr(signals, name).tobytes() for name in ContentSignals.__slots__]
     checks = [column.tobytes() for column in columns_of(beliefs.checks.of(CONTENTS))]
-    words = beliefs.precedents.words
+    words = beliefs.precedents.verdicts
     said = sorted(
         (beliefs.precedents.contents[content], beliefs.precedents.questions[question], good, weight)
         for content, question, good, weight in zip(

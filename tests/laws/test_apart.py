@@ -19,7 +19,7 @@ class ContentDocuments:
     def __init__(self, documents: list[list[int]]) -> None:
         self.documents = documents
 
-    def standings(self, _rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def occurrence_arrays(self, _rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         owner = np.repeat(np.arange(len(self.documents)), [len(each) for each in self.documents])
         every = np.array([number for each in self.documents for number in each], dtype=np.int64)
         return owner, np.arange(len(every)), every

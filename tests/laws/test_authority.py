@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.links import MEASURES, Measure, Quadrant
-from pipelines.quality.authority import QUADRANTS, external, fused, logarithmic
+from pipelines.quality.authority import QUADRANTS, external, fused, log_scaled
 from pipelines.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.authority
@@ -80,10 +80,10 @@ def test_the_steps_between_quadrants_are_those_that_docs_name() -> None:
 def test_a_count_says_the_same_wherever_it_stands(counts: list[int], full: int) -> None:
     """CIT-1: shares in [0, 1], in the order of counts, bit for bit as alone."""
     columns = np.array(counts, dtype=np.float64)
-    shares = logarithmic(columns, float(full))
+    shares = log_scaled(columns, float(full))
     assert ((shares >= 0.0) & (shares <= 1.0)).all()
     assert (np.diff(shares[np.argsort(columns, kind="stable")]) >= 0.0).all()
-    assert shares.tolist() == [float(logarithmic(np.array([float(count)]), float(full))[0]) for count in counts]
+    assert shares.tolist() == [float(log_scaled(np.array([float(count)]), float(full))[0]) for count in counts]
 
 
 @given(st.lists(st.floats(0.0, 1e12), min_size=len(MEASURES), max_size=len(MEASURES)))

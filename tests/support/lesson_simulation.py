@@ -15,7 +15,7 @@ from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, Lesson
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.lessons.beliefs import STATUSES
 from pipelines.learning.lessons.legacy import legacy_confidence
-from pipelines.learning.lessons.rows import outcome_bin, saying_bin
+from pipelines.learning.lessons.rows import outcome_bin, statement_bin
 from pipelines.learning.uses import UsageKey
 from tests.support.feedback_events import SETTINGS
 from tests.support.lesson_words import TODAY, believed
@@ -66,7 +66,7 @@ def watched(world: World, *, lessons: int, outcomes: int, seed: int) -> list[Ala
         lesson = Lesson(section="s", content=f"Do {number}", source=rng.choice(list(LessonSource)))
         named.append(lesson)
         rates.append(world(rng, lesson.source))
-        usage[UsageKey(start, lesson.id, saying_bin(lesson.source, LessonPriority.MEDIUM), "ada")] = MICRO
+        usage[UsageKey(start, lesson.id, statement_bin(lesson.source, LessonPriority.MEDIUM), "ada")] = MICRO
     came: list[list[LessonResult]] = [[] for _ in named]
     read: list[list[tuple[float, float, LessonStatus]]] = [[] for _ in named]
     for seen in range(outcomes + 1):

@@ -234,7 +234,7 @@ class MemoryChunks:
     def documents(self) -> list[APlace]:
         return list({place.uri: place for place in reversed(self._by_place())}.values())[::-1]
 
-    def standings(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def occurrence_arrays(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         number = {place.uri: at for at, place in enumerate(self.documents())}
         found = [(at, place) for at, row in enumerate(rows) for place in self._held[row].occurrences]
         columns = [(at, place.place, number[place.uri]) for at, place in found]

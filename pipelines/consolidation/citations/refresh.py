@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.catalog.citations import CountedWorks
+from pipelines.catalog.citations import CitationCounts
 from pipelines.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
 from pipelines.consolidation.citations.providers import PROVIDERS, URLS, CitationProvider
 from pipelines.consolidation.settings import CitationSettings
-from pipelines.domain.links import CountedWork, Provider, Work
+from pipelines.domain.links import Provider, Work, WorkCounts
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ RefreshCitations = Callable[[bool], RefreshResult]
 """Refreshes what is due; told whether it is a rehearsal, which asks nobody and changes nothing."""
 
 
-def due(works: Iterable[Work], stored: CountedWorks, settings: CitationSettings, now: float) -> list[Work]:
+def due(works: Iterable[Work], stored: CitationCounts, settings: CitationSettings, now: float) -> list[Work]:
     """Works of providers that are on whose counts are missing or old, those asked longest ago first."""
     oldest = now - settings.refresh_hours * _SECONDS_PER_HOUR
     asked = {work: stored[str(work)].at if str(work) in stored else -1.0 for work in works}
@@ -68,11 +68,11 @@ def due(works: Iterable[Work], stored: CountedWorks, settings: CitationSettings,
 
 def refreshed(
     works: Iterable[Work],
-    stored: CountedWorks,
+    stored: CitationCounts,
     providers: Mapping[Provider, CitationProvider],
     settings: CitationSettings,
     now: float,
-) -> tuple[dict[str, CountedWork], RefreshResult]:
+) -> tuple[dict[str, WorkCounts], RefreshResult]:
     """What is known after asking, and what came of it; one failure is never another's."""
     wanted, held = due(works, stored, settings, now), dict(stored)
     some = wanted[: settings.most_works]
@@ -89,7 +89,7 @@ def refreshed(
             log.warning("no counts of %s: %s", work, error)
             continue
         in_row[work.provider] = 0
-        held[str(work)] = CountedWork(now, {} if counts is None else dict(counts))
+        held[str(work)] = WorkCounts(now, {} if counts is None else dict(counts))
         counted, absent = counted + (counts is not None), absent + (counts is None)
     left = len(wanted) - counted - absent - failed
     return held, RefreshResult(len(wanted), counted, absent, failed, left)

@@ -62,7 +62,7 @@ def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs,
 def lesson_changes(candidate: Proposal, before: Beliefs, after: Beliefs) -> list[Row]:
     """Lessons that something new was heard of, those whose status changed first, then by how far P(good) moved."""
     places = after.lessons.counts.place
-    named = sorted({name for name in Uses.of(candidate.fresh.usage).columns().content.words if name in places})
+    named = sorted({name for name in Uses.of(candidate.fresh.usage).columns().content.values if name in places})
     both = [(each, before.lessons.of(name)) for name in named if (each := after.lessons.of(name)) is not None]
     changed = [(now, was) for now, was in both if was is None or _state_of(now) != _state_of(was)]
     changed.sort(

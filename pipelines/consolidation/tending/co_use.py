@@ -49,8 +49,8 @@ def co_uses(
     uses = Uses.of(evidence.usage).columns()
     if not len(uses.day):
         return {}
-    good = np.array([is_good(word) is True for word in uses.bin.words], dtype=bool)[uses.bin.codes]
-    names = pl.Series([named(ContentHash(word)) for word in uses.content.words], dtype=pl.String)
+    good = np.array([is_good(word) is True for word in uses.bin.values], dtype=bool)[uses.bin.codes]
+    names = pl.Series([named(ContentHash(word)) for word in uses.content.values], dtype=pl.String)
     newest, days = min(int(uses.day.max()), today), np.unique(uses.day).tolist()
     counts = {day: recency(newest - day, half_life_days) for day in days}
     columns = {"day": uses.day, "who": uses.principal.codes, "why": uses.question.codes, "micro": uses.micro}

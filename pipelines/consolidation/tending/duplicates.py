@@ -32,7 +32,7 @@ _EXAMPLES = 10  # that a report shows
 _NEIGHBOURS = 8  # nearest contents of each that are compared; larger groups are joined through others
 
 
-class Memory(Protocol):
+class ContentReader(Protocol):
     """The contents that a night looks for near-duplicates in."""
 
     @property
@@ -45,7 +45,7 @@ class Memory(Protocol):
     def since(self) -> Sequence[float]:
         """When each was said first, seconds since the epoch; infinite where that is not known."""
 
-    def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_distinct_documents(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
 
@@ -103,7 +103,7 @@ class Duplicates:
 
 
 def find_duplicates(
-    memory: Memory,
+    memory: ContentReader,
     vectors: Vectors,
     evidence: Evidence,
     lists: WordLists,
@@ -121,7 +121,7 @@ def find_duplicates(
     every = vectors(memory.texts(range(len(memory.contents))))
     pairs, cosines = close_pairs(every, least=settings.least_cosine, neighbours=_NEIGHBOURS)
     del every
-    apart = memory.apart(pairs)
+    apart = memory.in_distinct_documents(pairs)
     rows = np.unique(pairs[apart]).tolist()
     texts = dict(zip(rows, memory.texts(rows), strict=True))
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
@@ -155,7 +155,7 @@ class GenerationContents:
 
     def __init__(self, contents: Sequence[ContentHash], chunks: ChunkStore) -> None:
         self.contents = contents
-        row, _, document = chunks.standings(np.arange(len(contents)))
+        row, _, document = chunks.occurrence_arrays(np.arange(len(contents)))
         self._places = np.bincount(row, minlength=len(contents))
         self._stands = pl.DataFrame({"row": row, "document": document}).unique().lazy()
         self._chunks = chunks
@@ -173,7 +173,7 @@ class GenerationContents:
         earliest = self._stands.join(dates, on="document").group_by("row").agg(pl.min("since")).sort("row").collect()
         return earliest["since"].to_list()
 
-    def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_distinct_documents(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of rows stand in no document together."""
         swapped = self._places[pairs[:, 0]] > self._places[pairs[:, 1]]
         fewer, more = np.where(swapped[:, None], pairs[:, ::-1], pairs).T  # who stands in fewer places is looked up
@@ -252,7 +252,7 @@ def _connected(edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _ranks(
-    memory: Memory, support: Mapping[str, int], superseded: Collection[ContentHash]
+    memory: ContentReader, support: Mapping[str, int], superseded: Collection[ContentHash]
 ) -> Callable[[int], tuple[bool, int, float, str]]:
     """Rows by support, the best first, of equals what was there first, ties by content hash; superseded ones last."""
     contents, since = memory.contents, memory.since()
@@ -262,8 +262,8 @@ def _ranks(
 def support_of(evidence: Evidence) -> dict[str, int]:
     """Good outcomes less bad ones of each content, in micro-units, whenever they were."""
     uses = Uses.of(evidence.usage).columns()
-    good = [is_good(name) for name in uses.bin.words]
+    good = [is_good(name) for name in uses.bin.values]
     signs = np.array([0 if each is None else 1 if each else -1 for each in good], dtype=np.int64)
     masses = pl.LazyFrame({"content": uses.content.codes, "micro": signs[uses.bin.codes] * uses.micro})
     support = masses.group_by("content").sum().filter(pl.col("micro") != 0).collect()
-    return {uses.content.words[content]: micro for content, micro in support.iter_rows()}
+    return {uses.content.values[content]: micro for content, micro in support.iter_rows()}

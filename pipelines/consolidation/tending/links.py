@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import LinkSettings
 from pipelines.consolidation.tending.co_use import co_uses, strength
-from pipelines.consolidation.tending.duplicates import Memory
+from pipelines.consolidation.tending.duplicates import ContentReader
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.indexes.dense.close_pairs import Rows, close_pairs
@@ -91,7 +91,7 @@ class Links:
 
 
 def find_links(
-    memory: Memory,
+    memory: ContentReader,
     vectors: Callable[[], Rows],
     joined: ExistingEdges,
     evidence: Evidence,
@@ -117,14 +117,14 @@ def find_links(
 
 
 def _similar(
-    memory: Memory, vectors: Callable[[], Rows], joined: ExistingEdges, settings: LinkSettings
+    memory: ContentReader, vectors: Callable[[], Rows], joined: ExistingEdges, settings: LinkSettings
 ) -> list[LearnedEdge]:
     if settings.least_cosine > 1.0:
         return []
     pairs, cosines = close_pairs(vectors(), least=settings.least_cosine, neighbours=_NEIGHBOURS)
     contents = memory.contents
     fresh = ~joined.has(contents, pairs)
-    fresh[fresh] = memory.apart(pairs[fresh])
+    fresh[fresh] = memory.in_distinct_documents(pairs[fresh])
     return [
         LearnedEdge(contents[one], LinkKind.SIMILAR, contents[other], RelationSource.AUTO, round(cosine * MICRO))
         for (one, other), cosine in zip(pairs[fresh].tolist(), cosines[fresh].tolist(), strict=True)
@@ -150,7 +150,7 @@ def _used_together(
     ]
 
 
-def _examples(memory: Memory, edges: LearnedEdges) -> list[LinkExample]:
+def _examples(memory: ContentReader, edges: LearnedEdges) -> list[LinkExample]:
     shown = [
         each
         for kind in reversed(LINKS)

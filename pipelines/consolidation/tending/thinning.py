@@ -109,7 +109,7 @@ FindThinned = Callable[[Evidence, ContentAliases], Thinning]
 
 
 def far_contents(
-    standings: ContentDocuments, vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]], *, least: int
+    content_documents: ContentDocuments, vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]], *, least: int
 ) -> NDArray[np.float64]:
     """Cosine of each content to the mean of its document's chunks, of several documents the greatest.
 
@@ -120,15 +120,15 @@ def far_contents(
     Returns:
         float64 (contents,) in [−1, 1].
     """
-    sizes = np.bincount(standings.document)
-    contents = int(standings.content.max(initial=-1)) + 1
+    sizes = np.bincount(content_documents.document)
+    contents = int(content_documents.content.max(initial=-1)) + 1
     nearest = np.full(contents, -1.0)
-    np.maximum.at(nearest, standings.content, np.where(sizes[standings.document] > least, -1.0, 1.0))
-    large = np.flatnonzero(sizes[standings.document] > least)
+    np.maximum.at(nearest, content_documents.content, np.where(sizes[content_documents.document] > least, -1.0, 1.0))
+    large = np.flatnonzero(sizes[content_documents.document] > least)
     if not len(large):
         return nearest
-    some = large[np.argsort(standings.document[large], kind="stable")]
-    ordered = standings.document[some]
+    some = large[np.argsort(content_documents.document[large], kind="stable")]
+    ordered = content_documents.document[some]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     begin = 0
     while begin < len(starts):
@@ -136,20 +136,23 @@ def far_contents(
         end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + _BLOCK)))
         stop = len(some) if end >= len(starts) else int(starts[end])
         places = some[starts[begin] : stop]
-        unit = vectors(standings.content[places]).astype(np.float64)
+        unit = vectors(content_documents.content[places]).astype(np.float64)
         bounds = starts[begin : min(end, len(starts))] - starts[begin]
         sums = np.add.reduceat(unit, bounds, axis=0)
         lengths = np.linalg.norm(sums, axis=1)
         means = sums / np.where(lengths > 0.0, lengths, 1.0)[:, None]
         counts = np.diff(np.append(bounds, len(places)))
         cosines = np.einsum("ij,ij->i", unit, np.repeat(means, counts, axis=0))
-        np.maximum.at(nearest, standings.content[places], np.round(cosines, 6))
+        np.maximum.at(nearest, content_documents.content[places], np.round(cosines, 6))
         begin = end
     return nearest
 
 
 def thinnable(
-    standings: ContentDocuments, nearness: NDArray[np.float64], stays: NDArray[np.bool_], settings: ThinningSettings
+    content_documents: ContentDocuments,
+    nearness: NDArray[np.float64],
+    stays: NDArray[np.bool_],
+    settings: ThinningSettings,
 ) -> list[int]:
     """Rows that can be passed over, the furthest first, ties by row, so that enough of every document stay.
 
@@ -158,8 +161,8 @@ def thinnable(
         stays: bool (contents,), those that never go.
     """
     rows = np.flatnonzero((nearness < settings.least_cosine) & ~stays)
-    order = np.argsort(standings.content, kind="stable")
-    owners, documents = standings.content[order], standings.document[order]
+    order = np.argsort(content_documents.content, kind="stable")
+    owners, documents = content_documents.content[order], content_documents.document[order]
     left = np.bincount(documents)
     gone: list[int] = []
     for row in rows[np.lexsort((rows, nearness[rows]))].tolist():
@@ -174,9 +177,9 @@ def thinnable(
 def used(evidence: Evidence, aliases: ContentAliases = NO_ALIASES) -> frozenset[ContentHash]:
     """Contents that somebody used or praised, and all that stand for one another with one of them."""
     uses = Uses.of(evidence.usage).columns()
-    speaks = np.array([is_good(name) is True or name in _USES for name in uses.bin.words], dtype=bool)
+    speaks = np.array([is_good(name) is True or name in _USES for name in uses.bin.values], dtype=bool)
     codes = np.unique(uses.content.codes[speaks[uses.bin.codes]]).tolist() if len(speaks) else []
-    named = {aliases.of(uses.content.words[code]) for code in codes}
+    named = {aliases.of(uses.content.values[code]) for code in codes}
     return frozenset(named | {member for each in named for member in aliases.members(each)})
 
 

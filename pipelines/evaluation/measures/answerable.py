@@ -93,7 +93,7 @@ def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Seq
     measured = [[getattr(each.match, name) for name in MEASURED] for each in shown]
     matches = [[float("nan") if value is None else value for value in values] for values in measured]
     good = np.array([each.good for each in shown], dtype=np.float64)
-    return MatchBins.of_all(np.array(matches, dtype=np.float64).reshape(-1, MEASURES), good, 1.0 - good)
+    return MatchBins.of_shown(np.array(matches, dtype=np.float64).reshape(-1, MEASURES), good, 1.0 - good)
 
 
 def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> bool:

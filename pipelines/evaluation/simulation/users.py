@@ -43,7 +43,7 @@ class Reaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class UserBehaviour:
     """How users read, whatever they want; each a probability.
 
     Attributes:
@@ -57,7 +57,7 @@ class Habits:
     verdict_noise: float = 0.02
 
 
-HABITS = Habits()
+DEFAULT_BEHAVIOUR = UserBehaviour()
 
 
 def kind_of_user(settings: SimulationSettings, rng: random.Random) -> UserKind:
@@ -75,7 +75,7 @@ def react(
     rng: random.Random,
     *,
     kind: UserKind = UserKind.HONEST,
-    habits: Habits = HABITS,
+    habits: UserBehaviour = DEFAULT_BEHAVIOUR,
 ) -> list[Reaction]:
     """Read a list from the top, open what looks right, and now and then say what one thinks of it.
 
@@ -87,7 +87,7 @@ def react(
 
     Examples:
         >>> certain = SimulationSettings(noise=0.0, random=0.0, adversarial=0.0, sessions=1, deals=1)
-        >>> QUIET = Habits(persistence=1.0, verdict_rate=0.0, verdict_noise=0.0)
+        >>> QUIET = UserBehaviour(persistence=1.0, verdict_rate=0.0, verdict_noise=0.0)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), habits=QUIET)]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=UserKind.ADVERSARIAL,
@@ -114,12 +114,12 @@ def answered(
     rng: random.Random,
     *,
     kind: UserKind = UserKind.HONEST,
-    habits: Habits = HABITS,
+    habits: UserBehaviour = DEFAULT_BEHAVIOUR,
 ) -> list[Reaction]:
     """What a user says who is asked about one result, whether they came to it or not: a verdict, or nothing.
 
     Examples:
-        >>> answered("b", 7, {"b"}, random.Random(1), habits=Habits(verdict_noise=0.0))
+        >>> answered("b", 7, {"b"}, random.Random(1), habits=UserBehaviour(verdict_noise=0.0))
         [Reaction(content_hash='b', rank=7, satisfaction=1.0, requested=True)]
     """
     if rng.random() >= _ANSWERS:
@@ -139,11 +139,11 @@ _SEEMS: Mapping[UserKind, Callable[[bool, float, random.Random], bool]] = {
 T = TypeVar("T")
 
 
-def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
+def question_schedule(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
     """What each session asks: every question once in random order, then again in another one.
 
     Examples:
-        >>> sorted(dealt("abc", 6, random.Random(1)))
+        >>> sorted(question_schedule("abc", 6, random.Random(1)))
         ['a', 'a', 'b', 'b', 'c', 'c']
 
     Raises:
@@ -198,7 +198,7 @@ def without_newcomers(priors: Priors, most: int) -> Priors:
     )
 
 
-def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:
+def send_reactions(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:
     """Say what a user did about the results of a query."""
     for reaction in reactions:
         if reaction.satisfaction is None:

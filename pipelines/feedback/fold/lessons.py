@@ -20,7 +20,7 @@ from pipelines.learning.lessons.rows import (
     link_bin,
     note_bin,
     outcome_bin,
-    saying_bin,
+    statement_bin,
     text_bin,
     verdict_bin,
 )
@@ -82,7 +82,7 @@ def _changed(event: LessonChange, moment: _Moment, principal: str) -> Iterator[U
     if stated is not None and event.op in {"add", "revise"}:
         about, source, span = stated.id, stated.source.value, stated.span or ""
         yield UsageKey(moment.day, about, text_bin(stated), principal)
-        yield UsageKey(moment.day, about, saying_bin(stated.source, stated.priority), principal)
+        yield UsageKey(moment.day, about, statement_bin(stated.source, stated.priority), principal)
         if event.op == "revise":
             other = event.lesson_id or ""
             yield UsageKey(moment.day, about, REVISES, principal, other)

@@ -137,7 +137,7 @@ class NameTracker:
             self.overflowed[NameKind.PRINCIPAL] += 1
         return fingerprint
 
-    def payer(self, fingerprint: str, day: int) -> str:
+    def allowance_owner(self, fingerprint: str, day: int) -> str:
         """On whose allowance a principal draws: its own, or the one that all without a history share."""
         return NEWCOMERS if self.since.get(fingerprint, day) > day else fingerprint
 

@@ -122,7 +122,7 @@ class QuotaSegments:
         self.drop()
 
 
-def beside(evidence: Evidence) -> Evidence:
+def as_surplus(evidence: Evidence) -> Evidence:
     """A part's evidence as it is kept where it does not count: as if it had come beyond an allowance.
 
     Parameters stand beside those that count; clicks and learned triggers leave no trace; uses are capped when read, and

@@ -160,7 +160,7 @@ class Sessions:
         """Every session that the batch touched, as it leaves it."""
         return [work.caught_up() for work in self.works.values()]
 
-    def hear(self, session: str, offset: int, clock_ms: int) -> None:
+    def touch(self, session: str, offset: int, clock_ms: int) -> None:
         """Note that a record is about a session; one that had been silent for too long has expired by then."""
         work = self.works.get(session)
         if work is None:
@@ -208,7 +208,7 @@ class Sessions:
         """Unlearn every session that a principal started and that is remembered; the batch mentioned none before."""
         mine = [*self.lifecycles.values(), *(work.life for work in self.works.values())]
         for session in [life.session for life in mine if life.principal == principal]:
-            self.hear(session, offset, clock_ms)
+            self.touch(session, offset, clock_ms)
             if session in self.works:
                 self.turn(session, "unlearn", principal=principal, offset=offset, clock_ms=clock_ms)
         self.merges += 1

@@ -141,12 +141,8 @@ class _Batch:
         """The fate of every record but of those that repeat a verdict, which are applied."""
         records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
         most, daily, verdicts, names = self._limits.waiting_records, self._daily, self._verdicts, self._names
-        seen, stored_seen, works, lifecycles = (
-            self._seen,
-            self.stored.seen,
-            self._sessions.works,
-            self._sessions.lifecycles,
-        )
+        seen, stored_seen = self._seen, self.stored.seen
+        works, lifecycles = self._sessions.works, self._sessions.lifecycles
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
             clock_ms = clocks_ms[place]
@@ -197,7 +193,7 @@ class _Batch:
         before = self._seen.get(fingerprint) or self.stored.seen.get(fingerprint)
         if before and self._remembered(before, EVENT_ID_RECORDS, self._window_ms):
             return Fate.DUPLICATE
-        self._sessions.hear(event.session_id, offset, self._clock_ms)
+        self._sessions.touch(event.session_id, offset, self._clock_ms)
         if isinstance(event, FEEDBACK):
             if isinstance(event, Correction) and event.query_id is None:
                 self._correct(event, at_ms)
@@ -332,7 +328,7 @@ class _Batch:
         self, query: bytes, shown: PendingImpression, credit: Credit, where: OutcomeScope, at_ms: int
     ) -> ContentVerdict:
         """A principal's last word on a result; said again on the same day, it is the same word."""
-        content = credit.result.content_hash
+        content, share = credit.result.content_hash, shown.share_of_best(credit.result)
         key = f"{where.principal}:{content}"
         good, since = shown.verdicts.get(key, (None, 0))
         if good is not credit.good or at_ms // DAY_MS > since // DAY_MS:
@@ -341,7 +337,6 @@ class _Batch:
             since = max(at_ms, since + 1) if good is not None else at_ms
             shown.verdicts[key] = credit.good, since
             self.change.shown[query] = shown
-        share = shown.share_of_best(credit.result)
         return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shown.asked(), share)
 
     def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
@@ -361,7 +356,7 @@ class _Batch:
         """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
         where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
         word = self._word(query, shown, credited[0], where, at_ms)
-        allowance = self._names.allowance(self._names.payer(where.principal, day), day)
+        allowance = self._names.allowance(self._names.allowance_owner(where.principal, day), day)
         source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
         span, page = (day * DAY_MS, (day + 1) * DAY_MS), shown.impression.results
         first = RepeatedVerdict(
@@ -387,17 +382,15 @@ class _Batch:
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
-        tally, payer = self._sessions.tally_of(session), self._names.payer(principal, day)
+        tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
         if tally is self._sessions.shared:
-            daily = self._limits.daily_of(allowance)
-            return tally, self._names.allowance(payer, day, allowance).draw(micro, daily)
-        draw = Draw(payer, day, allowance, micro, self._next_offset - 1)
+            return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
+        draw = Draw(owner, day, allowance, micro, self._next_offset - 1)
         return self._sessions.part_of(session, tally, draw)
 
     def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
         """What feedback is kept under: the impression's scope and question, and who gives it."""
-        where = shown.under.get(principal)
-        if where is None:
+        if (where := shown.under.get(principal)) is None:
             by, slope = self._names.principal(principal), self._rules.credit.choice_slope
             where = shown.under[principal] = under(shown.impression, slope=slope, principal=by)
         return where

@@ -92,7 +92,7 @@ class Republisher:
         self._closed = False
         self.refusal: WeftError | None = None
 
-    def look(self, states: Mapping[int, PartitionState], now: float) -> None:
+    def check(self, states: Mapping[int, PartitionState], now: float) -> None:
         """Note what the last attempt came to, and begin another one where dead letters wait; never waits itself.
 
         Args:

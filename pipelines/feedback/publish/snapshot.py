@@ -85,7 +85,7 @@ def publish_snapshot(state: PartitionState) -> Path:
     return path
 
 
-def mend_snapshot(state: PartitionState) -> None:
+def repair_snapshot(state: PartitionState) -> None:
     """Publish a partition anew where what it published is damaged: its state holds all of it.
 
     Updaters of other partitions read it, too, and would end.

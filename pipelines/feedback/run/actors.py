@@ -103,7 +103,7 @@ class UpdaterActor:
             try:
                 updater = open_updater(self._task, self._partitions)
             except BrokerUnavailableError as error:
-                self._absence.require_doubt(error, began, topic=rules.topic)
+                self._absence.raise_if_deleted(error, began, topic=rules.topic)
                 if self._silent_since is None:
                     self._silent_since = began
                     _log.warning(
@@ -175,8 +175,8 @@ class ActorUpdaterGroup:
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
         """One call to every actor at once."""
-        standings = self._cluster.ask_all(self._actors, "advance", seconds)
-        return sorted((one for crew in standings for one in crew), key=lambda one: one.report.partition)
+        all_progress = self._cluster.ask_all(self._actors, "advance", seconds)
+        return sorted((one for crew in all_progress for one in crew), key=lambda one: one.report.partition)
 
     def close(self) -> None:
         """Release the stores; the actors end with the last reference to them."""
@@ -272,13 +272,13 @@ def run_updaters(
     tick_at = time.monotonic() + _TICK_EVERY_S
     try:
         while True:
-            standings = crew.advance(rules.publish_every_s)
-            complete = len(standings) == partitions
+            all_progress = crew.advance(rules.publish_every_s)
+            complete = len(all_progress) == partitions
             if complete:
-                on_progress(standings)
-            if stop() or (until_caught_up and complete and all(_is_read(one, rules) for one in standings)):
+                on_progress(all_progress)
+            if stop() or (until_caught_up and complete and all(_is_read(one, rules) for one in all_progress)):
                 on_tick()
-                return standings
+                return all_progress
             if time.monotonic() >= tick_at:
                 on_tick()
                 tick_at = time.monotonic() + _TICK_EVERY_S
@@ -321,7 +321,7 @@ def _await_topic(task: Task, stop: Stop) -> int:
                 return source.facts().partitions
         except BrokerUnavailableError as error:
             if bound:
-                absence.require_doubt(error, began, topic=rules.topic, topic_id=_bound_id(task))
+                absence.raise_if_deleted(error, began, topic=rules.topic, topic_id=_bound_id(task))
             if stop() or (task.unreachable_s is not None and time.monotonic() - started > task.unreachable_s):
                 raise
             if not warned:

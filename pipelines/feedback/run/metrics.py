@@ -57,14 +57,14 @@ class SourceActivity:
     flags: tuple[str, ...]
 
 
-def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
+def partition_progress(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
     """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
-    standings: list[PartitionProgress] = []
+    all_progress: list[PartitionProgress] = []
     counts: SourceCounts = Counter()
     for state in states_in(store, rules):
-        standings.append(PartitionProgress(state.report(), None))
+        all_progress.append(PartitionProgress(state.report(), None))
         counts.update(state.read(source_counts_in))
-    return standings, compare_sources(counts)
+    return all_progress, compare_sources(counts)
 
 
 def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class EventRates:
     def __init__(self) -> None:
         self._before: dict[int, tuple[float, int]] = {}
 
-    def of(self, standings: Sequence[PartitionProgress], *, at: float) -> Mapping[int, float]:
+    def of(self, all_progress: Sequence[PartitionProgress], *, at: float) -> Mapping[int, float]:
         """By partition, those that were looked at before.
 
         Args:
@@ -90,7 +90,7 @@ class EventRates:
             at: Seconds of a monotonic clock.
         """
         paces: dict[int, float] = {}
-        for report in (progress.report for progress in standings):
+        for report in (progress.report for progress in all_progress):
             then, consumed = self._before.get(report.partition, (at, report.consumed))
             if at > then:
                 paces[report.partition] = (report.consumed - consumed) / (at - then)
@@ -99,7 +99,7 @@ class EventRates:
 
 
 def samples(
-    store: Path, standings: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
+    store: Path, all_progress: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
 ) -> list[Sample]:
     """Everything that is known of partitions without asking a broker again.
 
@@ -110,7 +110,7 @@ def samples(
         paces: Events per second by partition, as far as that is known.
     """
     by_pace = (Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())
-    return [*(sample for progress in standings for sample in _of(store, progress, now)), *by_pace]
+    return [*(sample for progress in all_progress for sample in _of(store, progress, now)), *by_pace]
 
 
 def prometheus(metrics: Iterable[Sample]) -> str:
@@ -133,11 +133,11 @@ def prometheus(metrics: Iterable[Sample]) -> str:
 
 
 def write_metrics(
-    store: Path, standings: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
+    store: Path, all_progress: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
 ) -> Path:
     """Replace the file that scrapers read."""
     path = store / METRICS_FILE
-    write_atomically(path, prometheus(samples(store, standings, now=now, paces=paces)).encode())
+    write_atomically(path, prometheus(samples(store, all_progress, now=now, paces=paces)).encode())
     return path
 
 

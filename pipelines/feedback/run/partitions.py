@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.publish.snapshot import mend_snapshot
+from pipelines.feedback.publish.snapshot import repair_snapshot
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
+from pipelines.feedback.store.checkpoints import checkpoints_in, exclusive_folder, is_lost, restore, write_checkpoint
 from pipelines.feedback.store.report import Acceptance, was_claimed
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.runtime.kafka.log import LogFacts
@@ -73,7 +73,7 @@ def claimed(
         WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
         CorruptionError: The state is damaged, and there is no way back.
     """
-    with alone(folder, rules.patience):
+    with exclusive_folder(folder, rules.patience):
         if is_lost(folder):
             restore(folder, "there is none", log_start=log_start)
         try:
@@ -99,7 +99,7 @@ def _claimed(
     state = PartitionState(folder, partition, rules)
     try:
         state.claim(facts, log_start=log_start, acceptance=acceptance)
-        mend_snapshot(state)
+        repair_snapshot(state)
         if acceptance is not None or not checkpoints_in(folder):
             write_checkpoint(state)
     except BaseException:

@@ -147,9 +147,9 @@ class Updater:
         """
         delivered = self._advance(now)
         # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
-        self._watch.look(self._source, self._states, self._positions, now)
+        self._watch.check(self._source, self._states, self._positions, now)
         if self._dead_letters is not None:
-            self._dead_letters.look(self._states, now)
+            self._dead_letters.check(self._states, now)
         self._begun_at = now if self._begun_at is None else self._begun_at
         if delivered and self._moved_at is None:
             self._moved_at = now
@@ -169,7 +169,7 @@ class Updater:
             return advance(*log, self._rules, attribute=self._attribute)
         except (BrokerUnavailableError, WrongLogError):
             # A reader says that it cannot read on; why is said best by who asks for the log itself.
-            self._watch.look_now(self._source, self._states, self._positions, now)
+            self._watch.check_now(self._source, self._states, self._positions, now)
             raise
 
     def _is_settled(self, now: float, delivered: int) -> bool:
@@ -201,12 +201,12 @@ class Updater:
     def progress(self) -> list[PartitionProgress]:
         """Where every owned partition stands, by partition."""
         answers = self.silent_since is None
-        standings = []
+        all_progress = []
         for partition, state in sorted(self._states.items()):
             report, lag = state.report(), self._lag(partition)
             held_s = self._watch.open_transaction_s(partition) if lag else None
-            standings.append(PartitionProgress(report, lag, answers, self._publishing(report), held_s))
-        return standings
+            all_progress.append(PartitionProgress(report, lag, answers, self._publishing(report), held_s))
+        return all_progress
 
     @property
     def caught_up(self) -> bool:

@@ -33,7 +33,7 @@ class Absence:
         """The topic is there."""
         self._since = None
 
-    def require_doubt(self, error: BrokerUnavailableError, now: float, *, topic: str, topic_id: str = "") -> None:
+    def raise_if_deleted(self, error: BrokerUnavailableError, now: float, *, topic: str, topic_id: str = "") -> None:
         """Take note of what came instead of an answer; any other silence says nothing about the topic.
 
         Raises:
@@ -60,7 +60,7 @@ class LogWatch:
         self._beyond: set[int] = set()
         self._absence = Absence()
 
-    def look(
+    def check(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
     ) -> None:
         """Check every partition, if it is time to.
@@ -70,9 +70,9 @@ class LogWatch:
             BrokerUnavailableError: Nobody answers; asking again later is safe.
         """
         if now >= self._look_at:
-            self.look_now(source, states, positions, now)
+            self.check_now(source, states, positions, now)
 
-    def look_now(
+    def check_now(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
     ) -> None:
         """The same at once."""
@@ -80,7 +80,7 @@ class LogWatch:
             facts = source.facts()
         except BrokerUnavailableError as error:  # is asked again at the next step: silence must not pass for health
             for report in (state.report() for state in states.values()):
-                self._absence.require_doubt(error, now, topic=report.topic, topic_id=report.topic_id)
+                self._absence.raise_if_deleted(error, now, topic=report.topic, topic_id=report.topic_id)
             raise
         self._absence.ended()
         self._look_at = now + _EVERY_S

@@ -98,7 +98,7 @@ def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) ->
     return behind >= rules.checkpoint_records or (behind > 0 and old)
 
 
-def alone(folder: Path, patience: Patience) -> contextlib.AbstractContextManager[None]:
+def exclusive_folder(folder: Path, patience: Patience) -> contextlib.AbstractContextManager[None]:
     """Hold a partition's folder, so that one updater at a time opens and restores what is in it.
 
     Raises:

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.feedback.fold.quota import QuotaSegment, QuotaSegments, beside
+from pipelines.feedback.fold.quota import QuotaSegment, QuotaSegments, as_surplus
 from pipelines.feedback.fold.sessions import SessionChanges
 from pipelines.feedback.settings import LimitSettings
 from pipelines.feedback.store.rows import add_masses, delete_rows, matching
@@ -163,7 +163,7 @@ def _added(part: QuotaSegment, frozen: Sequence[Evidence]) -> Evidence:
 
 
 def _as(evidence: Evidence, *, counts: bool) -> Evidence:
-    return evidence if counts else beside(evidence)
+    return evidence if counts else as_surplus(evidence)
 
 
 def _moved(

@@ -33,7 +33,7 @@ from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.graph.momentum import former_degrees, hashes_in
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
-from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
+from pipelines.runtime.storage.tables import Database, create, database, glob_escaped, insert, rows_of
 
 _SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
@@ -161,7 +161,11 @@ def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings)
            FROM read_parquet(?) m
            JOIN (SELECT file_row_number AS row, content_hash FROM read_parquet(?, file_row_number = true)) c
            USING (content_hash) WHERE m.score >= ?""",
-        [as_read(tables / "mentions.parquet"), as_read(tables / "contents.parquet"), settings.least_mention_confidence],
+        [
+            glob_escaped(tables / "mentions.parquet"),
+            glob_escaped(tables / "contents.parquet"),
+            settings.least_mention_confidence,
+        ],
     )
     create(connection, "spelled", _SPELLINGS)
     texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))

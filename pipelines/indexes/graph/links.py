@@ -43,7 +43,7 @@ from pipelines.indexes.graph.wanted import (
     work_wanted,
 )
 from pipelines.indexes.settings import GraphIndexSettings
-from pipelines.runtime.storage.tables import Database, as_read, create, insert, rows_of
+from pipelines.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _NAME_CONFIDENCE = 0.8  # of a name that code uses without a link that says how
@@ -75,8 +75,8 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     """
     steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
     values = {
-        "documents": as_read(tables / "documents.parquet"),
-        "chunks": as_read(tables / "chunks.parquet"),
+        "documents": glob_escaped(tables / "documents.parquet"),
+        "chunks": glob_escaped(tables / "chunks.parquet"),
         "test_files": _TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
@@ -138,7 +138,7 @@ def _packages(connection: Database, tables: Path) -> frozenset[str]:
     rows = connection.execute(
         """SELECT uri FROM files WHERE ends_with(uri, ?)
            UNION SELECT uri FROM read_parquet(?) WHERE ends_with(uri, ?) AND reason = 'blank'""",
-        [_PACKAGE, as_read(tables / "rejected.parquet"), _PACKAGE],
+        [_PACKAGE, glob_escaped(tables / "rejected.parquet"), _PACKAGE],
     ).fetchall()
     return frozenset(posixpath.dirname(uri) for (uri,) in rows)
 

@@ -99,7 +99,7 @@ class ReadAndChunk(UnitWorker):
 
     def _summed_up(self, document: Document, chunks: list[Chunk], rejections: list[Rejection]) -> Document:
         try:
-            return self._summariser.summed_up(document, chunks)
+            return self._summariser.summarised(document, chunks)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001  no text may stop a run; without a summary it is found all the same

@@ -44,7 +44,7 @@ class Summariser:
         self._failed_in_row = 0
         self.counts: Counter[str] = Counter()
 
-    def summed_up(self, document: Document, chunks: Sequence[Chunk]) -> Document:
+    def summarised(self, document: Document, chunks: Sequence[Chunk]) -> Document:
         """The document with a summary of at most the configured length.
 
         One that was declared stays, cut to that length. A text that is no longer has none: it is its own summary.

@@ -35,7 +35,7 @@ from scipy.special import expit, xlog1py, xlogy
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel
 from pipelines.learning.calibration.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
+from pipelines.learning.calibration.reliability import Predictions, log_loss, split_folds
 from pipelines.learning.observe.matches import MEASURED, MEASURES, values_of
 from pipelines.learning.priors import VerdictPrior
 
@@ -124,7 +124,7 @@ class VerdictModel:
     def verdict_probability(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
         depth = np.log(bins.rank)
-        selected = bins.unasked * (self.selection + self.reading * depth)
+        selected = bins.volunteered * (self.selection + self.reading * depth)
         good = expit(self.at_first.log_odds(bins.match) - self.position * depth + selected)
         return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
 
@@ -206,7 +206,9 @@ class _Loss:
 def _design(bins: MatchBins, columns: Sequence[int]) -> Floats:
     """The match, 1, the logarithm of the rank, and for unasked verdicts 1 and that logarithm, (n, columns + 4)."""
     depth = np.log(bins.rank)
-    return np.column_stack([bins.match[:, columns], np.ones(len(depth)), depth, bins.unasked, bins.unasked * depth])
+    return np.column_stack(
+        [bins.match[:, columns], np.ones(len(depth)), depth, bins.volunteered, bins.volunteered * depth]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +250,10 @@ def calibrate_matches(
     held_out: dict[str, Predictions] = {}
     gains: dict[str, float] = {}
     for name, columns in CURVES.items():
-        usable = bins.knowing(columns)
+        usable = bins.with_known(columns)
         if usable.observations >= folds:
             # Not by rank: where matches tell nothing, what ranks tell is no probability by match.
-            held_out[name] = _held_out(usable.wherever(), columns, prior, folds, np.random.default_rng(seed))
+            held_out[name] = _held_out(usable.without_rank(), columns, prior, folds, np.random.default_rng(seed))
             gains[name] = _entropy(usable) - log_loss(held_out[name])
             if gains[name] >= least_gain:
                 models[name] = VerdictModel.fit(usable, columns, prior, shown)
@@ -285,7 +287,7 @@ def carried_over(
         chances = np.array([calibration.probability(match) for match in matches], dtype=np.float64)
         measured = np.full((len(matches), MEASURES), np.nan)
         measured[:, column] = [getattr(match, feature) for match in matches]
-        bins = MatchBins.of_all(measured, chances, 1.0 - chances)
+        bins = MatchBins.of_shown(measured, chances, 1.0 - chances)
         carried[name] = VerdictModel.fit(bins, (column,), None).curve
     return replace(calibration, **carried)
 
@@ -293,7 +295,7 @@ def carried_over(
 def _held_out(
     bins: MatchBins, columns: Sequence[int], prior: VerdictPrior | None, folds: int, rng: np.random.Generator
 ) -> Predictions:
-    good, bad = dealt(bins.good, bins.bad, folds, rng)
+    good, bad = split_folds(bins.good, bins.bad, folds, rng)
     predicted = []
     for fold_good, fold_bad in zip(good, bad, strict=True):
         others = bins.with_counts(good.sum(axis=0) - fold_good, bad.sum(axis=0) - fold_bad)
@@ -304,7 +306,7 @@ def _held_out(
 def _entropy(bins: MatchBins) -> float:
     """Nats per verdict that are left when the rates of asked and of unasked ones are known, and nothing else."""
     left = 0.0
-    for some in (bins.unasked == 0.0, bins.unasked > 0.0):
+    for some in (bins.volunteered == 0.0, bins.volunteered > 0.0):
         good, bad = float(bins.good[some].sum()), float(bins.bad[some].sum())
         rate = min(max(good / max(good + bad, _EDGE), _EDGE), 1.0 - _EDGE)
         left -= good * math.log(rate) + bad * math.log1p(-rate)

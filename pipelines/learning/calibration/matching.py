@@ -54,12 +54,12 @@ class MatchBins:
     stands_for: Floats
 
     @classmethod
-    def of_all(cls, match: Floats, good: Floats, bad: Floats) -> Self:
+    def of_shown(cls, match: Floats, good: Floats, bad: Floats) -> Self:
         """What is known of everything that was shown, wherever it stood."""
         one = np.ones(len(match))
         return cls(match, one, good, bad, one)
 
-    def knowing(self, columns: Sequence[int]) -> MatchBins:
+    def with_known(self, columns: Sequence[int]) -> MatchBins:
         """Those of which these columns are known."""
         rows = ~np.isnan(self.match[:, columns]).any(axis=1)
         return MatchBins(self.match[rows], self.rank[rows], self.good[rows], self.bad[rows], self.stands_for[rows])
@@ -68,12 +68,12 @@ class MatchBins:
         """The same bins with other verdicts in them."""
         return replace(self, good=good, bad=bad)
 
-    def wherever(self) -> MatchBins:
+    def without_rank(self) -> MatchBins:
         """The same with nothing told of where results stood."""
         return replace(self, rank=np.ones_like(self.rank))
 
     @property
-    def unasked(self) -> Floats:
+    def volunteered(self) -> Floats:
         """1 where nobody asked for the verdicts, else 0, (n,)."""
         return np.asarray(self.stands_for == 0.0, dtype=np.float64)
 
@@ -87,7 +87,7 @@ class MatchBins:
         mass = self.good + self.bad
         squares = float(np.sum(mass * self.stands_for**2))
         share = float(np.sum(mass * self.stands_for)) / squares if squares else 0.0
-        return self.unasked + share * self.stands_for
+        return self.volunteered + share * self.stands_for
 
     @property
     def observations(self) -> float:

@@ -130,14 +130,14 @@ def error_by_chance(
     return float(np.abs(signs @ surplus).sum(axis=1).mean()) / float(predictions.mass.sum())
 
 
-def dealt(good: Floats, bad: Floats, folds: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def split_folds(good: Floats, bad: Floats, folds: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Observations (n,) dealt to folds at random, (folds, n) each: counts alone do not tell which came together.
 
     Whole ones are dealt one by one, and what is left of an entry in one piece: old observations count for less than a
     whole one (LRN-2), and are most of what there is.
 
     Examples:
-        >>> good, bad = dealt(np.array([2.0, 0.4]), np.array([0.0, 1.5]), 3, np.random.default_rng(0))
+        >>> good, bad = split_folds(np.array([2.0, 0.4]), np.array([0.0, 1.5]), 3, np.random.default_rng(0))
         >>> good.sum(axis=0).tolist(), bad.sum(axis=0).tolist()
         ([2.0, 0.4], [0.0, 1.5])
     """

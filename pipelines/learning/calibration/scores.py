@@ -15,7 +15,7 @@ from scipy.special import expit
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.learning.calibration.matching import MatchCalibration
-from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
+from pipelines.learning.calibration.reliability import Predictions, log_loss, split_folds
 from pipelines.learning.evidence import MICRO, Evidence, day_of
 from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.priors import RecencyPrior
@@ -197,7 +197,7 @@ def calibrate(bins: ScoreBins, *, folds: int, seed: int, smoothing: float) -> Fi
     Raises:
         ValueError: There are no observations.
     """
-    good, bad = dealt(bins.good, bins.bad, folds, np.random.default_rng(seed))
+    good, bad = split_folds(bins.good, bins.bad, folds, np.random.default_rng(seed))
     if good.sum() + bad.sum() == 0:
         raise ValueError("expected observations to calibrate on, found none")
     held_out = {

@@ -211,7 +211,7 @@ class LessonBeliefs:
     @cached_property
     def _source(self) -> Ints:
         """The source that speaks most for each class, int64 (n,); `other` of one that nobody said."""
-        sayings = self.counts.source_sayings > 0
+        sayings = self.counts.statements_by_source > 0
         stated = np.array([self._prior.sources[source] for source in SOURCES])
         best = np.where(sayings, stated[None, :], -1.0).argmax(axis=1)
         return np.where(sayings.any(axis=1), best, SOURCES.index(LessonSource.OTHER))
@@ -246,7 +246,7 @@ class LessonBeliefs:
     @cached_property
     def _first(self) -> Floats:
         """The prior mean of each class by its source, float64 (n,)."""
-        prior, sayings = self._prior, self.counts.source_sayings
+        prior, sayings = self._prior, self.counts.statements_by_source
         mean = self._rates.means(
             self._source, *self._of_lessons
         )  # what came of a lesson is no reason to have expected it

@@ -78,7 +78,7 @@ class LessonCounts:
     def __init__(self, uses: UseColumns, prior: LessonPrior, today: int) -> None:
         self._prior = prior
         self._today = today
-        self._bins = uses.bin.words
+        self._bins = uses.bin.values
         self._kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
         prefixed = np.zeros(len(self._bins), dtype=bool)
         texts, notes = self._kinds[TEXT], self._kinds[NOTE]
@@ -95,9 +95,9 @@ class LessonCounts:
         current = (uses.day <= today) & (uses.micro > 0)
         at = np.flatnonzero(prefixed[uses.bin.codes] & current) if len(prefixed) else np.zeros(0, dtype=np.int64)
         self.day, self.micro, self.bin = uses.day[at], uses.micro[at], uses.bin.codes[at]
-        self.principal, self._principals = uses.principal.codes[at], uses.principal.words
-        self.question, self._questions = uses.question.codes[at], uses.question.words
-        content, words = uses.content.codes[at], uses.content.words
+        self.principal, self._principals = uses.principal.codes[at], uses.principal.values
+        self.question, self._questions = uses.question.codes[at], uses.question.values
+        content, words = uses.content.codes[at], uses.content.values
         order = sorted(np.flatnonzero(np.bincount(content)).tolist(), key=words.__getitem__)
         self.ids: Sequence[str] = [words[code] for code in order]
         rank = np.zeros(len(words), dtype=np.int64)
@@ -128,7 +128,7 @@ class LessonCounts:
         )
 
     @cached_property
-    def source_sayings(self) -> Ints:
+    def statements_by_source(self) -> Ints:
         """How often each class was said by each source, in micro-units: int64 (n, sources)."""
         return np.asarray(self.sayings.sum(axis=2))
 

@@ -92,7 +92,7 @@ def lesson_in(bin_: str, source: LessonSource) -> Lesson:
     return Lesson.from_fields({**fields, "source": source.value})
 
 
-def saying_bin(source: LessonSource, priority: LessonPriority) -> str:
+def statement_bin(source: LessonSource, priority: LessonPriority) -> str:
     """The bin of a saying."""
     return f"{SAYING}{source.value}:{priority.value}"
 

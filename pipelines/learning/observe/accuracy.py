@@ -71,14 +71,14 @@ def read_checks(
     Who called a content both on one day is taken to have called it inaccurate.
     """
     uses = Uses.of(evidence.usage).columns()
-    kinds = np.array([_KINDS.get(name, _OTHER) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
+    kinds = np.array([_KINDS.get(name, _OTHER) for name in uses.bin.values], dtype=np.int64)[uses.bin.codes]
     looked = (kinds != _OTHER) & (uses.micro > 0)
     order = np.lexsort((kinds[looked], uses.day[looked]))  # the last word comes last
     content, principal, day, kind = (
         column[looked][order] for column in (uses.content.codes, uses.principal.codes, uses.day, kinds)
     )
     present, row = np.unique(content, return_inverse=True)
-    _, speaker = numbered((content, len(uses.content.words)), (principal, len(uses.principal.words)))
+    _, speaker = numbered((content, len(uses.content.values)), (principal, len(uses.principal.values)))
     last = np.zeros(len(np.unique(speaker)), dtype=np.int64)
     last[speaker] = np.arange(len(speaker))  # of equal indices the last assignment stays
     counted = Discount(today, half_life_days).of_days(np.full(len(last), float(MICRO)), day[last]) / MICRO
@@ -87,7 +87,7 @@ def read_checks(
     validated_at = np.full(len(present), -np.inf)
     held = kind == _KINDS[ACCURATE]
     np.maximum.at(validated_at, row[held], (day[held] + 1.0) * _DAY_S)
-    rows = {uses.content.words[code]: at for at, code in enumerate(present.tolist())}
+    rows = {uses.content.values[code]: at for at, code in enumerate(present.tolist())}
     return CheckedContents(aliases.with_aliases(rows), Checks(words[:, 0], words[:, 1], validated_at))
 
 

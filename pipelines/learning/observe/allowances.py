@@ -14,7 +14,7 @@ from pipelines.learning.parameters import SPEAKER, SURPLUS
 from pipelines.learning.uses import Uses
 
 
-def in_force(evidence: Evidence, *, alone: int) -> Evidence:
+def within_allowances(evidence: Evidence, *, alone: int) -> Evidence:
     """The evidence as it counts: all of it where at most `alone` principals speak, else what lies within allowances.
 
     Time is linear in the number of masses where so few speak, and next to none elsewhere.
@@ -25,15 +25,15 @@ def in_force(evidence: Evidence, *, alone: int) -> Evidence:
         >>> beyond = {key: 6, key._replace(parameter="surplus.quality"): 4}
         >>> for who in ("ada", "bob", "cyd"):
         ...     spoken = Evidence(beyond, {UsageKey(3, "ab", "positive", one): 1 for one in {"ada", "bob", who}})
-        ...     print(who, in_force(spoken, alone=2).counts[key])
+        ...     print(who, within_allowances(spoken, alone=2).counts[key])
         ada 10
         bob 10
         cyd 6
     """
-    return in_full(evidence) if _few_speak(evidence, alone) else evidence
+    return including_surplus(evidence) if _few_speak(evidence, alone) else evidence
 
 
-def in_full(evidence: Evidence) -> Evidence:
+def including_surplus(evidence: Evidence) -> Evidence:
     """The evidence with all that came beyond allowances: as whoever brought it may read it."""
     if not any(key.parameter.startswith(SURPLUS) for key in evidence.counts):
         return evidence
@@ -48,7 +48,7 @@ def in_full(evidence: Evidence) -> Evidence:
 def _few_speak(evidence: Evidence, alone: int) -> bool:
     # Who judged or chose is in the columns of uses; who reported, in masses, which take longer.
     principal = Uses.of(evidence.usage).columns().principal
-    speakers = {principal.words[code] for code in np.flatnonzero(np.bincount(principal.codes)).tolist()}
+    speakers = {principal.values[code] for code in np.flatnonzero(np.bincount(principal.codes)).tolist()}
     if len(speakers) > alone:
         return False
     speakers.update(key.bin for key in evidence.counts if key.parameter.removeprefix(SURPLUS) == SPEAKER)

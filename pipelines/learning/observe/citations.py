@@ -42,10 +42,10 @@ class CitationsByUse:
     @cached_property
     def _counted(self) -> tuple[dict[str, int], Floats]:
         uses, scale = self._uses.columns(), self._scale
-        rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
-        good = np.array([bool(is_good(name)) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
+        rows = {name: number + 1 for number, name in enumerate(uses.content.values)}
+        good = np.array([bool(is_good(name)) for name in uses.bin.values], dtype=bool)[uses.bin.codes]
         shares = newcomer_shares(uses.principal.codes, uses.day, uses.content.codes, most=scale.newcomers)
-        count, cap, principals = len(rows), round(scale.per_agent * MICRO), len(uses.principal.words)
+        count, cap, principals = len(rows), round(scale.per_agent * MICRO), len(uses.principal.values)
         cited = np.zeros(count + 1)
         for weight, counts in (
             (scale.reference, uses.bin.holds(REFERENCE)),
@@ -63,8 +63,8 @@ class CitationsByUse:
 
     def _together(self, uses: UseColumns, counts: Flags, shares: Floats) -> Ints:
         """Of each content, the others that served under the same questions, in micro-units: each by who says so."""
-        questions, contents = len(uses.question.words), len(uses.content.words)
-        principal = (uses.principal.codes, len(uses.principal.words))
+        questions, contents = len(uses.question.values), len(uses.content.values)
+        principal = (uses.principal.codes, len(uses.principal.values))
         at, _ = _by(uses, counts, (uses.question.codes, questions), principal)
         content, question = uses.content.codes[at], uses.question.codes[at]
         first, pair = numbered((content, contents), (question, questions))
@@ -78,7 +78,7 @@ def _by(uses: UseColumns, counts: Flags, *beside: tuple[Ints, int]) -> tuple[Int
     """A row of every content with codes beside it, once, and their mass where that is above 0."""
     rows = np.flatnonzero(counts)
     codes = [(code[rows], size) for code, size in beside]
-    first, number = numbered((uses.content.codes[rows], len(uses.content.words)), *codes)
+    first, number = numbered((uses.content.codes[rows], len(uses.content.values)), *codes)
     micro = np.zeros(len(first), dtype=np.int64)
     np.add.at(micro, number, uses.micro[rows])
     some = micro > 0

@@ -1,6 +1,6 @@
 """What came of contents under questions, a principal's last word each: what lies below the ranking (LRN-18).
 
-Verdicts on one result and corrections are words: of each principal the last one on a content under a question counts,
+Verdicts on one result and corrections count the same: of each principal the last on a content under a question holds,
 as one observation. Where a principal gave none, what its other outcomes of the content come to counts, at most as one.
 All fade with the project's half-life. Where others speak, one principal's many words of a day that nobody shares hardly
 count (LRN-20); where hardly anybody else speaks there is nobody to protect.
@@ -74,7 +74,7 @@ class Precedents:
     """
 
     prior: OutcomePrior
-    words: VerdictTable
+    verdicts: VerdictTable
     contents: Sequence[str]
     questions: Sequence[str]
     principals: Sequence[str]
@@ -83,14 +83,14 @@ class Precedents:
     question_variance: float
 
     def __len__(self) -> int:
-        return len(self.words.content)
+        return len(self.verdicts.content)
 
     def under(self, question: str) -> Ints:
-        """Rows of the words under a question, by its fingerprint."""
+        """Rows of the verdicts under a question, by its fingerprint."""
         return self._by_question.get(question, _NONE)
 
     def of_content(self, number: int) -> Ints:
-        """Rows of the words on a content, by its number."""
+        """Rows of the verdicts on a content, by its number."""
         return self._by_content.get(number, _NONE)
 
     def expected(self, shares: Floats) -> Floats:
@@ -105,34 +105,34 @@ class Precedents:
     @cached_property
     def _by_question(self) -> Mapping[str, Ints]:
         return {
-            self.questions[number]: rows for number, rows in _grouped(self.words.question) if self.questions[number]
+            self.questions[number]: rows for number, rows in _grouped(self.verdicts.question) if self.questions[number]
         }
 
     @cached_property
     def _by_content(self) -> Mapping[int, Ints]:
-        return dict(_grouped(self.words.content))
+        return dict(_grouped(self.verdicts.content))
 
 
 _NONE = np.zeros(0, dtype=np.int64)
 
 
 def read_precedents(prior: OutcomePrior, evidence: Evidence, today: int, *, half_life_days: float) -> Precedents:
-    """The words in force on the day `today`, in time linear in the masses of use."""
+    """The verdicts in force on the day `today`, in time linear in the masses of use."""
     uses = Uses.of(evidence.usage).columns()
     texts = {
-        uses.question.words[question]: uses.bin.words[code].removeprefix(QUESTION)
-        for code, question in _named_by(uses.bin.codes, uses.question.codes, uses.bin.words, QUESTION)
+        uses.question.values[question]: uses.bin.values[code].removeprefix(QUESTION)
+        for code, question in _named_by(uses.bin.codes, uses.question.codes, uses.bin.values, QUESTION)
     }
     current = (uses.day <= today) & (uses.micro > 0)
-    words = _joined(_spoken(uses, current), _implied(uses, current), prior)
-    names = uses.content.words, uses.question.words, uses.principal.words
-    faded, new = _faded(words.day, today, half_life_days), are_new(words.principal, words.day)
-    shares = _shares(words, names, new, prior)
+    verdicts = _joined(_spoken(uses, current), _implied(uses, current), prior)
+    names = uses.content.values, uses.question.values, uses.principal.values
+    faded, new = _faded(verdicts.day, today, half_life_days), are_new(verdicts.principal, verdicts.day)
+    shares = _shares(verdicts, names, new, prior)
     most = np.where(new, prior.newcomers * faded, np.inf)
-    words = words._replace(weight=words.weight * faded * shares, together=most)
-    plain = Precedents(prior, words, *names, texts, prior.content_variance, prior.question_variance)
+    verdicts = verdicts._replace(weight=verdicts.weight * faded * shares, together=most)
+    plain = Precedents(prior, verdicts, *names, texts, prior.content_variance, prior.question_variance)
     variances = _variances(plain)
-    return Precedents(prior, words, *names, texts, *variances)
+    return Precedents(prior, verdicts, *names, texts, *variances)
 
 
 class _Columns(NamedTuple):
@@ -161,7 +161,7 @@ def _named_by(codes: Ints, questions: Ints, names: Sequence[str], prefix: str) -
 
 def _spoken(uses: UseColumns, current: Flags) -> VerdictTable:
     """Of each principal the last word on each content under each question."""
-    names, codes = uses.bin.words, uses.bin.codes
+    names, codes = uses.bin.values, uses.bin.codes
     parsed = {code: VerdictBin.of(name) for code, name in enumerate(names) if name.startswith(VERDICT)}
     verdict = np.zeros(len(names), dtype=bool)
     verdict[list(parsed)] = True
@@ -217,11 +217,11 @@ def _faded(day: Ints, today: int, half_life_days: float) -> Floats:
 
 
 def _shares(
-    words: VerdictTable, names: tuple[Sequence[str], Sequence[str], Sequence[str]], new: Flags, prior: OutcomePrior
+    verdicts: VerdictTable, names: tuple[Sequence[str], Sequence[str], Sequence[str]], new: Flags, prior: OutcomePrior
 ) -> Floats:
     """What each word counts, by how many its principal gave that day that nobody shares (LRN-20).
 
-    Whoever says the same of the same content under the same question vouches for a word: it counts in full. Of n words
+    Whoever says the same of the same content under the same question vouches for it: it counts in full. Of n verdicts
     a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all. A crowd
     of new principals counts as `newcomers` of them on each content under a question, shares what so many may say that
     day, and vouches for nobody (FBK-13).
@@ -230,18 +230,18 @@ def _shares(
         names: Of contents, questions and principals.
         new: Whether a word's principal spoke on that day alone.
     """
-    named = np.array([name != "" for name in names[2]], dtype=bool)[words.principal]
-    crowded = _in_a_crowd(words, new & named, prior.newcomers)
-    _, cell = numbered((words.content, len(names[0])), (words.question, len(names[1])))
-    counted = newcomer_shares(words.principal, words.day, cell, most=prior.newcomers)
-    if len(np.unique(words.principal[named])) < prior.crowd:
+    named = np.array([name != "" for name in names[2]], dtype=bool)[verdicts.principal]
+    crowded = _in_a_crowd(verdicts, new & named, prior.newcomers)
+    _, cell = numbered((verdicts.content, len(names[0])), (verdicts.question, len(names[1])))
+    counted = newcomer_shares(verdicts.principal, verdicts.day, cell, most=prior.newcomers)
+    if len(np.unique(verdicts.principal[named])) < prior.crowd:
         return counted
-    shared = _is_shared(words, crowded)
-    start = int(words.day.min(initial=0))
+    shared = _is_shared(verdicts, crowded)
+    start = int(verdicts.day.min(initial=0))
     first, number = numbered(
-        (np.where(crowded, len(names[2]), words.principal), len(names[2]) + 1),
-        (words.day - start, int(words.day.max(initial=0)) - start + 1),
-        (words.spoken.astype(np.int64), 2),  # clicks take nothing from words
+        (np.where(crowded, len(names[2]), verdicts.principal), len(names[2]) + 1),
+        (verdicts.day - start, int(verdicts.day.max(initial=0)) - start + 1),
+        (verdicts.spoken.astype(np.int64), 2),  # clicks take nothing from verdicts
     )
     given = np.bincount(number, weights=np.where(shared, 0.0, counted), minlength=len(first))[number]
     daily = prior.daily_words * np.where(crowded, prior.newcomers, 1)
@@ -249,31 +249,31 @@ def _shares(
     return np.where(named & ~shared, share, 1.0) * counted
 
 
-def _in_a_crowd(words: VerdictTable, new: Flags, most: int) -> Flags:
+def _in_a_crowd(verdicts: VerdictTable, new: Flags, most: int) -> Flags:
     """Whether a word is of a new principal, on a day on which more of these speak than count in full."""
-    pairs = np.unique(np.stack([words.day[new], words.principal[new]]), axis=1)
+    pairs = np.unique(np.stack([verdicts.day[new], verdicts.principal[new]]), axis=1)
     days, counts = np.unique(pairs[0], return_counts=True)
-    return new & np.isin(words.day, days[counts > most])
+    return new & np.isin(verdicts.day, days[counts > most])
 
 
-def _is_shared(words: VerdictTable, crowded: Flags) -> Flags:
+def _is_shared(verdicts: VerdictTable, crowded: Flags) -> Flags:
     """Whether somebody else, who is of no crowd, holds the same of the same content under the same question."""
-    sides = np.stack([words.content, words.question, (words.good > _EVEN).astype(np.int64)])
+    sides = np.stack([verdicts.content, verdicts.question, (verdicts.good > _EVEN).astype(np.int64)])
     _, cell = np.unique(sides, axis=1, return_inverse=True)
     cell = cell.reshape(-1)
-    speakers = np.unique(np.stack([cell, words.principal])[:, ~crowded], axis=1)[0]
+    speakers = np.unique(np.stack([cell, verdicts.principal])[:, ~crowded], axis=1)[0]
     return np.asarray((np.bincount(speakers, minlength=int(cell.max(initial=0)) + 1)[cell] + crowded) > 1)
 
 
 def _variances(precedents: Precedents) -> tuple[float, float]:
-    """Variance of both effects, as words that were said of what was shown have it.
+    """Variance of both effects, as verdicts that were said of what was shown have it.
 
     Words on one content under one question tell the question's effect. What they come to under several questions tells
     the content's.
     """
-    words, prior, spread = precedents.words, precedents.prior, precedents.prior.variance_spread
+    verdicts, prior, spread = precedents.verdicts, precedents.prior, precedents.prior.variance_spread
     sizes = len(precedents.contents), len(precedents.questions), len(precedents.principals)
-    some = _of_several(words.take(words.spoken & ~np.isnan(words.share)))
+    some = _of_several(verdicts.take(verdicts.spoken & ~np.isnan(verdicts.share)))
     expected = precedents.expected(some.share)
     first, cell = numbered((some.content, sizes[0]), (some.question, sizes[1]))
     question = learned_variance(expected, some.good, some.weight, cell, prior=prior.question_variance, spread=spread)
@@ -297,10 +297,12 @@ def _pull(variance: float) -> float:
     return float(np.sqrt(1.0 + np.pi * variance / 8.0))
 
 
-def _of_several(words: VerdictTable) -> VerdictTable:
+def _of_several(verdicts: VerdictTable) -> VerdictTable:
     """Words on contents that several spoke of: what one alone says of one shows a taste, or a flood (LRN-20)."""
-    speakers = np.unique(np.stack([words.content, words.principal], axis=1), axis=0)[:, 0]
-    return words.take(np.bincount(speakers, minlength=int(words.content.max(initial=0)) + 1)[words.content] > 1)
+    speakers = np.unique(np.stack([verdicts.content, verdicts.principal], axis=1), axis=0)[:, 0]
+    return verdicts.take(
+        np.bincount(speakers, minlength=int(verdicts.content.max(initial=0)) + 1)[verdicts.content] > 1
+    )
 
 
 def _grouped(numbers: Ints) -> Iterable[tuple[int, Ints]]:

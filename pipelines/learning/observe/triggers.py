@@ -103,13 +103,13 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
 
 def _rows(uses: UseColumns, prefix: str) -> list[int]:
     """The rows of bins with a prefix."""
-    wanted = np.array([name.startswith(prefix) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
+    wanted = np.array([name.startswith(prefix) for name in uses.bin.values], dtype=bool)[uses.bin.codes]
     return np.flatnonzero(wanted & (uses.micro > 0)).tolist()
 
 
 def _key(uses: UseColumns, prefix: str, row: int) -> tuple[str, str, str]:
     """The content, the term and the principal of a row."""
-    content_hash, bin_, principal = (each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal))
+    content_hash, bin_, principal = (each.values[each.codes[row]] for each in (uses.content, uses.bin, uses.principal))
     return content_hash, bin_.removeprefix(prefix), principal
 
 

@@ -17,7 +17,7 @@ from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
-from pipelines.learning.uses import Coded, Uses, numbered
+from pipelines.learning.uses import DictionaryColumn, Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,11 +89,11 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: Conte
         evidence: With all masses of a class under its representative; its aliases read the same row.
     """
     uses = Uses.of(evidence.usage).columns()
-    bins = np.array([_place(name) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
+    bins = np.array([_place(name) for name in uses.bin.values], dtype=np.int64)[uses.bin.codes]
     counts = bins != _OTHER
     bin_, day, micro = bins[counts], uses.day[counts], uses.micro[counts]
     del bins  # of five million events every column takes 40 MB
-    rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
+    rows = {name: number + 1 for number, name in enumerate(uses.content.values)}
     row = uses.content.codes[counts] + 1
     ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
     np.add.at(ever, (row, bin_), micro)
@@ -102,7 +102,7 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: Conte
     micro = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
     np.add.at(counted, (row, bin_), micro)
     judged = bin_ <= _BINS[NEGATIVE]
-    principal = Coded(uses.principal.codes[counts][judged], uses.principal.words)
+    principal = DictionaryColumn(uses.principal.codes[counts][judged], uses.principal.values)
     _cap(counted, prior.principal_cap, _Outcomes(row[judged], principal, bin_[judged], micro[judged]))
     return Usage(aliases.with_aliases(rows), _signals(prior, _observations(counted), _observations(ever), last))
 
@@ -122,7 +122,7 @@ class _Outcomes(NamedTuple):
     """
 
     row: Ints
-    principal: Coded
+    principal: DictionaryColumn
     bin: Ints
     micro: Ints
 
@@ -132,7 +132,7 @@ def _cap(counted: Ints, cap: float, outcomes: _Outcomes) -> None:
 
     Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
     """
-    first, speaker = numbered((outcomes.row, len(counted)), (outcomes.principal.codes, len(outcomes.principal.words)))
+    first, speaker = numbered((outcomes.row, len(counted)), (outcomes.principal.codes, len(outcomes.principal.values)))
     masses = np.zeros((len(first), _BINS[NEGATIVE] + 1), dtype=np.int64)
     np.add.at(masses, (speaker, outcomes.bin), outcomes.micro)
     masses = np.maximum(masses, 0)

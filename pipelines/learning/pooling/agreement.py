@@ -17,7 +17,7 @@ from pipelines.learning.pooling.covariance import SignalCovariance, read_signal_
 from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, AgreementTable, Path, gathered, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.pooling.sessions import SessionEvidence
-from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, wide
+from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, widened
 from pipelines.learning.priors import AgreementPrior, Priors
 from pipelines.learning.recency import Discount, capped_share
 
@@ -186,7 +186,7 @@ class Agreement:
 
         An intent multiplies the odds of agreement, and leaves the strength of the belief as it is.
         """
-        line, pairs = self._tree.line(node), (len(SIGNALS), 2)
+        line, pairs = self._tree.lineage(node), (len(SIGNALS), 2)
         domain = DOMAINS[node.domain]
         a, b = (side[0] for side in self._tree.belief(node).moment_matched)
         if intent != ANY:
@@ -242,12 +242,12 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     cap = priors.robustness.effective_cap
     everywhere = Discount(today, priors.recency.global_half_life_days)
     domain = places_of((path[:1] for path in by_node.paths), nodes.by_path[0])
-    by_domain = (wide(side, by_node.columns) for side in by_node.observed(domain, len(DOMAINS), everywhere))
+    by_domain = (widened(side, by_node.columns) for side in by_node.observed(domain, len(DOMAINS), everywhere))
     root, offset = _root(priors.signals, *by_domain, cap=cap)
     factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
     cells, top = nodes.cells(by_node, project)
     top = replace(top, offset=offset, strength_factor=factor)
-    tree = BeliefTree.grown(nodes, root, top, cells, columns=by_node.columns, pooling=priors.pooling, cap=cap)
+    tree = BeliefTree.fit(nodes, root, top, cells, columns=by_node.columns, pooling=priors.pooling, cap=cap)
     if session is not None:
         own, _ = gathered(session.overlay, priors.robustness)
         tree = tree.of_session(own, session.moments.correlation(), priors.pooling, cap=cap)

@@ -98,10 +98,10 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
         [2.0, 4.0]
     """
     uses = Uses.of(evidence.usage).columns()
-    bins = [name for name in uses.bin.words if is_good(name) is not None]
+    bins = [name for name in uses.bin.values if is_good(name) is not None]
     outcomes = uses.bin.holds(*bins) & ~uses.question.holds("")
     question, content, principal = (
-        (each.codes[outcomes], len(each.words)) for each in (uses.question, uses.content, uses.principal)
+        (each.codes[outcomes], len(each.values)) for each in (uses.question, uses.content, uses.principal)
     )
     first, speaker = numbered(question, content, principal)
     by_speaker = np.zeros(len(first), dtype=np.int64)

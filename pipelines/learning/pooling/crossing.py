@@ -101,7 +101,7 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
     fitted = _Fit(domains, cells, sides, pooling, effective_cap)
     models, agents = fitted.pooled()
     pairs = cells.pairs
-    together = crossed(
+    together = pair_prior(
         domains.rows(cells.domain[pairs]), models.rows(cells.model[pairs]), agents.rows(cells.agent[pairs])
     )
     here = Level(np.arange(len(pairs)), cells.hits[pairs], cells.misses[pairs])
@@ -120,7 +120,7 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
     )
 
 
-def crossed(domain: Pooled, model: Pooled, agent: Pooled) -> Pooled:
+def pair_prior(domain: Pooled, model: Pooled, agent: Pooled) -> Pooled:
     """What is believed of pairs before they are seen: log-odds of the domain with what each of both adds to them.
 
     Args:

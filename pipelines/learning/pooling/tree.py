@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
-from pipelines.learning.pooling.crossing import Cells, cross, crossed
+from pipelines.learning.pooling.crossing import Cells, cross, pair_prior
 from pipelines.learning.pooling.gathering import COLUMNS, AgreementTable, Path, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool_below
 from pipelines.learning.pooling.shrinkage import Correlation, membership
@@ -122,7 +122,7 @@ class BeliefTree:
     own: Sequence[_Own] = ()
 
     @classmethod
-    def grown(
+    def fit(
         cls,
         nodes: Nodes,
         root: Pooled,
@@ -158,7 +158,7 @@ class BeliefTree:
         Args:
             gathered: What the session alone observed; the nodes' own evidence holds it, too.
             correlation: How much sessions differ, by all of `COLUMNS`.
-            cap: See `grown`.
+            cap: See `fit`.
         """
         differ = Correlation(*(each[self.columns] for each in correlation))
         own = []
@@ -166,13 +166,13 @@ class BeliefTree:
             places, row = np.unique(at[at >= 0], return_inverse=True)
             group = np.full(len(at), _NOWHERE, dtype=np.int64)
             group[at >= 0] = row
-            sides = (wide(side, gathered.columns) for side in gathered.observed(group, len(places), None))
+            sides = (widened(side, gathered.columns) for side in gathered.observed(group, len(places), None))
             here = Level(places, *(side[:, self.columns] for side in sides))
             belief = pool_below(self.levels[depth], here, pooling, effective_cap=cap, correlation=differ)
             own.append(_Own({place: row for row, place in enumerate(places.tolist())}, belief))
         return replace(self, own=own)
 
-    def line(self, node: Node) -> list[Step]:
+    def lineage(self, node: Node) -> list[Step]:
         """What is believed on the way down to a node, the top first; a session's own belief last, where it has one."""
         at = [(0, 0), *((depth, place) for depth, place in enumerate(node, start=1) if place != _NOWHERE)]
         steps = [Step(LEVELS[depth], self._with(node, depth, self.levels[depth].at(place))) for depth, place in at]
@@ -183,13 +183,13 @@ class BeliefTree:
 
     def belief(self, node: Node) -> Pooled:
         """What is believed at a node, (1, columns): of a pair never seen, what its model and its agent make of it."""
-        step = self.line(node)[-1]
+        step = self.lineage(node)[-1]
         if node.pair != _NOWHERE or _NOWHERE in (node.model, node.agent):
             return step.belief
         domain, model, agent = (self.levels[depth].at(place) for depth, place in enumerate(node[:3], start=1))
         if step.level == SESSION:
             agent = step.belief.of(self.columns)
-        return self._with(node, 1, crossed(domain, model, agent))
+        return self._with(node, 1, pair_prior(domain, model, agent))
 
     def _with(self, node: Node, depth: int, observed: Pooled) -> Pooled:
         """Of all columns: those that nothing was observed of believe what the domain's priors say."""
@@ -211,8 +211,8 @@ class BeliefTree:
         )
 
 
-def wide(observed: Floats, columns: Ints) -> Floats:
+def widened(observed: Floats, columns: Ints) -> Floats:
     """Observations of some columns as those of all."""
-    wide = np.zeros((len(observed), len(COLUMNS)))
-    wide[:, columns] = observed
-    return wide
+    widened = np.zeros((len(observed), len(COLUMNS)))
+    widened[:, columns] = observed
+    return widened

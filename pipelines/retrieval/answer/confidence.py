@@ -47,7 +47,7 @@ def chance(match: MatchFeatures, calibration: ScoreCalibration | None) -> float 
     return None if curves is None else curves.probability(match)
 
 
-def asking(results: Sequence[RankedResult], query_id: str, chance: float) -> tuple[RankedResult, ...]:
+def with_verdict_request(results: Sequence[RankedResult], query_id: str, chance: float) -> tuple[RankedResult, ...]:
     """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
 
     People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
@@ -86,7 +86,7 @@ def reviewed(results: Sequence[RankedResult], threshold: ActingThreshold) -> tup
     )
 
 
-def unsure(results: Sequence[RankedResult], threshold: ActingThreshold) -> EvidenceGap | None:
+def doubtful_gap(results: Sequence[RankedResult], threshold: ActingThreshold) -> EvidenceGap | None:
     """Set where reviews would have one act on none of the results: the surest of them, and what it would take."""
     asked = [(result.confidence, threshold(result.domain)) for result in results]
     below = [(confidence, least) for confidence, least in asked if least is not None and confidence < least]

@@ -26,7 +26,7 @@ from pipelines.retrieval.channels.run import (
     ScoreRows,
     scores_of,
 )
-from pipelines.retrieval.query.plan import Plan, unrouted
+from pipelines.retrieval.query.plan import Plan, escalated_plan
 from pipelines.retrieval.query.understanding import centroid, names_all, only_names, shift_of
 from pipelines.retrieval.settings import ExpansionSettings, RetrievalSettings
 
@@ -50,7 +50,7 @@ class Hints:
     texts_of: Callable[[Sequence[int]], Sequence[str]]
     names_near: Callable[[str, int], Sequence[str]]
     name_of: Callable[[int], str]
-    good_enough: Callable[[Plan, Mapping[Channel, Ranked], Ints], int]
+    count_answering: Callable[[Plan, Mapping[Channel, Ranked], Ints], int]
 
 
 def search_again(
@@ -101,12 +101,12 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
         return plan  # what it asks for first is there, and other words would put others before it
     tuned, vector, memory = settings.understanding, query_vector(by_channel), plan.query.memory
     if plan.channels != settings.channels:
-        return plan if _words_answer(plan, by_channel, hints, settings) else unrouted(plan, settings)
+        return plan if _words_answer(plan, by_channel, hints, settings) else escalated_plan(plan, settings)
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     widening = tuned.shift.widening if shift is not None and shift.dampens else 1.0
     rows, least = _first_rows(by_channel), tuned.expansion.fewer_than
     looked_at = np.array(rows[: max(settings.rerank.depth, least)], dtype=np.int64)
-    few = tuned.expansion.enabled and hints.good_enough(plan, by_channel, looked_at) < least
+    few = tuned.expansion.enabled and hints.count_answering(plan, by_channel, looked_at) < least
     wanted = few or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not wanted:
         return plan

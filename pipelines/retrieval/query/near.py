@@ -171,7 +171,7 @@ class _Held(NamedTuple):
 
 def _verdicts(precedents: Precedents, fingerprint: str) -> dict[int, _Held]:
     """What people hold of contents under a question."""
-    words = precedents.words.take(precedents.under(fingerprint))
+    words = precedents.verdicts.take(precedents.under(fingerprint))
     contents, of = np.unique(words.content, return_inverse=True)
     total = np.bincount(of, weights=words.weight, minlength=len(contents))
     net = np.bincount(of, weights=words.weight * (2.0 * words.good - 1.0), minlength=len(contents))

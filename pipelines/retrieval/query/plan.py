@@ -102,7 +102,7 @@ def make_plan(
     )
 
 
-def unrouted(plan: Plan, settings: RetrievalSettings) -> Plan:
+def escalated_plan(plan: Plan, settings: RetrievalSettings) -> Plan:
     """The plan of a query that looked simple and that words alone do not answer: a moderate one, with all channels."""
     limit = settings.understanding.router.limits[Complexity.MODERATE]
     return replace(

@@ -32,19 +32,19 @@ _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LR
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionVerdicts:
-    """What was said under a question and near ones, a line per word and content of this generation, (words,) each.
+    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
 
     Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
 
     Attributes:
         row: Of the content.
-        verdicts: The words.
+        table: The verdicts.
         factor: How far its question counts for this one, in (0, 1].
         own: Whether the asker said so of this very question.
     """
 
     row: Ints
-    verdicts: VerdictTable
+    table: VerdictTable
     factor: Floats
     own: Flags
 
@@ -55,22 +55,22 @@ class QuestionVerdicts:
     def of(
         cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
     ) -> QuestionVerdicts:
-        """The words under some questions.
+        """The verdicts under some questions.
 
         Args:
             near: Factor by fingerprint of the question.
-            rows: Of what words are about, by its number.
+            rows: Of what verdicts are about, by its number.
             principal: Fingerprint of who asks.
         """
         lines = [
             (row, word, factor)
             for question, factor in near.items()
             for word in precedents.under(question).tolist()
-            for row in rows.get(int(precedents.words.content[word]), ())
+            for row in rows.get(int(precedents.verdicts.content[word]), ())
         ]
         row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
         placed, factors = np.array(row, dtype=np.int64), np.array(factor, dtype=np.float64)
-        verdicts = precedents.words.take(np.array(word, dtype=np.int64))
+        verdicts = precedents.verdicts.take(np.array(word, dtype=np.int64))
         order = np.lexsort((verdicts.ms, verdicts.day, verdicts.spoken, verdicts.principal, verdicts.question, placed))
         pairs = np.stack([placed, verdicts.question, verdicts.principal])[:, order]
         last = order[np.append((np.diff(pairs) != 0).any(axis=0), True)] if len(order) else order
@@ -79,15 +79,15 @@ class QuestionVerdicts:
         return cls(placed, verdicts, factors, mine & verdicts.spoken & (factors == 1.0))
 
     def counted(self, some: Ints, weight: Floats, line: Ints) -> Floats:
-        """What some words count where each speaks of a line."""
-        return _counted(self.verdicts.take(some)._replace(weight=weight), line)
+        """What some verdicts count where each speaks of a line."""
+        return _counted(self.table.take(some)._replace(weight=weight), line)
 
     def hits(self) -> Hits:
         """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
         rows, of = np.unique(self.row, return_inverse=True)
-        weight = self.counted(np.arange(len(self.row)), self.verdicts.weight * self.factor, of)
+        weight = self.counted(np.arange(len(self.row)), self.table.weight * self.factor, of)
         net = np.zeros(len(rows))
-        np.add.at(net, of, weight * (2.0 * self.verdicts.good - 1.0))
+        np.add.at(net, of, weight * (2.0 * self.table.good - 1.0))
         order = np.lexsort((rows, -net))
         some = order[net[order] > 0.0]
         return Hits(rows[some], net[some])
@@ -108,7 +108,7 @@ class PastOutcomes:
     """
 
     precedents: Precedents
-    words: QuestionVerdicts
+    verdicts: QuestionVerdicts
     near: Mapping[str, float]
     numbers: Mapping[int, Sequence[int]]
     share: float = 1.0
@@ -117,7 +117,7 @@ class PastOutcomes:
     @property
     def own(self) -> Mapping[int, bool]:
         """Whether the asker called a content right, by row."""
-        rows, good = self.words.row[self.words.own], self.words.verdicts.good[self.words.own]
+        rows, good = self.verdicts.row[self.verdicts.own], self.verdicts.table.good[self.verdicts.own]
         return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
 
 
@@ -157,14 +157,14 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
         for line, row in enumerate(rows.tolist())
         for number in past_outcomes.numbers.get(row, ())
         for word in precedents.of_content(number).tolist()
-        if precedents.questions[int(precedents.words.question[word])] not in near
+        if precedents.questions[int(precedents.verdicts.question[word])] not in near
     ]
     line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
-    words = precedents.words.take(word)
-    weight = _counted(words, line)
+    verdicts = precedents.verdicts.take(word)
+    weight = _counted(verdicts, line)
     count, variance = len(rows), precedents.content_variance
-    first, cell = numbered((line, count), (words.question, len(precedents.questions)))
-    expected, good, weight = _together(cell, weight, precedents.unconditional(words.share), words.good)
+    first, cell = numbered((line, count), (verdicts.question, len(precedents.questions)))
+    expected, good, weight = _together(cell, weight, precedents.unconditional(verdicts.share), verdicts.good)
     of = line[first]
     mode, deviation = random_effects(expected, good, weight, of, count=count, variance=variance)
     observations = np.bincount(of, weights=weight, minlength=count).astype(np.float64)
@@ -178,17 +178,17 @@ def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floa
     What came of it under near questions is a belief about it that is `factor` of theirs, with so much more variance;
     what came of it under this very question is then told as ever.
     """
-    words, count, variance = past_outcomes.words, len(rows), past_outcomes.precedents.question_variance
+    verdicts, count, variance = past_outcomes.verdicts, len(rows), past_outcomes.precedents.question_variance
     order = np.argsort(rows, kind="stable")
-    at = np.minimum(np.searchsorted(rows[order], words.row), max(0, count - 1))
-    here = np.flatnonzero(rows[order][at] == words.row) if count else _NONE
-    line, factor = order[at[here]] if count else _NONE, words.factor[here]
-    good, weight = words.verdicts.good[here], words.verdicts.weight[here]
+    at = np.minimum(np.searchsorted(rows[order], verdicts.row), max(0, count - 1))
+    here = np.flatnonzero(rows[order][at] == verdicts.row) if count else _NONE
+    line, factor = order[at[here]] if count else _NONE, verdicts.factor[here]
+    good, weight = verdicts.table.good[here], verdicts.table.weight[here]
     near, same = factor < 1.0, factor == 1.0
     most = np.zeros(count)
     np.maximum.at(most, line[near], factor[near])
-    by_near = words.counted(here[near], weight[near] * factor[near] / most[line[near]], line[near])
-    by_same = words.counted(here[same], weight[same], line[same])
+    by_near = verdicts.counted(here[near], weight[near] * factor[near] / most[line[near]], line[near])
+    by_same = verdicts.counted(here[same], weight[same], line[same])
     theirs, spread = random_effects(
         log_odds[line[near]], good[near], by_near, line[near], count=count, variance=variance
     )
@@ -215,13 +215,13 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
     return first, second, np.minimum(total, 1.0)
 
 
-def _counted(words: VerdictTable, line: Ints) -> Floats:
+def _counted(verdicts: VerdictTable, line: Ints) -> Floats:
     """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
     if not len(line):
-        return words.weight
-    _, of = np.unique(np.stack([line, words.principal], axis=1), axis=0, return_inverse=True)
-    total = np.bincount(of, weights=words.weight)
-    return capped_weights(words.weight / np.maximum(total, 1.0)[of], words.together, words.day, line)
+        return verdicts.weight
+    _, of = np.unique(np.stack([line, verdicts.principal], axis=1), axis=0, return_inverse=True)
+    total = np.bincount(of, weights=verdicts.weight)
+    return capped_weights(verdicts.weight / np.maximum(total, 1.0)[of], verdicts.together, verdicts.day, line)
 
 
 def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
@@ -232,7 +232,7 @@ def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Fl
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
         past_outcomes = outcomes[query]
-        if past_outcomes is not None and len(past_outcomes.words):
+        if past_outcomes is not None and len(past_outcomes.verdicts):
             effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted
@@ -284,9 +284,9 @@ def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[st
 
 
 def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
-    """Candidates with their asker's own words added: right ones first, wrong ones below the third.
+    """Candidates with their asker's own verdicts added: right ones first, wrong ones below the third.
 
-    Own words are evidence like others, with a variance that hardly anything holds back; what is missing to their place
+    Own verdicts are evidence like others, with a large variance; what is missing to their place
     is added on top.
 
     Args:
@@ -310,7 +310,7 @@ def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | 
 
 
 def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags) -> Floats:
-    """By how much own words move results of one query; NaN of those that they say nothing of.
+    """By how much own verdicts move results of one query; NaN of those that they say nothing of.
 
     Args:
         scores: In log-odds, but for what is added to all.

@@ -54,7 +54,7 @@ def with_past_verdicts(
         best_of: The best results among candidates: `best_results` but for these, depths and `past`.
         page: What is shown of these.
     """
-    spoken = np.array([each is not None and len(each.words) > 0 for each in outcomes], dtype=bool)
+    spoken = np.array([each is not None and len(each.verdicts) > 0 for each in outcomes], dtype=bool)
     if settings.fusion is not FusionMode.LEARNED or not spoken.any():
         return shown
     ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
@@ -102,17 +102,17 @@ def past_verdicts(
         if past_outcomes is None:
             continue
         for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
-            some = np.flatnonzero(past_outcomes.words.row == row)
+            some = np.flatnonzero(past_outcomes.verdicts.row == row)
             if len(some):
                 past[number] = _counted(past_outcomes, some, places.of(row, candidates.uris(number)))
     return past
 
 
 def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
-    """The words on one content that were said outright, counted by who said them."""
-    words, precedents = past_outcomes.words, past_outcomes.precedents
-    some = some[words.verdicts.spoken[some]]
-    verdicts, factor, own = words.verdicts.take(some), words.factor[some], words.own[some]
+    """The verdicts on one content that were said outright, counted by who said them."""
+    lines, precedents = past_outcomes.verdicts, past_outcomes.precedents
+    some = some[lines.table.spoken[some]]
+    verdicts, factor, own = lines.table.take(some), lines.factor[some], lines.own[some]
     good, same = verdicts.good > 0.5, factor == 1.0
     crowd, counts_as = _crowd(verdicts, own, precedents.prior.newcomers)
 
@@ -142,7 +142,7 @@ def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastV
 
 
 def _crowd(verdicts: VerdictTable, own: Flags, most: int) -> tuple[Flags, int]:
-    """Which words are of new principals that do not count one by one, and as how many people these count at most.
+    """Which verdicts are of new principals that do not count one by one, and as how many people these count at most.
 
     Too many of a day spoke of this, or each of something else. The asker is none: its own word is told by itself.
     """

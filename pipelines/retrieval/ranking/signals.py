@@ -17,7 +17,7 @@ from pipelines.domain.links import Authority
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality import signals
-from pipelines.quality.authority import Fused, external, fused, logarithmic
+from pipelines.quality.authority import FusedAuthority, external, fused, log_scaled
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorLookup, scores_of
 from pipelines.retrieval.query.understanding import asks_for_changes
@@ -109,7 +109,7 @@ def with_similarity(
     return candidates.with_signals(columns)
 
 
-def own_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
+def query_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
     """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
 
     What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
@@ -347,13 +347,13 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     return candidates.with_signals({Signal.PROPAGATED: signals.propagated(propagated[candidates.number])})
 
 
-def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> Fused:
+def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> FusedAuthority:
     """Authority of candidates, a row each, of the document that each is shown in."""
     prior, citations = beliefs.authority, facts.citations
     citing = citations.citing[candidates.document].astype(np.float64)
     mass = prior.internal.document * citing + beliefs.citations.of(candidates.hashes)
     elsewhere = external(citations.measures[candidates.document], prior)
-    return fused(elsewhere, logarithmic(mass, prior.internal.full), prior)
+    return fused(elsewhere, log_scaled(mass, prior.internal.full), prior)
 
 
 def authorities_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> list[Authority | None]:

@@ -154,7 +154,7 @@ class Candidates:
         return self.totals[self.number]
 
     @property
-    def lift(self) -> Floats | float:
+    def elevation(self) -> Floats | float:
         """What puts those that stand first above all others where scores are compared, (n,); 0 where none do."""
         return 0.0 if self.elevated is None else np.where(self.elevated[self.number], ABOVE_ALL, 0.0)
 
@@ -338,7 +338,7 @@ def occurrences_of(
         query, row: Of each candidate.
         filters: Of each query.
     """
-    owner, place, document = store.standings(row)
+    owner, place, document = store.occurrence_arrays(row)
     if any(filters):
         asked = query[owner] * len(documents.facts) + document
         distinct, of_place = np.unique(asked, return_inverse=True)

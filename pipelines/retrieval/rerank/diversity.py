@@ -77,7 +77,7 @@ def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequenc
     occurrences, merged = candidates.occurrences, candidates.merged
     for number, (query, row) in enumerate(zip(merged.query.tolist(), merged.row.tolist(), strict=True)):
         if aliases := left_out[query].get(row):
-            *_, documents = occurrences.store.standings(aliases)
+            *_, documents = occurrences.store.occurrence_arrays(aliases)
             uris = dict.fromkeys(map(occurrences.documents.uri, documents.tolist()))
             duplicates[number] = tuple(uri for uri in uris if uri not in candidates.uris(number))
     return replace(candidates, duplicates=duplicates)
@@ -102,7 +102,7 @@ def marginal(
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
     duplicates = dict(candidates.duplicates)
-    lifted = candidates.total + candidates.lift
+    lifted = candidates.total + candidates.elevation
     for query, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
         first = candidates.take(slice(lines.start, lines.start + len(compared)))
@@ -206,7 +206,7 @@ def represented(
         if missing[at].any():
             able = by_channel[lines] & fit[lines, None] & missing[at]
             fits = partial(_passes_at, candidates.take(lines), passes[query])
-            head[lines] = with_newcomers(head[lines], by_channel[lines], able, fits)
+            head[lines] = with_channel_coverage(head[lines], by_channel[lines], able, fits)
     return best_first(candidates.take(head)) if missing.any() else candidates.take(head)
 
 
@@ -214,7 +214,7 @@ def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
     return passes(candidates.take(slice(at, at + 1)))
 
 
-def with_newcomers(head: Flags, by_channel: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
+def with_channel_coverage(head: Flags, by_channel: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
     """Which candidates of one query are shown, (n,), where they stand best first.
 
     Args:
@@ -272,7 +272,7 @@ class Choice:
         Args:
             scores: Of each contender under each draw, (contenders, draws).
         """
-        left = self._lowered((scores.T + self.contenders.lift).T)
+        left = self._lowered((scores.T + self.contenders.elevation).T)
         order = np.argsort(-left, axis=0, kind="stable")
         stays = np.isfinite(np.take_along_axis(left, order, axis=0))
         head = stays & (np.arange(len(scores))[:, None] < self.k)
@@ -320,7 +320,9 @@ class Choice:
         for draw in np.flatnonzero(np.logical_or.reduce(missing, axis=1)).tolist():
             lines = order[:, draw]
             able = by_channel[lines] & (fit[lines] & stays[:, draw])[:, None] & missing[draw]
-            head[:, draw] = with_newcomers(head[:, draw], by_channel[lines], able, partial(_line_passes, passes, lines))
+            head[:, draw] = with_channel_coverage(
+                head[:, draw], by_channel[lines], able, partial(_line_passes, passes, lines)
+            )
 
 
 def _line_passes(passes: Callable[[int], bool], lines: Ints, at: int) -> bool:

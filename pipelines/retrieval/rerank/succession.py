@@ -62,7 +62,7 @@ def successions(candidates: Candidates, newer: Counterparts) -> Pairs:
     older, other = np.array(pairs).T
     graph = coo_matrix((np.ones(len(pairs)), (older, other)), shape=(len(uris), len(uris)))
     circle = csgraph.connected_components(graph, directed=True, connection="strong")[1]
-    lift = np.broadcast_to(candidates.lift, len(uris))
+    lift = np.broadcast_to(candidates.elevation, len(uris))
     stands = (circle[older] != circle[other]) & (lift[older] <= lift[other])
     return [pair for pair, holds in zip(pairs, stands.tolist(), strict=True) if holds]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.catalog.citations import CountedWorks
+from pipelines.catalog.citations import CitationCounts
 from pipelines.domain.errors import StoreError
 from pipelines.domain.links import MEASURES, Measure, works_of
 from pipelines.indexes.chunk_store import StoredDocument
@@ -51,7 +51,7 @@ class Citations:
             return np.zeros(len(documents))
         return np.asarray(np.maximum(self.measures[documents, _CITATIONS], self.citing[documents]))
 
-    def updated(self, documents: Sequence[StoredDocument], counted: CountedWorks) -> Citations:
+    def updated(self, documents: Sequence[StoredDocument], counted: CitationCounts) -> Citations:
         """The same with what providers say, in the place of what documents declare."""
         if not counted:
             return self
@@ -96,7 +96,7 @@ def citing_documents(generation: OpenGeneration) -> Ints:
         edges = generation.graph.arrays()
     except StoreError:
         return np.zeros(documents, dtype=np.int64)
-    owner, _, document = generation.chunks.standings(np.arange(edges.contents))
+    owner, _, document = generation.chunks.occurrence_arrays(np.arange(edges.contents))
     of_row = document[np.searchsorted(owner, np.arange(edges.contents))]
     citing = np.flatnonzero(np.isin(edges.kind, _CITING) & (edges.target < edges.contents))
     source, target = of_row[edges.source[citing]], of_row[edges.target[citing]]

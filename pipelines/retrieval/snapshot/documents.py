@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
+from pipelines.catalog.citations import NO_CITATION_COUNTS, CitationCounts
 from pipelines.domain.documents import COMMITTED_AT, ContentType, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
@@ -108,7 +108,7 @@ class Documents:
         return cls(
             facts,
             domain=domain,
-            dated_at=middle_dated(modified_at, domain),
+            dated_at=with_median_dates(modified_at, domain),
             committed_at=np.array([_committed_after(each) for each in facts], dtype=np.float64),
             indexed_at=np.array(indexed_at, dtype=np.float64),
             trust_level=np.array([each.trust_level for each in facts], dtype=np.int64),
@@ -124,14 +124,14 @@ class Documents:
         return self.facts[number].uri
 
 
-def middle_dated(modified_at: Floats, domain: Ints) -> Floats:
+def with_median_dates(modified_at: Floats, domain: Ints) -> Floats:
     """Times, and for those not known, NaN, the middle one of their domain, or of all where their domain has none.
 
     Examples:
         >>> nan = float("nan")
-        >>> middle_dated(np.array([1.0, 5.0, 9.0, nan, nan]), np.array([0, 0, 0, 0, 1])).tolist()
+        >>> with_median_dates(np.array([1.0, 5.0, 9.0, nan, nan]), np.array([0, 0, 0, 0, 1])).tolist()
         [1.0, 5.0, 9.0, 5.0, 5.0]
-        >>> middle_dated(np.array([nan]), np.array([0])).tolist()
+        >>> with_median_dates(np.array([nan]), np.array([0])).tolist()
         [nan]
     """
     given = ~np.isnan(modified_at)
@@ -189,7 +189,7 @@ def read_facts(
     *,
     most: int,
     release_notes: Sequence[str] = (),
-    counted: CountedWorks = NOTHING_COUNTED,
+    counted: CitationCounts = NO_CITATION_COUNTS,
 ) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
@@ -206,7 +206,7 @@ def read_facts(
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
     if not declares_community(documents) and (communities := communities_of(generation)) is not None:
         values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
-    structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
+    structure, parents = generation.chunks.structure(), without_cycles(generation.chunks.parents())
     available = {
         # Where all are equally new, or old, it tells none from another.
         Signal.NOVELTY: len({each.indexed_at for each in documents}) > 1,
@@ -246,11 +246,11 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
     return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
 
 
-def rooted(parents: np.ndarray) -> np.ndarray:
+def without_cycles(parents: np.ndarray) -> np.ndarray:
     """Parents of chunks by place, without those that lead in a circle and never to a top.
 
     Examples:
-        >>> rooted(np.array([-1, 0, 1, 4, 3])).tolist()
+        >>> without_cycles(np.array([-1, 0, 1, 4, 3])).tolist()
         [-1, 0, 1, -1, -1]
     """
     above = parents
@@ -285,17 +285,18 @@ def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
 
 def is_release_notes(document: StoredDocument, names: Sequence[str]) -> bool:
     """Whether a page's file, or a folder that it lies in, has one of some names, whatever version stands behind it."""
-    return document.content_type in _PAGES and bool(names) and named_so(document.uri, tuple(names))
+    return document.content_type in _PAGES and bool(names) and path_has_name(document.uri, tuple(names))
 
 
-def named_so(uri: str, names: tuple[str, ...]) -> bool:
+def path_has_name(uri: str, names: tuple[str, ...]) -> bool:
     """Whether a file or one of its folders has one of some names.
 
     Examples:
         >>> names = ("changes", "whatsnew")
-        >>> [named_so(uri, names) for uri in ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")]
+        >>> notes = ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")
+        >>> [path_has_name(uri, names) for uri in notes]
         [True, True, True, True]
-        >>> [named_so(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
+        >>> [path_has_name(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
         [False, False]
     """
     return _pattern(names).search(uri) is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.citations import NOTHING_COUNTED, CountedWorks
+from pipelines.catalog.citations import NO_CITATION_COUNTS, CitationCounts
 from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
@@ -66,7 +66,7 @@ class Pin:
     relations: tuple[Relation, ...] = ()
     aliases: ContentAliases = NO_ALIASES
     edges: LearnedEdges = NO_EDGES
-    counted: CountedWorks = field(default_factory=dict)
+    counted: CitationCounts = field(default_factory=dict)
     thinned: Thinned = NOTHING_THINNED
 
 
@@ -151,12 +151,12 @@ class CatalogSource:
             thinned,
         )
 
-    def _counted(self) -> CountedWorks:
+    def _counted(self) -> CitationCounts:
         try:
-            return self._catalog.counted_works()
+            return self._catalog.citation_counts()
         except CorruptionError as error:
             log.warning("no counts but those of documents: %s", error)
-            return NOTHING_COUNTED
+            return NO_CITATION_COUNTS
 
     def _relations(self) -> tuple[Relation, ...]:
         try:

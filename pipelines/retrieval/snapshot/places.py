@@ -47,7 +47,7 @@ class ContentLocator:
         self._representatives: WeakKeyDictionary[ContentAliases, Mapping[int, int]] = WeakKeyDictionary()
 
     def of(self, precedents: Precedents, aliases: ContentAliases = NO_ALIASES) -> LocatedPrecedents:
-        """Where the contents of all words in force stand, and their aliases."""
+        """Where the contents of all verdicts in force stand, and their aliases."""
         placed = self._placed.get(precedents)
         if placed is None:
             placed = self._placed[precedents] = self._find(precedents, aliases)
@@ -66,7 +66,7 @@ class ContentLocator:
         return rows
 
     def _find(self, precedents: Precedents, aliases: ContentAliases) -> LocatedPrecedents:
-        numbers = sorted(set(precedents.words.content.tolist()))
+        numbers = sorted(set(precedents.verdicts.content.tolist()))
         names = [precedents.contents[number] for number in numbers]
         own, revised = self._contents.rows_of(names).tolist(), set[int]()
         rows: dict[int, Sequence[int]] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.citations import CountedWorks
+from pipelines.catalog.citations import CitationCounts
 from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId
@@ -20,7 +20,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
-from pipelines.learning.observe.allowances import in_full
+from pipelines.learning.observe.allowances import including_surplus
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
@@ -98,7 +98,7 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
-        overlay = in_full(session.overlay)  # allowances protect others, who do not read it
+        overlay = including_surplus(session.overlay)  # allowances protect others, who do not read it
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
         beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
@@ -146,7 +146,7 @@ class Snapshot:
     built: Answering | None = None
     relations: tuple[Relation, ...] = ()
     edges: LearnedEdges = NO_EDGES
-    counted: CountedWorks = field(default_factory=dict)
+    counted: CitationCounts = field(default_factory=dict)
     thinned: Thinned = NOTHING_THINNED
 
     def reading(self, session_id: str | None) -> BeliefReading:

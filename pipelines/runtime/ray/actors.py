@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from pipelines.domain.errors import WeftError
-from pipelines.runtime.ray.cluster import end_of, raised_inside, start_actor
+from pipelines.runtime.ray.cluster import end_of, remote_cause, start_actor
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class ActorPool:
         try:
             return ray.get([getattr(actor, method).remote(*arguments) for actor in actors])  # type: ignore[no-any-return]
         except RayError as error:
-            raise raised_inside(error, Exception) from error
+            raise remote_cause(error, Exception) from error
 
     def close(self) -> None:
         """End the actors, whatever they do."""
@@ -135,7 +135,7 @@ class ActorPool:
         except RayTaskError as error:
             self._idle.append(doing.actor)
             if doing.task is not None:
-                raise raised_inside(error, Exception) from error
+                raise remote_cause(error, Exception) from error
         except RayError as error:
             self._lost(doing, error, waiting, died)
         else:

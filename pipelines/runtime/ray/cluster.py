@@ -50,7 +50,7 @@ def connect(settings: ClusterSettings) -> None:
     # is set it says once, in a line of its own on stderr, which no setting of its keeps away: better than one a pool.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
-    with keeping_signal_handlers():
+    with preserving_signal_handlers():
         try:
             if address != "local":
                 require_head(address, source, within_s=settings.join_timeout_s)
@@ -146,7 +146,7 @@ def _at_level(level: int, log: logging.Logger) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def keeping_signal_handlers() -> Iterator[None]:
+def preserving_signal_handlers() -> Iterator[None]:
     """Put back, at the end of a block, the handlers of faults, and a program's own of SIGTERM, that it began with.
 
     Ray replaces them when it starts. A Java machine in the same process lives by its handler of SIGSEGV, which it
@@ -187,7 +187,7 @@ def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
         except RayError as error:
             failed.append(error)
     if failed:
-        raise raised_inside(failed[0], Exception) from failed[0]
+        raise remote_cause(failed[0], Exception) from failed[0]
     return answers
 
 
@@ -197,7 +197,7 @@ def _make_private(token: Path) -> None:
         token.chmod(0o600)
 
 
-def raised_inside(error: BaseException, passed: type[Exception] | tuple[type[Exception], ...]) -> BaseException:
+def remote_cause(error: BaseException, passed: type[Exception] | tuple[type[Exception], ...]) -> BaseException:
     """What was raised inside a worker, out of the wrappers that Ray puts around it.
 
     Args:

@@ -17,7 +17,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from pipelines.domain.errors import WeftError
-from pipelines.runtime.ray.cluster import raised_inside
+from pipelines.runtime.ray.cluster import remote_cause
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
                 _raise_carried(batch)
                 yield batch
     except RayError as error:
-        raise raised_inside(error, _EXPLAINED) from error
+        raise remote_cause(error, _EXPLAINED) from error
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -118,7 +118,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
         for result in pending:
             yield ray.get(result)
     except RayError as error:
-        raise raised_inside(error, _EXPLAINED) from error
+        raise remote_cause(error, _EXPLAINED) from error
 
 
 def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
@@ -142,7 +142,7 @@ def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
             answers.append(ray.get(answer))
         except RayError as error:
             if node in _alive():
-                raise raised_inside(error, _EXPLAINED) from error
+                raise remote_cause(error, _EXPLAINED) from error
     return answers
 
 

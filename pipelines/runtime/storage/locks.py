@@ -131,7 +131,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(path: Path, doing: str) -> Iterator[None]:
+def exclusive_lock(path: Path, doing: str) -> Iterator[None]:
     """Hold a file's lock for what one process at a time may do; the file names that process, and is gone afterwards.
 
     Raises:

@@ -31,11 +31,11 @@ def opened(spill: Path, *, memory_mb: int, threads: int) -> Database:
     return duckdb.connect(config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)})
 
 
-def as_read(path: Path) -> str:
+def glob_escaped(path: Path) -> str:
     """A path as DuckDB's `read_parquet` takes it, to which some signs of a bare one stand for other names.
 
     Examples:
-        >>> as_read(Path("/builds/q?1/chunks.parquet"))
+        >>> glob_escaped(Path("/builds/q?1/chunks.parquet"))
         '/builds/q[?]1/chunks.parquet'
     """
     return glob.escape(str(path))
@@ -111,7 +111,7 @@ class TableQueries:
         """
         if files:
             # A view takes no parameters, so the list goes through a variable.
-            self._connection.execute(f"set variable {name}_files = $1", [[as_read(file) for file in files]])
+            self._connection.execute(f"set variable {name}_files = $1", [[glob_escaped(file) for file in files]])
             source = f"read_parquet(getvariable('{name}_files'), filename = true, union_by_name = true)"
             described = self._connection.execute(f"describe select * from {source}")  # noqa: S608  # our own names
             present = {row[0] for row in described.fetchall()}

@@ -18,7 +18,7 @@ from pipelines.feedback.store.tables import StoredDeadLetter, dead_letters_in
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, store_command
-from pipelines.serving.console.terminal import moment, table_of, tell
+from pipelines.serving.console.terminal import moment, print_report, table_of
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
 Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
@@ -55,7 +55,9 @@ def list_dead_letters(
         (report.partition, each.offset, moment(each.timestamp), each.reason, f"{each.size:,}", each.detail)
         for report, each in shown
     ]
-    tell(table_of(("partition", "offset", "time", "reason", "bytes", "detail"), [tuple(map(str, row)) for row in rows]))
+    print_report(
+        table_of(("partition", "offset", "time", "reason", "bytes", "detail"), [tuple(map(str, row)) for row in rows])
+    )
     sys.stdout.write("".join(f"{name}: {count:,}\n" for name, count in sorted(counts.items())) or "no dead letters\n")
 
 

@@ -13,12 +13,12 @@ import typer
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import principal_fingerprint
-from pipelines.feedback.run.metrics import SourceActivity, losses_of, prometheus, samples, standings_of
+from pipelines.feedback.run.metrics import SourceActivity, losses_of, partition_progress, prometheus, samples
 from pipelines.feedback.run.partitions import UPDATERS, partition_folder
 from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
 from pipelines.runtime.clock import stamp, system_clock
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import moment, print_rows, table_of, tell
+from pipelines.serving.console.terminal import moment, print_report, print_rows, table_of
 
 _LOST = ("partition", "offset", "records", "reason", "accepted", "by")
 _SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
@@ -91,12 +91,12 @@ def status(
     """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
     settings = options.settings()
     root = require_store(settings)
-    standings, sources = standings_of(root, settings.feedback)
+    all_progress, sources = partition_progress(root, settings.feedback)
     if principal is not None:
         wanted = ("principal", principal_fingerprint(principal))
         sources = [source for source in sources if (source.kind, source.name) == wanted]
     losses = losses_of(root, settings.feedback)
-    measured = samples(root, standings, now=system_clock())
+    measured = samples(root, all_progress, now=system_clock())
     if metrics:
         sys.stdout.write(prometheus(measured))
     elif as_json:
@@ -104,12 +104,12 @@ def status(
         document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
         sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
     else:
-        tell(table_of(_SOURCES, map(_source, sources), title="sources"))
-        for report in (progress.report for progress in standings):
+        print_report(table_of(_SOURCES, map(_source, sources), title="sources"))
+        for report in (progress.report for progress in all_progress):
             if waiting := report.dead_letters_waiting:
                 sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
         if losses:
-            tell(table_of(_LOST, map(_lost, losses), title="lost unread"))
+            print_report(table_of(_LOST, map(_lost, losses), title="lost unread"))
 
 
 def _lost(loss: Mapping[str, Any]) -> tuple[str, ...]:

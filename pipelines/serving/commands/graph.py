@@ -154,7 +154,7 @@ class _Opened:
     def steps(self, start: str, end: str) -> list[Facts]:
         """The steps from one thing to another."""
         edges = self.relations.extend_edges(self.generation.graph.arrays(), self.settings.retrieval.graph.strengths)
-        numbers, _, documents = self.generation.chunks.standings(range(len(self.generation.chunks)))
+        numbers, _, documents = self.generation.chunks.occurrence_arrays(range(len(self.generation.chunks)))
         steps = shortest_path(edges, (numbers, documents), self._places(start), self._places(end))
         return [self._step(each) for each in steps]
 

@@ -33,7 +33,7 @@ from pipelines.runtime.clock import system_clock
 from pipelines.runtime.pages import number
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import plain, print_rows, stderr, table_of, tell
+from pipelines.serving.console.terminal import plain, print_report, print_rows, stderr, table_of
 from pipelines.settings import Settings
 
 Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
@@ -135,7 +135,7 @@ def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
         names |= {life.principal for life in state.read(sessions_in)}
     named = {principal_fingerprint(name): name for name in names}
     precedents = read_beliefs(settings.priors, Catalog(root).live_evidence(), now=system_clock()).precedents
-    words = precedents.words.take(precedents.words.spoken)
+    words = precedents.verdicts.take(precedents.verdicts.spoken)
     spoken: defaultdict[str, list[int]] = defaultdict(list)
     for at, principal in enumerate(words.principal.tolist()):
         spoken[precedents.principals[principal]].append(at)
@@ -159,9 +159,9 @@ def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> No
         return
     events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
     sys.stdout.write(f"{principal}: {events}\n")
-    tell(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
+    print_report(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
     if changes:
-        tell(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
+        print_report(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
     sys.stdout.write(f"{len(words.sessions):,} sessions that it started\n{_lasting(words)}")
 
 

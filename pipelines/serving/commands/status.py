@@ -13,7 +13,7 @@ from pipelines.feedback.run.partitions import states_in
 from pipelines.feedback.settings import WITHOUT_KEY
 from pipelines.runtime.clock import stamp
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
-from pipelines.serving.console.terminal import cells, print_lines, tell
+from pipelines.serving.console.terminal import cells, print_lines, print_report
 from pipelines.settings import Settings
 
 _COUNTS = ("documents", "chunks", "contents")
@@ -31,7 +31,7 @@ def status(options: CommonOptions, as_json: AsJson = False) -> None:
     table = Table(box=None, show_header=False)
     for name, value in facts.items():
         table.add_row(*cells(name.replace("_", " "), _text(name, value)))
-    tell(table)
+    print_report(table)
 
 
 def facts_of(root: Path, settings: Settings) -> dict[str, Any]:

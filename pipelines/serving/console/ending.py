@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End the process, without Python taking its modules apart: half a second where PyTorch is loaded.
 
     Threads are waited for, exit handlers run and streams are flushed first, as `multiprocessing` ends its processes.

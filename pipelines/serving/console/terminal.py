@@ -116,7 +116,7 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False, highlight=False)
 
 
-def tell(shown: RenderableType) -> None:
+def print_report(shown: RenderableType) -> None:
     """Print a table."""
     console().print(shown)
 
@@ -143,7 +143,7 @@ def print_rows(
     if as_json:
         print_lines(map(document, rows))
     else:
-        tell(table_of(columns, map(texts, rows)))
+        print_report(table_of(columns, map(texts, rows)))
 
 
 def moment(timestamp_ms: int) -> str:

@@ -17,7 +17,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.serving.console.terminal import plain, stdout, tell
+from pipelines.serving.console.terminal import plain, print_report, stdout
 from pipelines.serving.reports.figures import titled
 from pipelines.serving.updaters import require_balance, summary
 
@@ -60,17 +60,17 @@ def weights(before: Weights, after: Weights) -> None:
         if not any(believed[signal].n_effective > 0.0 for believed in after.values()):
             continue
         table.add_row(signal.value, *(_change(before[domain][signal], after[domain][signal]) for domain in before))
-    tell(table)
+    print_report(table)
 
 
 def _change(prior: WeightBelief, now: WeightBelief) -> str:
     return f"{prior.mean:.2f} → {now.mean:.2f} ({now.low:.2f}–{now.high:.2f}, n={now.n_effective:.0f})"
 
 
-def fates(standings: Sequence[PartitionProgress]) -> dict[str, Any]:
+def record_counts(all_progress: Sequence[PartitionProgress]) -> dict[str, Any]:
     """What became of every event, and the check that they add up."""
-    require_balance(standings)
-    counts = summary(standings)
+    require_balance(all_progress)
+    counts = summary(all_progress)
     names = ("consumed", "applied", "duplicate", "dead_lettered", "late")
     say("events: " + ", ".join(f"{counts[name]:,} {name.replace('_', '-')}" for name in names))
     return counts
@@ -84,7 +84,7 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         means = estimates(values, settings)
         figures = (f"{means[metric].mean:.3f}" for metric in _SHOWN)
         table.add_row(name, *figures, style="bold" if name == AFTER else "")
-    tell(table)
+    print_report(table)
     for metric in ("ndcg_at_10", "hit_rate_at_1"):
         gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
         verdict = "more than chance" if gain.significant else "not shown by this sample"
@@ -100,7 +100,7 @@ def again(right: Mapping[str, float], questions: int) -> None:
     table = titled(f"{questions} questions that users ask", "", "right answer first")
     for name, share in right.items():
         table.add_row(name, f"{share:.2f}")
-    tell(table)
+    print_report(table)
 
 
 def next_steps(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:

@@ -29,8 +29,8 @@ from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, 
 from pipelines.serving.console.terminal import moment, print_lines, print_rows, stdout, visible
 from pipelines.serving.lessons import hook, telling
 from pipelines.serving.lessons.files import read_file, send_all
+from pipelines.serving.lessons.lesson_sender import ensure_store_and_topic, lesson_of, lesson_sender
 from pipelines.serving.lessons.pairs import open_pairs
-from pipelines.serving.lessons.speaking import begun, lesson_of, speaking
 from pipelines.serving.lessons.telling import By, LessonArgument, Session
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
@@ -88,7 +88,7 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
     for pair in pairs[:limit]:
         stdout.out(visible(f"{pair.lesson.id}  {pair.lesson.content}"))
         stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}"))
-        stdout.out(f"    {'  |  '.join(pair.can)}")
+        stdout.out(f"    {'  |  '.join(pair.commands)}")
     sys.stdout.write(f"{len(rows):,} lessons and {len(pairs):,} pairs to review\n")
 
 
@@ -146,12 +146,12 @@ def prompt(
     injection = None
     if record and shown:
         injection = uuid.uuid4().hex
-        with speaking(settings, principal, session) as speaker:
-            speaker.producer.lessons_injected(
-                speaker.session or f"injection-{injection}",
+        with lesson_sender(settings, principal, session) as sender:
+            sender.producer.lessons_injected(
+                sender.session or f"injection-{injection}",
                 injection,
                 [_injected(each) for each in shown],
-                principal=speaker.principal,
+                principal=sender.principal,
                 tool=tool or None,
             )
     if as_json:
@@ -242,7 +242,7 @@ def import_lessons(
         sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
     unknown = read if older else read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
-        with begun(settings):
+        with ensure_store_and_topic(settings):
             send_all(settings, unknown, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts["known"] = len(read.lessons) - len(unknown.lessons)

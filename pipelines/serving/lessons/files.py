@@ -14,7 +14,7 @@ from pipelines.lessons.markdown import from_markdown
 from pipelines.lessons.migration import migrate
 from pipelines.lessons.sensitive.parts import require_storable
 from pipelines.serving.console.terminal import reading
-from pipelines.serving.lessons.speaking import speaking
+from pipelines.serving.lessons.lesson_sender import lesson_sender
 from pipelines.settings import Settings
 
 _MOST_OUTCOMES = 100  # of a kind and lesson: more of one principal and day say no more (LRN-20)
@@ -95,10 +95,10 @@ def read_file(path: Path, *, older: bool) -> LessonFile:
 
 def send_all(settings: Settings, file: LessonFile, *, principal: str | None, session: str | None) -> None:
     """Say what a file says."""
-    with speaking(settings, principal, session) as speaker:
-        by, producer = speaker.principal, speaker.producer
+    with lesson_sender(settings, principal, session) as sender:
+        by, producer = sender.principal, sender.producer
         for each in file.lessons:
-            of = speaker.session_of(each.id)
+            of = sender.session_of(each.id)
             if (parent := file.revised.get(each.id)) is not None:
                 producer.lesson_revised(of, parent, each, principal=by)
             else:

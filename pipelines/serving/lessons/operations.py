@@ -15,7 +15,7 @@ from pipelines.feedback.events.lesson_events import lesson_text
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.lessons.manager import Applied, LessonBook, LessonOperation, OperationError, OperationKind, SkillManager
 from pipelines.lessons.wording import LessonWords
-from pipelines.serving.lessons.speaking import Speaker
+from pipelines.serving.lessons.lesson_sender import LessonSender
 from pipelines.settings import Settings
 
 OPS: Mapping[OperationKind, str] = {
@@ -77,7 +77,7 @@ def book_of(beliefs: LessonBeliefs) -> LessonBook:
 
 
 def say_operations(
-    speaker: Speaker,
+    sender: LessonSender,
     operations: Iterable[LessonOperation],
     *,
     event_id: Callable[[LessonOperation], str | None] = lambda _: None,
@@ -91,9 +91,9 @@ def say_operations(
         about = operation.lesson_id or (operation.lesson.id if operation.lesson else "")
         own = event_id(operation)
         given = {} if own is None else {"event_id": own}
-        speaker.producer.say(
-            speaker.session_of(about),
-            speaker.principal,
+        sender.producer.say(
+            sender.session_of(about),
+            sender.principal,
             lambda stamp, operation=operation, given=given: _event(operation, {**stamp, **given}),  # type: ignore[misc]
         )
 

@@ -33,7 +33,7 @@ class LessonPair:
         return "contradicts" if conflict else "perhaps means the same as"
 
     @property
-    def can(self) -> list[str]:
+    def commands(self) -> list[str]:
         """What can be done."""
         one, other = self.lesson.id, self.other.id
         if self.comparison.relation is LessonRelation.CONFLICT:
@@ -43,7 +43,7 @@ class LessonPair:
     def as_fields(self) -> dict[str, Any]:
         """Plain values by name, as JSON holds them."""
         facts = {"id": self.lesson.id, "content": self.lesson.content, "relation": self.comparison.relation.value}
-        return {**facts, "other": self.other.id, "other_content": self.other.content, "can": self.can}
+        return {**facts, "other": self.other.id, "other_content": self.other.content, "can": self.commands}
 
 
 def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:

@@ -29,8 +29,8 @@ from pipelines.runtime.chat import ChatEndpoint
 from pipelines.serving.console.options import CommonOptions, require_store
 from pipelines.serving.console.terminal import visible
 from pipelines.serving.lessons.hook import session_file
+from pipelines.serving.lessons.lesson_sender import lesson_sender
 from pipelines.serving.lessons.operations import apply_operations, id_made_of, say_operations
-from pipelines.serving.lessons.speaking import speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 
@@ -79,28 +79,28 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     of = f"agent-{session}"
     kafka = settings.kafka
     hasty = kafka.model_copy(update={"connect_timeout_ms": min(kafka.connect_timeout_ms, _PATIENCE_MS)})
-    with speaking(settings.model_copy(update={"kafka": hasty}), None, of) as speaker:
+    with lesson_sender(settings.model_copy(update={"kafka": hasty}), None, of) as sender:
         for each in injections:
-            speaker.producer.lessons_injected(
+            sender.producer.lessons_injected(
                 of,
                 each.injection_id,
                 each.lessons,
-                principal=speaker.principal,
+                principal=sender.principal,
                 tool=each.tool or None,
                 at_ms=each.at,
             )
         for hits in detections:
-            speaker.producer.lesson_outcome(
+            sender.producer.lesson_outcome(
                 of,
                 hits.injection.lesson.id,
                 hits.result.value,
-                principal=speaker.principal,
+                principal=sender.principal,
                 origin="detection",
                 injection_id=hits.injection.injection_id,
                 span=hits.span[:_SPAN],
                 event_id=hits.outcome_id,
             )
-        say_operations(speaker, operations, event_id=lambda each: _event_id(session, each))
+        say_operations(sender, operations, event_id=lambda each: _event_id(session, each))
     lessons = sum(each.kind is OperationKind.ADD for each in operations)
     return {"injections": len(injections), "outcomes": len(detections), "lessons": lessons}
 

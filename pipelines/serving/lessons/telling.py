@@ -31,8 +31,8 @@ from pipelines.lessons.manager import LessonOperation, OperationKind
 from pipelines.lessons.wording import LessonWords
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import print_lines, reading, stdout, visible
+from pipelines.serving.lessons.lesson_sender import after, ensure_store_and_topic, lesson_of, lesson_sender
 from pipelines.serving.lessons.operations import OPS, apply_operations, read_operations, say_operations
-from pipelines.serving.lessons.speaking import after, begun, lesson_of, speaking
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.settings import Settings
 
@@ -111,10 +111,10 @@ def add(
     parent = None
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
-    with begun(settings), speaking(settings, principal, session) as speaker:
-        of, by, stated = speaker.session_of(lesson.id), speaker.principal, lesson_text(lesson)
+    with ensure_store_and_topic(settings), lesson_sender(settings, principal, session) as sender:
+        of, by, stated = sender.session_of(lesson.id), sender.principal, lesson_text(lesson)
         op: Literal["add", "revise"] = "add" if parent is None else "revise"
-        event = speaker.producer.say(
+        event = sender.producer.say(
             of, by, lambda stamp: LessonChange(**stamp, op=op, lesson=stated, lesson_id=parent, why=why)
         )
     facts = {"lesson_id": lesson.id, "event_id": event.event_id, "session": of, "principal": by, "revises": parent}
@@ -182,8 +182,8 @@ def apply(
     beliefs = live_lessons(Catalog(require_store(settings)), settings)
     applied = apply_operations(read.operations, beliefs, settings)
     if applied.accepted and not dry_run:
-        with speaking(settings, principal, session) as speaker:
-            say_operations(speaker, applied.accepted)
+        with lesson_sender(settings, principal, session) as sender:
+            say_operations(sender, applied.accepted)
     errors = sorted([*read.errors, *applied.errors], key=lambda each: each.index)
     outcome = {
         "accepted": [each.kind.value for each in applied.accepted],
@@ -283,9 +283,9 @@ def _say(
     settings = options.settings(bootstrap=bootstrap)
     catalog = Catalog(require_store(settings))
     before = lesson_of(live_lessons(catalog, settings), name)
-    with speaking(settings, principal, session) as speaker:
-        event = speaker.producer.say(
-            speaker.session_of(before.id), speaker.principal, lambda stamp: event_of(stamp, before)
+    with lesson_sender(settings, principal, session) as sender:
+        event = sender.producer.say(
+            sender.session_of(before.id), sender.principal, lambda stamp: event_of(stamp, before)
         )
     then = after(settings, catalog.live_evidence(), event).of(before.id)
     assert then is not None  # it was there before

@@ -10,9 +10,9 @@ from pipelines.learning.lessons.rows import NIGHT
 from pipelines.lessons.duplicates.comparison import LessonRelation
 from pipelines.lessons.manager import LessonOperation, OperationKind
 from pipelines.serving.console.terminal import stderr, visible
+from pipelines.serving.lessons.lesson_sender import lesson_sender
 from pipelines.serving.lessons.operations import id_made_of, say_operations
 from pipelines.serving.lessons.pairs import LessonPair, open_pairs
-from pipelines.serving.lessons.speaking import speaking
 from pipelines.settings import Settings
 
 
@@ -43,8 +43,8 @@ def _merge(pairs: Sequence[LessonPair], settings: Settings) -> None:
         )
         for each in pairs
     ]
-    with speaking(settings, NIGHT, None) as speaker:
+    with lesson_sender(settings, NIGHT, None) as sender:
         # A night that is taken up again says the same again: it counts once.
         say_operations(
-            speaker, merges, event_id=lambda each: id_made_of(NIGHT, *sorted((str(each.lesson_id), str(each.other_id))))
+            sender, merges, event_id=lambda each: id_made_of(NIGHT, *sorted((str(each.lesson_id), str(each.other_id))))
         )

@@ -20,7 +20,7 @@ from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.measures.significance import Half, strength_of
 from pipelines.evaluation.replay.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
 from pipelines.learning.evidence import Evidence
-from pipelines.serving.console.terminal import stderr, stdout, tell
+from pipelines.serving.console.terminal import print_report, stderr, stdout
 from pipelines.serving.reports.figures import change_cells, change_text, figures, titled
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
@@ -141,7 +141,7 @@ def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
     table = titled(title, "without", *figures(headings), "the feature")
     for effect in ablation.effects:
         table.add_row(*_row(effect))
-    tell(table)
+    print_report(table)
     if ablation.held_out is None:
         stdout.print("no feature looks harmful on the half to tune on")
         return

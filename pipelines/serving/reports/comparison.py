@@ -18,7 +18,7 @@ from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.metrics import PerQuery
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
-from pipelines.serving.console.terminal import plain, stdout, tell
+from pipelines.serving.console.terminal import plain, print_report, stdout
 from pipelines.serving.reports.figures import LABELS, change_cells, change_text, figures, titled
 from pipelines.settings import Settings
 
@@ -146,7 +146,7 @@ def show(comparison: DatasetComparison, *, interval: float) -> None:
         interval: The level of the intervals, 0 to 1.
     """
     dataset, runs = comparison.dataset, comparison.runs
-    tell(_table(comparison, interval))
+    print_report(_table(comparison, interval))
     judgement = _judgement(runs.differences[HEADLINE])
     stdout.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {runs.strength.value} evidence")
     for half, each in runs.halves.items():

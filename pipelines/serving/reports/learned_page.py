@@ -141,7 +141,7 @@ def page_of(
 
 def _verdicts(beliefs: Beliefs) -> list[str]:
     """How many people said something, and of how many questions."""
-    words = beliefs.precedents.words.take(beliefs.precedents.words.spoken)
+    words = beliefs.precedents.verdicts.take(beliefs.precedents.verdicts.spoken)
     if not len(words.principal):
         return []
     people, questions = (len(np.unique(each)) for each in (words.principal, words.question))
@@ -197,7 +197,7 @@ def _words(signal: Signal) -> str:
 def _questions(beliefs: Beliefs, names: NameLookup) -> Listed:
     """What people called right and wrong, by question."""
     precedents, people = beliefs.precedents, defaultdict[tuple[str, str], list[set[int]]](lambda: [set(), set()])
-    words = precedents.words.take(precedents.words.spoken)
+    words = precedents.verdicts.take(precedents.verdicts.spoken)
     for content, question, principal, good in zip(
         words.content.tolist(), words.question.tolist(), words.principal.tolist(), words.good.tolist(), strict=True
     ):

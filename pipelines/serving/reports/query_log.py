@@ -39,7 +39,7 @@ from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
 from pipelines.indexes.generation import Generation
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.console.terminal import plain, stderr, stdout, table_of, tell
+from pipelines.serving.console.terminal import plain, print_report, stderr, stdout, table_of
 from pipelines.serving.reports.comparison import verdict_as_json
 from pipelines.serving.reports.figures import LABELS, change_text, mean_cells, titled
 from pipelines.serving.searching.replay import StoreReplay
@@ -153,13 +153,13 @@ def show(report: LogReport) -> None:
         if value is not None:
             table.add_row(name, *mean_cells(value))
     table.add_row("ms per query", f"{report.p50_ms:.1f}", f"95 % below {report.p95_ms:.1f}")
-    tell(table)
+    print_report(table)
     shares = {
         name: (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
         for name, worth in report.memory.channels.items()
     }
     rows = [(name, *("" if one is None else f"{one:.1%}" for one in each)) for name, each in shares.items()]
-    tell(table_of(("channel", "of results", "alone", "of relevant ones", "alone"), rows))
+    print_report(table_of(("channel", "of results", "alone", "of relevant ones", "alone"), rows))
     for alarm in report.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         bound = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
@@ -187,7 +187,9 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     rules = control.evaluation
     queries = to_replay(logged.queries, LOGGED_QUERIES)
     with closing(StoreReplay(control, times=2)) as replay:
-        replayed = replay.under_each([*queries, *exploring(logged.queries)], [(control, None), (treatment, None)])
+        replayed = replay.answers_per_condition(
+            [*queries, *exploring(logged.queries)], [(control, None), (treatment, None)]
+        )
     answers = [{QueryId(answer.query.query_id): answer for answer in some} for some in replayed]
     before, after = (_as_run(some, queries) for some in answers)
     control_order, treatment_order = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipelines.evaluation.replay.caching import CachingEncoder, CachingGeneration, remembered
 from pipelines.evaluation.replay.masking import Masks, masked
-from pipelines.evaluation.replay.remembering import RememberingEncoder, RememberingGeneration, remembered
 from pipelines.ingestion.questions import StoredQuestion
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.serving.searching.engines import Engines, LoadEngines, load_engines
@@ -22,11 +22,11 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
         engines, pooling = load_engines(settings), settings.embedding.tokens.pooling
 
         def over(snapshot: Snapshot) -> Snapshot:
-            if isinstance(snapshot.generation, RememberingGeneration):
+            if isinstance(snapshot.generation, CachingGeneration):
                 return snapshot
             masks = Masks.of(snapshot.generation.chunks, rests, phrases)
             return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms))
 
-        return replace(engines, encoders=[RememberingEncoder(each) for each in engines.encoders], over=over)
+        return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
 
     return load

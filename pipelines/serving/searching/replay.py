@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ranking import Answer, Query, ScoredResults
-from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
+from pipelines.evaluation.replay.caching import CachingEncoder, remembered
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.fitted import Learned
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import Pin
 from pipelines.serving.searching.engines import Engines, LoadEngines, load_engines, source_of
-from pipelines.serving.searching.views import OpenViews, View, in_turns
+from pipelines.serving.searching.views import OpenViews, View, interleaved
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class StoreReplay:
         """
         self._settings = settings
         self._times = times
-        self._load = load or remembering_engines
+        self._load = load or caching_engines
         self._views = OpenViews(self._load)
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
@@ -53,10 +53,10 @@ class StoreReplay:
         self, queries: Sequence[Query], settings: Settings, evidence: Evidence | Learned | None = None
     ) -> list[Answer]:
         """The answers under one side, in the queries' order."""
-        (answers,) = self.under_each(queries, [(settings, evidence)])
+        (answers,) = self.answers_per_condition(queries, [(settings, evidence)])
         return answers
 
-    def under_each(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
+    def answers_per_condition(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
         """The answers under each side, in the queries' order; sides take turns, batch by batch."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)
@@ -98,10 +98,10 @@ class StoreReplay:
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]
     ) -> list[list[T]]:
         with self._views.opened(views) as searchers:
-            return in_turns(searchers, queries, self._settings.retrieval.encode_batch, ask)
+            return interleaved(searchers, queries, self._settings.retrieval.encode_batch, ask)
 
 
-def remembering_engines(settings: Settings) -> Engines:
+def caching_engines(settings: Settings) -> Engines:
     """The configured models, over generations: all are asked once for what does not change from time to time."""
     engines = load_engines(settings)
-    return replace(engines, encoders=[RememberingEncoder(each) for each in engines.encoders], over=remembered)
+    return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=remembered)

@@ -166,7 +166,7 @@ class SearcherPool:
         self, method: str, decoder: msgspec.msgpack.Decoder[list[T]], queries: Sequence[Query], views: Sequence[View]
     ) -> list[list[T]]:
         actors, shared = self._started(), self._handed_over(views)
-        batches = dealt(queries, self._size(), self._settings.retrieval.encode_batch)
+        batches = balanced_batches(queries, self._size(), self._settings.retrieval.encode_batch)
         answers: list[list[T]] = [[] for _ in views]
         for packs in actors.map(method, [(shared, batch) for batch in batches]):
             for of_view, pack in zip(answers, packs, strict=True):
@@ -190,13 +190,13 @@ class SearcherPool:
         return self._actors
 
 
-def dealt(queries: Sequence[Query], processes: int, most: int) -> list[Sequence[Query]]:
+def balanced_batches(queries: Sequence[Query], processes: int, most: int) -> list[Sequence[Query]]:
     """Queries in batches of equal size, at most `most` each, so that all processes are done at about the same time.
 
     Examples:
-        >>> [len(batch) for batch in dealt(range(200), 2, 64)]
+        >>> [len(batch) for batch in balanced_batches(range(200), 2, 64)]
         [50, 50, 50, 50]
-        >>> dealt(range(3), 8, 64)
+        >>> balanced_batches(range(3), 8, 64)
         [range(0, 1), range(1, 2), range(2, 3)]
     """
     count = min(len(queries), processes * ceil(len(queries) / (processes * most)))

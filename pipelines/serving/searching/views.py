@@ -55,7 +55,7 @@ class OpenViews:
         return part
 
 
-def in_turns(
+def interleaved(
     searchers: Sequence[Searcher],
     queries: Sequence[Query],
     batch: int,

@@ -29,7 +29,7 @@ from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.collections import document_id, indexed
 from pipelines.serving.searching.engines import load_engines, source_of
-from pipelines.serving.updaters import BackgroundUpdaters, apart
+from pipelines.serving.updaters import BackgroundUpdaters, isolated_store
 from pipelines.settings import Settings
 
 _PEOPLE = ("ada", "ben", "cleo")
@@ -135,7 +135,7 @@ class _Class:
 
 @contextmanager
 def _class(stored: Settings, dataset: Dataset, *, crowd: int) -> Iterator[_Class]:
-    with apart(stored) as own, EmbeddedBroker() as broker:
+    with isolated_store(stored) as own, EmbeddedBroker() as broker:
         kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
         priors = without_newcomers(own.priors, own.feedback.limits.principals)
         settings = own.model_copy(update={"kafka": kafka, "priors": priors})

@@ -33,7 +33,7 @@ from pipelines.learning.pooling.fitted import FittedWeights, Learned
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
-from pipelines.serving.searching.replay import StoreReplay, remembering_engines
+from pipelines.serving.searching.replay import StoreReplay, caching_engines
 from pipelines.serving.study.report import CONVEX
 from pipelines.settings import Settings
 
@@ -63,7 +63,7 @@ class Bench:
     def __init__(self, settings: Settings, dataset: Dataset) -> None:
         self.settings = settings
         self.dataset = dataset
-        engines = remembering_engines(settings)
+        engines = caching_engines(settings)
         self.encoders = engines.encoders
         self.terms = engines.terms
         self.document_id = document_id(dataset)

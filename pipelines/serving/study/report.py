@@ -46,8 +46,8 @@ class StudyResult:
 
 def table(title: str, study: StudyResult) -> Table:
     """The study, for people."""
-    dealt = any(each.deals for each in study.rows)
-    columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
+    question_schedule = any(each.deals for each in study.rows)
+    columns = ["", "nDCG@10", "interval", *(["deals"] if question_schedule else []), "against the priors", "weights"]
     shown = titled(title, *columns)
     for each in study.rows:
         change = each.change.change if each.change else None
@@ -55,7 +55,7 @@ def table(title: str, study: StudyResult) -> Table:
             each.name if each.name != CONVEX else f"{CONVEX}, {study.convex_weight:.2f} lexical",
             f"{each.mean.mean:.4f}",
             f"{each.mean.low:.3f} – {each.mean.high:.3f}",
-            *([_deals(each.deals)] if dealt else []),
+            *([_deals(each.deals)] if question_schedule else []),
             "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
             "" if each.weights is None else _weights(each.weights),
         )

@@ -17,17 +17,17 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.replay.remembering import RememberingSource
+from pipelines.evaluation.replay.caching import CachingSource
 from pipelines.evaluation.simulation.study import averaged, only, row
 from pipelines.evaluation.simulation.users import (
     PAGE,
     SESSIONS_A_DAY,
-    dealt,
     kind_of_user,
     of_days,
+    question_schedule,
     react,
     refreshes,
-    tell,
+    send_reactions,
     with_replies,
     without_newcomers,
 )
@@ -44,7 +44,7 @@ from pipelines.serving.outcomes import collected
 from pipelines.serving.searching.engines import source_of
 from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import FITTED, PRIOR, WITH_EFFECTS, StudyResult
-from pipelines.serving.updaters import BackgroundUpdaters, apart
+from pipelines.serving.updaters import BackgroundUpdaters, isolated_store
 from pipelines.settings import Settings
 
 
@@ -142,7 +142,7 @@ def _named(sessions: int) -> str:
 @contextmanager
 def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
     """A store and a broker of its own for one deal of users, which are gone afterwards."""
-    with apart(stored) as own, EmbeddedBroker() as broker:
+    with isolated_store(stored) as own, EmbeddedBroker() as broker:
         kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
         yield scaled_to_days(own.model_copy(update={"kafka": kafka}), marks[-1])
 
@@ -158,9 +158,9 @@ def _taught(
     """
     catalog = Catalog(Path(settings.storage.root))
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
-    questions = dealt(lessons.queries, marks[-1], rng)
+    questions = question_schedule(lessons.queries, marks[-1], rng)
     root, learned, done, (first, *further) = Path(settings.storage.root), {}, 0, bench.encoders
-    source = RememberingSource(source_of(settings))
+    source = CachingSource(source_of(settings))
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
         Searcher(source, first, settings.retrieval, clock=system_clock, further=further, terms=bench.terms) as searcher,
@@ -182,7 +182,7 @@ def _taught(
                 shown, rules = [result.content_hash for result in answer.results], settings.simulation
                 kind = kind_of_user(rules, rng)
                 reactions = react(shown, right, rules, rng, kind=kind)
-                tell(producer, answer.query, with_replies(answer, reactions, right, kind=kind))
+                send_reactions(producer, answer.query, with_replies(answer, reactions, right, kind=kind))
             producer.flush()
             updaters.caught_up()
             searcher.refresh()

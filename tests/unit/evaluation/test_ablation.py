@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.evaluation.replay.ablation import effects, features_of, harmful, holm
-from pipelines.evaluation.replay.remembering import RememberingEncoder
+from pipelines.evaluation.replay.caching import CachingEncoder
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import settings
 
@@ -97,7 +97,7 @@ def test_an_encoder_that_remembers_gives_the_same_vectors_and_encodes_each_text_
             return vectors, [keep(vector) for vector in vectors]
 
     encoder = Counting()
-    remembering = RememberingEncoder(encoder, 100)
+    remembering = CachingEncoder(encoder, 100)
     assert remembering.encode(["a", "bb", "a"]).tolist() == [[1.0], [2.0], [1.0]]
     assert remembering.encode(["bb", "ccc"]).tolist() == [[2.0], [3.0]]
     assert encoder.asked == ["a", "bb", "ccc"]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.evaluation.settings import SimulationSettings
-from pipelines.evaluation.simulation.users import Habits, UserKind, kind_of_user, react
+from pipelines.evaluation.simulation.users import UserBehaviour, UserKind, kind_of_user, react
 from pipelines.settings import load_settings
 
 STATED = load_settings(environment={}).simulation
@@ -20,7 +20,7 @@ def behaving(**changes: float) -> SimulationSettings:
 @given(st.integers(), st.sets(st.sampled_from(SHOWN)), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_a_user_reads_downwards_and_opens_at_most_one_result(seed, relevant, persistence, verdict_rate, noise) -> None:
     """EVA-6: reactions go down the list; at most one opening, and nothing is read after it."""
-    habits = Habits(persistence=persistence, verdict_rate=verdict_rate)
+    habits = UserBehaviour(persistence=persistence, verdict_rate=verdict_rate)
     reactions = react(SHOWN, relevant, behaving(noise=noise), random.Random(seed), habits=habits)
     ranks = [reaction.rank for reaction in reactions]
     opened = [reaction.rank for reaction in reactions if reaction.satisfaction is None]
@@ -31,7 +31,7 @@ def test_a_user_reads_downwards_and_opens_at_most_one_result(seed, relevant, per
 
 def test_noise_turns_verdicts_round() -> None:
     """EVA-6: with noise 1 every irrelevant result is praised and the relevant one is not opened."""
-    backwards = Habits(persistence=1.0, verdict_rate=1.0, verdict_noise=1.0)
+    backwards = UserBehaviour(persistence=1.0, verdict_rate=1.0, verdict_noise=1.0)
     reactions = react(SHOWN, {SHOWN[0]}, behaving(noise=1.0), random.Random(1), habits=backwards)
     assert [(reaction.rank, reaction.satisfaction) for reaction in reactions] == [(1, -1.0), (2, None), (2, 1.0)]
 
@@ -42,7 +42,7 @@ def test_adversaries_praise_what_is_wrong_and_random_users_what_they_like() -> N
     drawn = [kind_of_user(mixed, rng) for _ in range(2000)]
     assert abs(drawn.count(UserKind.RANDOM) / 2000 - 0.2) < 0.03
     assert abs(drawn.count(UserKind.ADVERSARIAL) / 2000 - 0.1) < 0.03
-    thorough, exact = Habits(persistence=1.0, verdict_rate=1.0, verdict_noise=0.0), behaving(noise=0.0)
+    thorough, exact = UserBehaviour(persistence=1.0, verdict_rate=1.0, verdict_noise=0.0), behaving(noise=0.0)
     found = react(SHOWN, {SHOWN[0], SHOWN[1]}, exact, rng, kind=UserKind.ADVERSARIAL, habits=thorough)
     assert [(one.rank, one.satisfaction) for one in found] == [(1, -1.0), (2, -1.0), (3, None), (3, 1.0)]
     first = [

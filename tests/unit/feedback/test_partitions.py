@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.feedback.run.metrics import standings_of
+from pipelines.feedback.run.metrics import partition_progress
 from pipelines.feedback.run.partitions import partition_folder, partitions_in, states_in
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import write_checkpoint
@@ -43,7 +43,7 @@ def test_every_partition_is_told_of_by_its_counts(tmp_path: Path) -> None:
 def test_a_folder_that_was_never_claimed_is_no_partition(tmp_path: Path) -> None:
     """FBK-12: an updater that is only starting has nothing to tell, and is not given an empty state."""
     partition_folder(tmp_path, 0).mkdir(parents=True)
-    assert standings_of(tmp_path, RULES) == ([], [])
+    assert partition_progress(tmp_path, RULES) == ([], [])
     with pytest.raises(StoreError, match=r"expected a store of partition 0, found \[\]"):
         list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
     assert not list(partition_folder(tmp_path, 0).iterdir())
@@ -53,7 +53,7 @@ def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None
     """FBK-12: it is there, and no updater has claimed it yet; one that lost its tables is damaged, all the same."""
     folder = partition_folder(tmp_path, 0)
     PartitionState(folder, 0, RULES).close()
-    assert standings_of(tmp_path, RULES) == ([], [])
+    assert partition_progress(tmp_path, RULES) == ([], [])
     with pytest.raises(StoreError, match="expected a store of partition 0, found one that no updater has claimed yet"):
         list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
     updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES)
@@ -62,7 +62,7 @@ def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None
     with contextlib.closing(sqlite3.connect(folder / STATE_FILE)) as connection:
         connection.execute("drop table progress")
     with pytest.raises(CorruptionError, match="no such table: progress"):
-        standings_of(tmp_path, RULES)
+        partition_progress(tmp_path, RULES)
 
 
 def test_who_looks_while_a_state_is_being_made_neither_fails_nor_makes_its_updater_fail(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_who_looks_while_a_state_is_being_made_neither_fails_nor_makes_its_updat
         seen: set[int] = set()
         while not all_made.is_set():
             for store in stores:
-                seen.update(standing.report.consumed for standing in standings_of(store, RULES)[0])
+                seen.update(standing.report.consumed for standing in partition_progress(store, RULES)[0])
         return seen
 
     with ThreadPoolExecutor(2) as threads:
@@ -100,7 +100,7 @@ def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, e
     (folder / STATE_FILE).write_bytes(b"") if emptied else (folder / STATE_FILE).unlink()
     assert partitions_in(tmp_path) == [0]
     with pytest.raises(CorruptionError, match="expected a partition's state"):
-        standings_of(tmp_path, RULES)
+        partition_progress(tmp_path, RULES)
     log.log_start = len(SPOKEN)  # retention has taken the events, too
     Updater.open(FakeSource(log), tmp_path, [0], RULES).close()
     assert digest_of_stores([folder]) == taught

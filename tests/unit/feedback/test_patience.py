@@ -37,7 +37,7 @@ def test_patience_is_counted_from_the_last_answer(tmp_path: Path, source: type[F
         nonlocal now
         now += seconds
 
-    def is_over(until: float, _: Updater) -> bool:
+    def caches(until: float, _: Updater) -> bool:
         passes(POLL_TIMEOUT_S)
         return now >= until
 
@@ -47,7 +47,7 @@ def test_patience_is_counted_from_the_last_answer(tmp_path: Path, source: type[F
         while now < end:
             keep_up(
                 updater,
-                until=partial(is_over, now + TURN_S),
+                until=partial(caches, now + TURN_S),
                 monotonic=lambda: now,
                 pause=passes,
                 rules=RULES,

@@ -139,7 +139,7 @@ def test_where_batches_are_cut_words_are_the_same(tmp_path: Path) -> None:
 
 def held(evidence: Evidence) -> Sequence[float]:
     precedents = read_precedents(PRIOR, evidence, START // DAY_MS, half_life_days=HALF_LIFE)
-    return precedents.words.take(precedents.under(question_of(HOW))).good.tolist()
+    return precedents.verdicts.take(precedents.under(question_of(HOW))).good.tolist()
 
 
 def test_what_an_unlearned_session_said_gives_way_to_the_word_before(tmp_path: Path) -> None:

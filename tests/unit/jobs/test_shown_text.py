@@ -18,7 +18,7 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.metrics import estimates, measure
-from pipelines.serving.console.terminal import tell
+from pipelines.serving.console.terminal import print_report
 from pipelines.serving.demo import report as demo_report
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.study import report as study_report
@@ -46,7 +46,7 @@ def a_comparison_on_the_log() -> None:
 def a_measurement() -> None:
     measured = measure(RUN, QRELS)
     result = Measurement(RUN, measured, estimates(measured, SETTINGS.evaluation), 1.0, 2.0, {}, {})
-    tell(evaluate.table(evaluate.described(DATASET, SETTINGS, result), result))
+    print_report(evaluate.table(evaluate.described(DATASET, SETTINGS, result), result))
 
 
 def an_ablation() -> None:
@@ -55,11 +55,11 @@ def an_ablation() -> None:
 
 
 def a_study() -> None:
-    tell(study_report.table(HOSTILE, study_report.StudyResult([], {}, None, {}, [])))
+    print_report(study_report.table(HOSTILE, study_report.StudyResult([], {}, None, {}, [])))
 
 
 def a_calibration() -> None:
-    tell(study_report.calibrated([ProbabilityReport({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
+    print_report(study_report.calibrated([ProbabilityReport({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
 
 
 def a_farewell() -> None:

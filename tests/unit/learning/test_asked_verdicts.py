@@ -140,7 +140,7 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     mass = bins.weight * (bins.good + bins.bad)
     assert mass.max() / mass.min() == pytest.approx(4.0)
     assert mass.sum() == pytest.approx((10 * 2 + 10 * 8) ** 2 / (10 * 4 + 10 * 64))
-    assert bins.unasked.tolist() == [0.0, 0.0]
+    assert bins.volunteered.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("chance", [1e-6, 5e-324])
@@ -163,7 +163,7 @@ def test_evidence_of_unasked_verdicts_is_told_apart() -> None:
     key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good.04")
     bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors, now=NOW)
     assert np.array_equal(bins.match, [[0.625, np.nan, np.nan]], equal_nan=True)
-    assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.unasked.tolist()) == ([0.0], [1.0], [1.0])
+    assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.volunteered.tolist()) == ([0.0], [1.0], [1.0])
     assert bins.rank.tolist() == [4.0]
 
 
@@ -183,8 +183,8 @@ def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
     model = VerdictModel.fit(bins, (0, 1), PRIOR)
     assert error(model.curve) < 0.03
     assert model.selection == pytest.approx(np.log(0.5 / 0.15), abs=0.4)
-    unasked = bins.unasked > 0.0
-    some = MatchBins.of_all(bins.match[unasked], bins.good[unasked], bins.bad[unasked])
+    unasked = bins.volunteered > 0.0
+    some = MatchBins.of_shown(bins.match[unasked], bins.good[unasked], bins.bad[unasked])
     assert error(VerdictModel.fit(some, (0, 1), None).curve) > 0.05
 
 
@@ -203,9 +203,9 @@ def test_a_curve_is_as_steep_as_what_is_shown_and_not_as_what_is_read() -> None:
     told = {
         "looked up": VerdictModel.fit(bins, (1,), prior, shown),
         "as asked about": VerdictModel.fit(bins, (1,), prior),
-        "wherever they stood": VerdictModel.fit(bins.wherever(), (1,), prior),
+        "wherever they stood": VerdictModel.fit(bins.without_rank(), (1,), prior),
     }
-    of_all = VerdictModel.fit(MatchBins.of_all(rows, good.astype(np.float64), 1.0 - good), (1,), None).curve
+    of_all = VerdictModel.fit(MatchBins.of_shown(rows, good.astype(np.float64), 1.0 - good), (1,), None).curve
     errors = {
         name: reliability(
             Predictions(model.curve.probabilities(rows), good.astype(np.float64), 1.0 - good), bins=20

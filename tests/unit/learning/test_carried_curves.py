@@ -49,7 +49,7 @@ def learned(rng: np.random.Generator) -> MatchCalibration:
     """Curves from verdicts on what both channels show together, every result asked about."""
     rows = page(candidates(rng, 400), np.array([0.5, 0.5, 0.5]))
     good = (rng.random(len(rows)) < TRUTH.probabilities(rows)).astype(np.float64)
-    verdicts = MatchBins.of_all(rows, good, 1.0 - good)
+    verdicts = MatchBins.of_shown(rows, good, 1.0 - good)
     found = curves_of(verdicts, SETTINGS.priors.verdicts.model_copy(update={"mistaken": 0.0}), RULES)
     assert found is not None
     return found

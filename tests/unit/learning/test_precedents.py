@@ -21,7 +21,7 @@ HOW, WHY = "how do I retry?", "why does it fail?"
 
 def in_force(precedents: Precedents, question: str = HOW, content: str = ONE) -> list[tuple[str, float, float]]:
     """Who holds what of a content under a question, and how much that counts."""
-    words = precedents.words.take(precedents.under(question_of(question)))
+    words = precedents.verdicts.take(precedents.under(question_of(question)))
     return sorted(
         (precedents.principals[by], good, weight)
         for of, by, good, weight in zip(words.content, words.principal, words.good, words.weight, strict=True)

@@ -240,12 +240,12 @@ def test_what_hangs_holds_one_thread_and_no_other_waits_for_it() -> None:
     with ThreadPoolExecutor(2) as threads:
         with hanging() as hang:
             held_up = Channels({LEXICAL: Doing(lambda: (begun.set(), hang()))})
-            asking = threading.Thread(target=lambda: answers.append(asked_of(held_up, threads)))
-            asking.start()
+            with_verdict_request = threading.Thread(target=lambda: answers.append(asked_of(held_up, threads)))
+            with_verdict_request.start()
             assert begun.wait(20.0)
             assert asked_of(Channels({LEXICAL: Doing(int)}), threads).failed == [{}]
             assert not answers
-        asking.join()
+        with_verdict_request.join()
     assert answers[0].failed == [{LEXICAL: "OSError: it was too late for that"}]
 
 

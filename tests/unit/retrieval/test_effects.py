@@ -29,10 +29,10 @@ STRANGER = "eve"
 
 
 def ask(*said: Evidence, by: str = STRANGER, text: str = QUESTION_ASKED, **tuned: object) -> Answer:
-    return asking(*said, **tuned).search(a_query(text, principal=by))
+    return with_verdict_request(*said, **tuned).search(a_query(text, principal=by))
 
 
-def asking(*said: Evidence, **tuned: object) -> Searcher:
+def with_verdict_request(*said: Evidence, **tuned: object) -> Searcher:
     return having_said(a_searcher(FRUIT, **tuned), *said)
 
 
@@ -57,7 +57,7 @@ def test_where_nothing_is_known_the_ranking_is_the_same_to_the_bit() -> None:
     """LRN-18, ARC-8: nor where the effects are switched off, or what was said is of contents that are gone."""
     assert as_told(ask(a_word("f" * 64, QUESTION_ASKED, "ada"), a_word("e" * 64, "why?", "bob"))) == as_told(PLAIN)
     said = by_many(PEOPLE, LAST, QUESTION_ASKED)
-    off = asking(said, effects=False).search(a_query(QUESTION_ASKED, principal=STRANGER))
+    off = with_verdict_request(said, effects=False).search(a_query(QUESTION_ASKED, principal=STRANGER))
     assert as_told(off) == as_told(PLAIN)
     assert as_told(ask(said)) != as_told(PLAIN)
 
@@ -167,7 +167,7 @@ def test_ones_own_word_holds_for_oneself(against: int) -> None:
 def test_what_one_called_wrong_does_not_return_to_stand_for_others_words() -> None:
     """LRN-18, RET-18: three call it right, the asker wrong: a page of three does not show it."""
     said = by_many(PEOPLE[:3], FIRST, QUESTION_ASKED), a_word(FIRST, QUESTION_ASKED, STRANGER, good=False)
-    answer = asking(*said).search(a_query(QUESTION_ASKED, k=3, principal=STRANGER))
+    answer = with_verdict_request(*said).search(a_query(QUESTION_ASKED, k=3, principal=STRANGER))
     assert len(answer.results) == 3
     assert FIRST not in {each.content_hash for each in answer.results}
 

@@ -17,7 +17,7 @@ from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.impressions import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.retrieval.answer.confidence import asking
+from pipelines.retrieval.answer.confidence import with_verdict_request
 from pipelines.retrieval.answer.explain import is_praised
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
@@ -176,17 +176,19 @@ def test_without_probes_no_gap_is_claimed() -> None:
 def test_a_verdict_is_asked_for_on_any_result_alike() -> None:
     """RET-15, ARC-9: on one of a page at most, with the stated probability; the same query asks the same again."""
     results = asked("red apple", ask=0.0).results
-    pages = [asking(results, QueryId(f"q{number}"), 0.1) for number in range(3000)]
+    pages = [with_verdict_request(results, QueryId(f"q{number}"), 0.1) for number in range(3000)]
     asked_at = [[at for at, one in enumerate(page) if one.asked] for page in pages]
     assert max(map(len, asked_at)) == 1
     for at in range(len(results)):
         assert sum(at in some for some in asked_at) / 3000 == pytest.approx(0.1, abs=0.03)
     assert {one.asked for page in pages for one in page} == {0.0, 0.1}
-    assert asking(results, QueryId("q1\udc80"), 0.1) == asking(results, QueryId("q1\udc80"), 0.1)
-    assert asking(results, QueryId("q"), 0.0) == results
-    crowded = [one.asked for one in asking(results, QueryId("q"), 1.0)]
+    assert with_verdict_request(results, QueryId("q1\udc80"), 0.1) == with_verdict_request(
+        results, QueryId("q1\udc80"), 0.1
+    )
+    assert with_verdict_request(results, QueryId("q"), 0.0) == results
+    crowded = [one.asked for one in with_verdict_request(results, QueryId("q"), 1.0)]
     assert sorted(crowded)[-2:] == [0.0, 1.0 / len(results)]
-    assert asking((), QueryId("q"), 0.1) == ()
+    assert with_verdict_request((), QueryId("q"), 0.1) == ()
 
 
 def test_an_answer_says_what_is_asked() -> None:
@@ -226,5 +228,5 @@ def test_nobody_is_asked_where_the_same_was_asked_before() -> None:
     """RET-15: precedents brought the right results there, so that how well they match says less."""
     results = asked("red apple", ask=0.0).results
     known = [structs.replace(one, precedent=0.5) for one in results]
-    assert any(one.asked for one in asking(results, QueryId("q"), 1.0))
-    assert not any(one.asked for one in asking(known, QueryId("q"), 1.0))
+    assert any(one.asked for one in with_verdict_request(results, QueryId("q"), 1.0))
+    assert not any(one.asked for one in with_verdict_request(known, QueryId("q"), 1.0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pipelines.domain.links import Authority, CountedWork, Measure, Quadrant
+from pipelines.domain.links import Authority, Measure, Quadrant, WorkCounts
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
@@ -106,7 +106,7 @@ def test_counts_come_with_the_document() -> None:
 def test_what_providers_say_goes_before_what_documents_declare() -> None:
     """CIT-1."""
     generation = MemoryGeneration(TEXTS, {"a": {"citations": 7, "metadata": {"doi": "10.1/x"}}, "b": {"citations": 2}})
-    counted = {"semantic_scholar:DOI:10.1/x": CountedWork(0.0, {Measure.CITATIONS: 90.0, Measure.H_INDEX: 12.0})}
+    counted = {"semantic_scholar:DOI:10.1/x": WorkCounts(0.0, {Measure.CITATIONS: 90.0, Measure.H_INDEX: 12.0})}
     facts = read_facts(generation, generation.encoder.name, most=10, counted=counted)
     assert facts.citations.counts(np.array([0, 1])).tolist() == [90.0, 2.0]
 

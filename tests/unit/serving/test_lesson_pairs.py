@@ -34,7 +34,7 @@ def test_opposites_and_likely_duplicates_are_shown_once() -> None:
         frozenset({RUN.id, PRIOR.id}): LessonRelation.PROPOSED,
     }
     (conflict,) = (each for each in open_pairs(believed(SAID[:2]), SETTINGS))
-    assert not any("merge" in each for each in conflict.can)
+    assert not any("merge" in each for each in conflict.commands)
 
 
 def test_what_somebody_decided_is_not_asked_again() -> None:

@@ -26,7 +26,7 @@ from pipelines.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class LessonSender:
     """Who says something, and by which producer."""
 
     producer: FeedbackProducer
@@ -39,10 +39,10 @@ class Speaker:
 
 
 @contextmanager
-def speaking(settings: Settings, principal: str | None, session: str | None) -> Iterator[Speaker]:
+def lesson_sender(settings: Settings, principal: str | None, session: str | None) -> Iterator[LessonSender]:
     """Whoever speaks; what was said is acknowledged when the block is left."""
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-        yield Speaker(producer, principal or login() or ANONYMOUS, session)
+        yield LessonSender(producer, principal or login() or ANONYMOUS, session)
         producer.flush()
 
 
@@ -73,7 +73,7 @@ def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonB
 
 
 @contextmanager
-def begun(settings: Settings) -> Iterator[None]:
+def ensure_store_and_topic(settings: Settings) -> Iterator[None]:
     """What is said first of all finds a store and a topic: where no updater has begun, both are made if missing.
 
     stderr names what was made, and the command by which agents are told what was said.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.evaluation.replay.ablation import features_of
-from pipelines.evaluation.replay.remembering import Remembered, RememberingEncoder, RememberingSource, remembered
+from pipelines.evaluation.replay.caching import CachingEncoder, CachingSource, LruCache, remembered
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.open import OpenedCache
 from pipelines.retrieval.searcher import Searcher
@@ -84,7 +84,7 @@ class Passes:
     def __init__(self, snapshot: Snapshot, encoder: Any, *, most: int = 100) -> None:
         self.snapshot, self.encoder, self.openings = (
             remembered(snapshot, most),
-            RememberingEncoder(encoder, most),
+            CachingEncoder(encoder, most),
             OpenedCache(),
         )
 
@@ -211,7 +211,7 @@ def test_snapshots_of_one_generation_remember_together() -> None:
     """EVA-6: users of a study ask the same under beliefs that change, until another generation is live."""
     generation, other = AlarmInput({"a": ["red apple"]}), AlarmInput({"a": ["red pear"]})
     source = MemorySource(generation, generation, other)
-    watched = RememberingSource(source, 100)
+    watched = CachingSource(source, 100)
     with Searcher(watched, generation.encoder, BASE, clock=lambda: NOW) as searcher:
         searcher.search(a_query("red"))
         once = generation.texts.asked
@@ -228,7 +228,7 @@ def test_snapshots_of_one_generation_remember_together() -> None:
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=8), st.integers(1, 12))
 def test_a_memory_holds_at_most_so_many_and_tells_what_it_was_told(asked: list[list[int]], most: int) -> None:
     """EVA-7: whatever fell out of it meanwhile, each key has its value, and is asked for once at a time."""
-    memory = Remembered[int, int](most)
+    memory = LruCache[int, int](most)
 
     def ask(new: Sequence[int]) -> list[int]:
         assert len(set(new)) == len(new)

@@ -21,7 +21,7 @@ from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.snapshot.ports import OpenGeneration, TextIndex, VectorIndex
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 
-REMEMBERED = 10_000
+CACHED_ENTRIES = 10_000
 """Texts whose encodings and hits a process remembers, the newest.
 
 A query takes 5 kB of hits at a depth of 100 and 1.5 kB a token: some .5 GB in all.
@@ -34,12 +34,12 @@ _Row = tuple[np.ndarray, np.ndarray]
 """Rows and scores that an index found for one query."""
 
 
-class Remembered(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """Values by what they follow from: at most so many, those asked for last; shared by threads.
 
     Examples:
         >>> asked = []
-        >>> lengths = Remembered(2)
+        >>> lengths = LruCache(2)
         >>> def ask(words):
         ...     asked.extend(words)
         ...     return map(len, words)
@@ -76,17 +76,17 @@ class Remembered(Generic[Key, Value]):
         return len(self._values)
 
 
-class RememberingEncoder:
+class CachingEncoder:
     """An encoder that encodes each text once, as long as it is remembered; whatever else it can do, it does as ever.
 
     A text takes its vector and, where tokens are compared, the state of each of its tokens: 1.5 kB each at 384
     dimensions.
     """
 
-    def __init__(self, encoder: TextEncoder, most: int = REMEMBERED) -> None:
+    def __init__(self, encoder: TextEncoder, most: int = CACHED_ENTRIES) -> None:
         self._encoder = encoder
-        self._vectors = Remembered[str, np.ndarray](most)
-        self._tokens = Remembered[str, tuple[np.ndarray, np.ndarray]](most)
+        self._vectors = LruCache[str, np.ndarray](most)
+        self._tokens = LruCache[str, tuple[np.ndarray, np.ndarray]](most)
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ class RememberingEncoder:
         return getattr(self._encoder, name)
 
 
-class RememberingVectors:
+class CachingVectors:
     """A vector index that is asked once for the nearest contents to a vector, to one depth, among the same contents.
 
     That takes 12 bytes a hit, and the vector: 2.7 kB for a hundred hits of 384 dimensions.
@@ -116,7 +116,7 @@ class RememberingVectors:
 
     def __init__(self, index: VectorIndex, most: int) -> None:
         self._index = index
-        self._hits = Remembered[tuple[bytes, int, RowSet | None], _Row](most)
+        self._hits = LruCache[tuple[bytes, int, RowSet | None], _Row](most)
 
     @property
     def isolation(self) -> np.ndarray | None:
@@ -139,7 +139,7 @@ class RememberingVectors:
         return self._index.vectors(rows)
 
 
-class RememberingTexts:
+class CachingTexts:
     """A text index that is asked once for the best contents of a text, to one depth, among the same contents.
 
     That takes 16 bytes a hit, and the text: 1.8 kB for a hundred hits.
@@ -147,7 +147,7 @@ class RememberingTexts:
 
     def __init__(self, index: TextIndex, most: int) -> None:
         self._index = index
-        self._hits = Remembered[tuple[str, int, RowSet | None], _Row](most)
+        self._hits = LruCache[tuple[str, int, RowSet | None], _Row](most)
 
     def search_many(
         self, texts: Sequence[str], k: int, among: Sequence[RowSet | None]
@@ -176,29 +176,29 @@ class RememberingTexts:
         return self._index.holding(words, phrase)
 
 
-class RememberingGeneration:
+class CachingGeneration:
     """A generation whose indexes are asked for the same once; all else is the generation's own."""
 
     def __init__(self, generation: OpenGeneration, most: int) -> None:
         self._generation = generation
         self._most = most
-        self._vectors: dict[str, RememberingVectors] = {}
-        self._texts: RememberingTexts | None = None
+        self._vectors: dict[str, CachingVectors] = {}
+        self._texts: CachingTexts | None = None
 
     @property
     def lexical(self) -> TextIndex:
         """The text index."""
         if self._texts is None:
-            self._texts = RememberingTexts(self._generation.lexical, self._most)
+            self._texts = CachingTexts(self._generation.lexical, self._most)
         return self._texts
 
     def dense(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder; StoreError where the generation has none."""
         if encoder not in self._vectors:
-            self._vectors[encoder] = RememberingVectors(self._generation.dense(encoder), self._most)
+            self._vectors[encoder] = CachingVectors(self._generation.dense(encoder), self._most)
         return self._vectors[encoder]
 
-    def is_over(self, generation: object) -> bool:
+    def caches(self, generation: object) -> bool:
         """Whether this remembers what is found in a generation."""
         return generation is self._generation
 
@@ -206,22 +206,22 @@ class RememberingGeneration:
         return getattr(self._generation, name)
 
 
-def remembered(snapshot: Snapshot, most: int = REMEMBERED) -> Snapshot:
+def remembered(snapshot: Snapshot, most: int = CACHED_ENTRIES) -> Snapshot:
     """The snapshot over a generation that remembers; one that does already is left as it is.
 
     Args:
         most: Texts of which it is remembered what each index found.
     """
-    if isinstance(snapshot.generation, RememberingGeneration):
+    if isinstance(snapshot.generation, CachingGeneration):
         return snapshot
-    generation: Any = RememberingGeneration(snapshot.generation, most)
+    generation: Any = CachingGeneration(snapshot.generation, most)
     return replace(snapshot, generation=generation)
 
 
-class RememberingSource:
+class CachingSource:
     """A source of snapshots whose generations remember, from one snapshot of a generation to the next."""
 
-    def __init__(self, source: SnapshotSource, most: int = REMEMBERED) -> None:
+    def __init__(self, source: SnapshotSource, most: int = CACHED_ENTRIES) -> None:
         self._source = source
         self._most = most
 
@@ -233,7 +233,7 @@ class RememberingSource:
         """What is live now; a generation that `previous` already has open is not opened again."""
         snapshot = self._source.take(previous)
         held: Any = None if previous is None else previous.generation
-        if isinstance(held, RememberingGeneration) and held.is_over(snapshot.generation):
+        if isinstance(held, CachingGeneration) and held.caches(snapshot.generation):
             return replace(snapshot, generation=held)
         return remembered(snapshot, self._most)
 
