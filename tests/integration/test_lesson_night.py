@@ -16,7 +16,7 @@ from pipelines.domain.lesson import Lesson, LessonSource
 from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.lessons.rows import ALIAS, NIGHT
 from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.serving.lessons.lesson_sender import begun, lesson_sender
+from pipelines.serving.lessons.lesson_sender import ensure_store_and_topic, lesson_sender
 from pipelines.serving.lessons.tending import tend_lessons
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.serving.night import asking_night
@@ -41,7 +41,7 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     with EmbeddedBroker() as broker:
         assigned = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path / 'store'}"]
         here = load_settings(assignments=assigned, environment={})
-        with begun(here), lesson_sender(here, "ada", None) as speaker:
+        with ensure_store_and_topic(here), lesson_sender(here, "ada", None) as speaker:
             for each in (RUN, TURNED, ALWAYS, NEVER):
                 speaker.producer.lesson_added(speaker.session_of(each.id), each, principal="ada")
         update(here)

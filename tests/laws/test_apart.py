@@ -32,5 +32,5 @@ def test_apart_are_those_without_a_document_of_both(documents: list[list[int]], 
     rows = st.integers(0, len(documents) - 1)
     pairs = data.draw(st.lists(st.tuples(rows, rows), max_size=8))
     memory = GenerationContents(contents, cast("ChunkStore", ContentDocuments(documents)))
-    apart = memory.apart(np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    apart = memory.in_distinct_documents(np.array(pairs, dtype=np.int64).reshape(-1, 2))
     assert apart.tolist() == [set(documents[one]).isdisjoint(documents[other]) for one, other in pairs]

@@ -54,7 +54,7 @@ def test_sums_are_those_of_integers(parts: list[tuple[Mapping[UsageKey, int], in
 def test_columns_hold_every_row(some: Mapping[UsageKey, int]) -> None:
     """FBK-6."""
     uses = Uses.summed([(Uses.of(some), 1)]).columns()
-    words = [[each.words[code] for code in each.codes.tolist()] for each in uses[1:5]]
+    words = [[each.values[code] for code in each.codes.tolist()] for each in uses[1:5]]
     rows = zip(uses.day.tolist(), *words, strict=True)
     assert dict(zip(map(UsageKey._make, rows), uses.micro.tolist(), strict=True)) == some
 

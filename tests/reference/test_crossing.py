@@ -142,7 +142,7 @@ def test_intervals_of_pairs_hold_the_truth_as_often_as_they_say(most: int) -> No
     held = []
     for seed in range(10):
         population = Population.drawn(seed, models=0.05, agents=0.12, pairs=0.06, most=most)
-        a, b = cross(domain_of(population.cells, POOLING), population.cells, POOLING).pairs.honest
+        a, b = cross(domain_of(population.cells, POOLING), population.cells, POOLING).pairs.moment_matched
         low, high = (betaincinv(a[:, 0], b[:, 0], tail) for tail in (0.05, 0.95))
         held.append(np.mean((low <= population.truth) & (population.truth <= high)))
     assert 0.84 <= np.mean(held) <= 0.97

@@ -73,7 +73,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(most: int, kappa: float) 
         levels, truth = _population(seed, (4, 4, 25), kappa, most)
         totals = levels[2].hits.sum(axis=0, keepdims=True), levels[2].misses.sum(axis=0, keepdims=True)
         pooled = pool(_root(*totals), levels, POOLING)[3]
-        a, b = pooled.honest
+        a, b = pooled.moment_matched
         low, high = (betaincinv(a[:, 0], b[:, 0], tail) for tail in (0.05, 0.95))
         held.append(np.mean((low <= truth) & (truth <= high)))
     assert 0.85 <= np.mean(held) <= 0.95

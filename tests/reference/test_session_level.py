@@ -85,7 +85,7 @@ def test_a_sessions_intervals_hold_the_truth_as_often_as_they_say(observed: int,
     held = []
     for seed in range(60):
         one = Population(seed, agents_kappa=30.0, sessions_kappa=sessions_kappa, observed=observed)
-        a, b = (side[:, 0] for side in one.sessions().honest)
+        a, b = (side[:, 0] for side in one.sessions().moment_matched)
         low, high = (betaincinv(a, b, tail) for tail in (0.05, 0.95))
         held.append(np.mean((low <= one.truth) & (one.truth <= high)))
     assert 0.85 <= np.mean(held) <= 0.95

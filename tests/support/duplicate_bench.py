@@ -98,7 +98,7 @@ class PlainMemory:
     def since(self) -> Sequence[float]:
         return [0.0] * len(self._texts)
 
-    def apart(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_distinct_documents(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         return np.ones(len(pairs), dtype=bool)
 
 

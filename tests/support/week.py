@@ -39,7 +39,14 @@ from pipelines.domain.links import LinkKind
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.metrics import measure
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import PAGE, dealt, react, tell, with_replies, without_newcomers
+from pipelines.evaluation.simulation.users import (
+    PAGE,
+    question_schedule,
+    react,
+    send_reactions,
+    with_replies,
+    without_newcomers,
+)
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
@@ -51,7 +58,7 @@ from pipelines.serving.collections import measuring
 from pipelines.serving.indexing import headline, plan_of
 from pipelines.serving.night import asking_night, run_visibly
 from pipelines.serving.searching.engines import opened
-from pipelines.serving.updaters import apart
+from pipelines.serving.updaters import isolated_store
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.real_measure import DOCUMENTATION
@@ -180,8 +187,8 @@ def week(corpus: WeekCorpus, stored: Settings, *, days: int, sessions: int, sile
     """Live through some days in a store of its own, which shares the generation and is gone afterwards."""
     now, rng = Now(), random.Random(stored.evaluation.seed)
     halves = halves_of(corpus.questions, stored.evaluation.seed)
-    lessons = dealt(halves["asked"], days * sessions, rng)
-    with now.told(), apart(living(stored)) as settings:
+    lessons = question_schedule(halves["asked"], days * sessions, rng)
+    with now.told(), isolated_store(living(stored)) as settings:
         root, topic = Path(settings.storage.root), Topic(now)
         evenings = [Evening(0, _asked(settings, corpus, halves))]
         for day in range(1, days + 1):
@@ -285,7 +292,7 @@ def _teach(
         right = [result.content_hash for result in answer.results if corpus.answers(question.question_id, result.uris)]
         rng = random.Random(str(answer.query.query_id))
         reactions = react([result.content_hash for result in answer.results], right, rules, rng)
-        tell(producer, answer.query, with_replies(answer, reactions, right))
+        send_reactions(producer, answer.query, with_replies(answer, reactions, right))
 
 
 def _fold(settings: Settings, root: Path, topic: Topic) -> None:

@@ -35,7 +35,7 @@ class FiveContents:
     def since(self) -> Sequence[float]:
         return [0.0] * len(NAMES)
 
-    def apart(self, pairs: np.ndarray) -> np.ndarray:
+    def in_distinct_documents(self, pairs: np.ndarray) -> np.ndarray:
         return np.array([tuple(pair) != (1, 2) for pair in pairs.tolist()], dtype=bool)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
-from pipelines.evaluation.errors import MISSED, RIGHT, deficit, diagnose, diagnoses, moved, reasons
+from pipelines.evaluation.errors import MISSED, RIGHT, changed_queries, deficit, diagnose, diagnoses, reasons
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
 TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"]}
@@ -52,7 +52,7 @@ def test_changes_come_with_their_reasons() -> None:
     right = diagnoses([answer(name) for name in judged], {name: {first.uris[0]: 1} for name in judged}, same)
     control = {"gains": behind["gains"], "loses": right["loses"], "stays": right["stays"]}
     treatment = {"gains": right["gains"], "loses": behind["loses"], "stays": right["stays"]}
-    found = moved({"gains": 0.4, "loses": -0.4, "stays": 0.0}, control, treatment)
+    found = changed_queries({"gains": 0.4, "loses": -0.4, "stays": 0.0}, control, treatment)
     assert [one.control.query_id for one in found] == ["gains", "loses"]
     assert found[0].why.startswith("2 → 1, behind by")
     assert found[1].why.startswith("1 → 2, behind by")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs import study
-from pipelines.evaluation.simulation.users import dealt
+from pipelines.evaluation.simulation.users import question_schedule
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_nothing_to_learn_from_is_an_error(
 def test_nobody_asks_without_a_question() -> None:
     """EVA-6."""
     with pytest.raises(ValueError, match="at least one question"):
-        dealt([], 3, random.Random(1))
+        question_schedule([], 3, random.Random(1))
