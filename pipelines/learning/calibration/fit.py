@@ -250,7 +250,7 @@ def calibrate_matches(
     held_out: dict[str, Predictions] = {}
     gains: dict[str, float] = {}
     for name, columns in CURVES.items():
-        usable = bins.with_known(columns)
+        usable = bins.with_values(columns)
         if usable.observations >= folds:
             # Not by rank: where matches tell nothing, what ranks tell is no probability by match.
             held_out[name] = _held_out(usable.without_rank(), columns, prior, folds, np.random.default_rng(seed))

@@ -59,7 +59,7 @@ class MatchBins:
         one = np.ones(len(match))
         return cls(match, one, good, bad, one)
 
-    def with_known(self, columns: Sequence[int]) -> MatchBins:
+    def with_values(self, columns: Sequence[int]) -> MatchBins:
         """Those of which these columns are known."""
         rows = ~np.isnan(self.match[:, columns]).any(axis=1)
         return MatchBins(self.match[rows], self.rank[rows], self.good[rows], self.bad[rows], self.stands_for[rows])
