@@ -2,10 +2,10 @@
 
     python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--questions N] [--json]
 
-Indexes weft's own files and modules of the standard library, whose docstrings are asked and masked; simulated users ask
-half of the questions, one each, and react to what they are shown; quality is measured on the other half, before and
-after. As in a study, what takes minutes stands for days of a hundred users each.
-Exit codes: 0 done, 1 with a reason, 2 usage.
+Indexes weft's own files and modules of the standard library. Docstrings are the questions, and are masked. Simulated
+users ask half of the questions, one each, and react to the results. Quality is measured on the other half, before and
+after. As in a study, what takes minutes stands for days of a hundred users each. Exit codes: 0 done, 1 with a reason, 2
+usage.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
-Three signs in a query mean something: texts with a "phrase in quotation marks" or with a +word stand before others, and
-texts with a -word are left out; where no text has what a sign asks for, the answer says so. All else is words.
-A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`;
-thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
-JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
-the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
-session's id, whose own learning ranks it, too. The store remembers what a session asked and was given from one call to
-the next: a change of topic is noticed, and `--repeats` says what becomes of results given before. Answers are kept in
-the query log (`weft queries list`), unless `--set query_log.sample=0`.
-Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
+A query has three operators. Texts with a "phrase in quotation marks" or with a +word rank before others, and texts with
+a -word are left out. If no text has what an operator asks for, the answer says so. All else is words. A file of queries
+holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`; thousands are spread over
+processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), and the others are
+answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
+that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
+ranks it, too. The store remembers what a session asked and was given from one call to the next: a change of topic is
+noticed, and `--repeats` says what becomes of results given before. Answers are kept in the query log (`weft queries
+list`), unless `--set query_log.sample=0`. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
+broker, after the answer), 2 usage.
 """
 
 from __future__ import annotations

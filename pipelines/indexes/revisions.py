@@ -1,10 +1,10 @@
 """Which content took the place of one that is no longer there: its text, edited, cut otherwise or moved (ARC-4).
 
 What people said stays with the text that they saw; searches count it for what that text became. Two contents are
-compared by the runs of three words that both hold, but for runs that stand everywhere. One took the other's place where
-at least `least_overlap` of the runs of the shorter one stand in the other, and no other text has more in common with
-either: so edited texts, halves of a text and a text of two halves are found, and what was written anew is not. Over
-several generations overlaps multiply, so that a text which becomes another one step by step is lost at last.
+compared by the runs of three words that both hold, but for runs that stand everywhere. A text replaces another if it
+holds at least `least_overlap` of the runs of the shorter one, and no other text has more in common with either. So
+edited texts, halves of a text and a text of two halves match; a text that was written anew does not. Over several
+generations overlaps multiply, so that a text which becomes another one step by step is lost at last.
 
 People also name places, such as a heading of a page. What stood at a place that is gone, since its page was renamed or
 its heading reworded, is noted beside (LRN-23).

@@ -1,7 +1,7 @@
 """A generation's own questions: made as it is built, so that the first night has something to measure (EVA-4).
 
-Contents stand in the order of their hashes, so that the first of them are a fair sample of all: which ones are asked
-for follows from the contents alone, and most questions stay the same where most contents do.
+Contents are in the order of their hashes, so the first of them are a fair sample. The choice depends only on the
+contents, and most questions stay the same if most contents do.
 """
 
 from __future__ import annotations

@@ -49,10 +49,10 @@ class Searcher:
     """Answers queries from what is live; shared by threads.
 
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
-    request that comes `refresh_s` after the last look. Where reading beliefs took longer than `LOOK_MS`, they are read
-    beside requests from then on, which go on with what is held, and rest in between: reading takes no more of the time
-    than `LOOK_SHARE`, unless that left a decision unseen for `FOLLOW_S`. The first request after a longer pause waits
-    for what is live by then, instead of answering from before the pause. A search remembers nothing by itself: what a
+    request that comes `refresh_s` after the last look. If reading beliefs took longer than `LOOK_MS`, they are then
+    read in the background, and requests go on with the former ones. Reading takes at most the share `LOOK_SHARE` of the
+    time, unless that would leave a decision unseen for `FOLLOW_S`. The first request after a longer pause waits for
+    what is live by then, instead of answering from before the pause. A search remembers nothing by itself: what a
     session remembers is part of its query and of its answer, and `memories` keeps it in between for queries that name a
     session and bring none along.
     """

@@ -1,8 +1,9 @@
 """Short extractive summaries: what a document says about itself first, then its most telling sentences (ING-18).
 
-Prose is summed up by its first sentence and, of its beginning, the sentences that SumBasic takes; code by its leading
-comment or docstring and the names that it defines; configuration by its leading comment and top keys; a conversation by
-its speakers and first turns. Only the beginning of a document is looked at, so the cost does not grow with its length.
+Prose is summarised by its first sentence and the sentences that SumBasic takes of its beginning. Code is summarised by
+its leading comment or docstring and the names that it defines, configuration by its leading comment and top keys, a
+conversation by its speakers and first turns. Only the beginning of a document is looked at, so the cost does not grow
+with its length.
 """
 
 from __future__ import annotations

@@ -221,8 +221,8 @@ def windows(text: SizedText, cuts: Cuts, *, reserved: int = 0) -> list[tuple[int
     """Spans of at most `target` tokens between cuts, in order, which together cover everything.
 
     A piece above the target is a span of its own. Spans that meet at a soft cut share up to `overlap` tokens. A last
-    span that adds less than the minimum joins the one before where both fit into the maximum; where they do not, one
-    below the minimum is lengthened by the end of the one before, which both share where the cut between them is soft.
+    span that adds less than the minimum joins the one before, if both fit into the maximum. Otherwise a last span below
+    the minimum is lengthened by the end of the one before. Both share that end if the cut between them is soft.
 
     Args:
         reserved: Tokens that the leading context of every span takes away.

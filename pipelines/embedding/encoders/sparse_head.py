@@ -1,7 +1,7 @@
 """The sparse head of an encoder: weights of terms from the forward pass that makes the vector (RET-7).
 
-Chen, Xiao, Zhang, Luo, Lian and Liu, M3-Embedding (Findings of ACL 2024), lexical retrieval: a token weighs
-relu(w · h + b) by its last hidden state h, and a term as much as the heaviest of its tokens.
+Lexical retrieval of Chen, Xiao, Zhang, Luo, Lian and Liu, M3-Embedding (Findings of ACL 2024): a token with last hidden
+state h weighs relu(w · h + b). A term weighs as much as the heaviest of its tokens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is the same however often it is asked for, asked for once: encodings of queries, and what engines found (EVA-7).
 
 A replay asks the same queries of one generation again and again, under other settings or beliefs. An encoder's vectors
-follow from the text, hits of FAISS and Lucene from what was asked of them, and none from what else is asked along: so
-what is remembered is what would be found again, to the bit. What fails is not remembered.
+depend only on the text, and hits of FAISS and Lucene only on the query, not on the rest of the batch. So a cached value
+equals a recomputed one, to the bit. What fails is not remembered.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ contents are kept, so that reading can cap them; and allowances per day, one of 
 everything that it reports. Beyond them, what it says is kept beside the parameter, visible, and not counted where
 others speak.
 
-Names are free as well (FBK-13). So those that a partition was never told of share one allowance a day, until they have
-a history: they were there on an earlier day of the partition's clock, and so many were let in as were there before
-them. The first few need none, since nobody else is there.
+Names are free as well (FBK-13). So unknown names share one allowance a day until they have a history. A name has one if
+it was there on an earlier day of the partition's clock, and was admitted: on each day no more are admitted than were
+there before. The first few need none, since nobody else is there.
 
 Events are counted by source, an agent by name or a principal by fingerprint, and by kind (FBK-12).
 """

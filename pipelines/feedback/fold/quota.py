@@ -2,12 +2,11 @@
 
 What nobody can take out again draws on its principal's allowance of the day event by event, in the log's order. What a
 session says may be taken out, and must then not have taken anybody's place. So an isolated session draws on an
-allowance of its own, as long as a day's, and what it says within that is kept in *parts*: stretches of about
-`limits.session_part` observations of one principal on one day, of each allowance apart. Which parts of merged sessions
-count is decided by what is there and by nothing else: all that is merged by now, in the order in which the log began
-the parts, behind what the principal said outside of sessions; a part counts where anything of the allowance was left
-before it. The order of merges changes nothing, and when a session is unlearned its neighbours move up as if it had
-never been.
+allowance of its own, as large as a day's. Its evidence is kept in *parts*: about `limits.session_part` observations
+each, of one principal, day and allowance. Which parts of merged sessions count depends only on the present state. First
+comes what the principal said outside of sessions, then all merged parts in the order in which the log began them. A
+part counts if anything of the allowance was left before it. The order of merges changes nothing, and when a session is
+unlearned its neighbours move up as if it had never been.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ A session that sent `start` is isolated. Its evidence is *pending*: an overlay t
 exactly it out again. So does silence for too long: it is no reason to forget what somebody said. `abandon` alone drops
 what is pending.
 
-Whether a session has fallen silent is decided from the partition's clock when the session is next heard of, and by
-the same rule for all sessions whenever a batch ends: the clock never goes back, so both decide alike, and where
-batches begin changes nothing.
+A session expires by the partition's clock: when its next event comes, and by the same rule for all sessions at the end
+of each batch. The clock never goes back, so both decide alike, and batch boundaries change nothing.
 """
 
 from __future__ import annotations

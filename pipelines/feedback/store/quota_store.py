@@ -1,12 +1,12 @@
 """The tables of parts: which of them count among all that is shared, decided anew whenever that may have changed.
 
-Always inside the caller's transaction. Whether a part of a merged session counts follows from what the state holds when
-a batch ends (see `parts`), never from how it came to hold it: so wherever batches begin, and whatever was merged or
-unlearned in between, the same sessions leave the same evidence. What changes its mind moves between the parameters and
-their surplus as integers.
+Always inside the caller's transaction. Whether a part of a merged session counts follows from the state at the end of a
+batch (see `quota`), never from its history. So the same sessions leave the same evidence, wherever batches begin and
+whatever was merged or unlearned in between. What changes its mind moves between the parameters and their surplus as
+integers.
 
-A part outlives its session's memory: it can no longer be unlearned then, but it keeps its place, and may move up in it,
-until nothing can be said on its day any more by sessions that are remembered.
+A part outlives its session's memory. It can no longer be unlearned then, but it keeps its place in the order, and may
+move up. It goes when no remembered session can add to its day any more.
 """
 
 from __future__ import annotations

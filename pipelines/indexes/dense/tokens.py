@@ -1,8 +1,8 @@
 """Token embeddings of a generation's contents, in row order in one memory-mapped file (ING-19, RET-10).
 
-To be put in row order, from the parts of a run and from the generation before (ING-25), they are read twice, for a
-generation's may not fit in memory: first their counts, which tell where each content's go, then the embeddings
-themselves, copied in as long runs as lie together.
+They come from the parts of a run and from the previous generation (ING-25), and are put in row order. A generation's
+embeddings may not fit in memory, so they are read twice. First their counts say where each content's go. Then the
+embeddings are copied in runs as long as possible.
 """
 
 from __future__ import annotations

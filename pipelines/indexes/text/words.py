@@ -5,9 +5,9 @@ has tokens of our own, which this module makes, the same way of texts and of que
 
 - the *stream*: every word in its order, in lower case, neither stemmed nor dropped, so that phrases can be found, which
   end where punctuation does;
-- *names*: a name of several words as it is written and in one spelling (`max_retry_count`, `max-retry-count` and
-  `maxRetryCount` are `maxretrycount`), its words, letters with their digits (`oauth2` of `OAuth2Client`), flags
-  (`--cache`), names with a dot before them (`.net`) and operators of signs (`=>`);
+- *names*: a name of several words, as written and in one spelling (`max_retry_count`, `max-retry-count` and
+    `maxRetryCount` are `maxretrycount`). Also its words, letters with their digits (`oauth2` of `OAuth2Client`), flags
+    (`--cache`), names with a leading dot (`.net`) and symbolic operators (`=>`);
 - *weak forms*, marked by `~`: words without accents and ligatures, singulars that the stemmer does not know, and stems
   of Arabic and Hindi.
 

@@ -16,8 +16,8 @@ A stated share of all verdicts says the opposite of what is so: P(called good) =
 The curve itself could not tell that share: where the worst matches are good now and then, that would pass for it.
 
 What one channel shows alone are other results than those that both show, and verdicts on these say too much of them. So
-the curves of one channel are carried over from those of both, by results that the channel shows alone and that both
-know: what they come to there, on average, is P(good) where half of it is not known. That takes queries, no verdicts.
+the curves of one channel are derived from those of both, by results that the channel shows alone and both score. Their
+average there is P(good) with one half unknown. That takes queries, no verdicts.
 """
 
 from __future__ import annotations

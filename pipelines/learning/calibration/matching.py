@@ -1,10 +1,9 @@
 """From how well a content matches a query to the probability that it is good, and when to say that nothing is (RET-15).
 
-A verdict on a result is counted by the result's match: cosine, share of words and nearness, which do not depend on
-weights, fusion or what else was found; and by where it stood, which says who came to judge it, and is no part of what
-a probability rests on. So the curve keeps its meaning while all of these change, and where one channel is silent, or
-tokens are not compared, the same counts, summed over what is not known, give the curve of the rest. How curves are
-fitted: `matching_fit`.
+A verdict on a result is counted by the result's match and by its rank. The match is cosine, share of words and
+nearness: none depends on weights, fusion or other candidates. The rank says who came to judge it; a probability does
+not depend on it. So the curve keeps its meaning while all of these change, and where one channel is silent, or tokens
+are not compared, the same counts, summed over what is not known, give the curve of the rest. How curves are fitted: `fit`.
 """
 
 from __future__ import annotations
@@ -269,10 +268,10 @@ class MatchCalibration:
 def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, confidence: float) -> Answering | None:
     """The least threshold that surely enough few queries of any of these kinds, which have no answer, exceed.
 
-    An upper tolerance limit (Wilks 1941), which is split conformal prediction made to hold for the probes at hand and
-    not only on average over draws of them (Vovk 2012): with the k-th smallest of n values, k the least with
-    P(Binomial(n, 1 − bound) < k) >= confidence, the share of all such queries that exceeds it is at most `bound` with
-    probability `confidence`, whatever their distribution. Of several kinds the highest threshold holds.
+    An upper tolerance limit (Wilks 1941). This is split conformal prediction that holds for the given probes, not only
+    on average over draws of them (Vovk 2012). It is the k-th smallest of n values, with k the least that has
+    P(Binomial(n, 1 − bound) < k) >= confidence. With probability `confidence` at most the share `bound` of all such
+    queries exceeds it, whatever their distribution. Of several kinds the highest threshold holds.
 
     Args:
         kinds: By kind, the best match of each query that has no answer, on each scale.

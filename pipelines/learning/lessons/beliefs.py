@@ -1,8 +1,8 @@
 """How good each lesson is, how sure that is, and what may be done with it (LES-2, LES-3, LES-4).
 
-A lesson is Beta(s·m, s·(1 − m)) with what came of it. m is the first confidence of its source (see `sources`), more
-where a mistake was repeated, where it is critical, less where people disagree; that of a revision is drawn towards its
-parent's.
+A lesson has the prior Beta(s·m, s·(1 − m)), updated by its outcomes. m is the first confidence of its source (see
+`sources`). It is higher for a repeated mistake and a critical lesson, and lower if people disagree. That of a revision
+is drawn towards its parent's.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A result is clicked where it is looked at and looks right: P(click | rank k) = θ_k · r (Richardson, Dominowska and
 Ragno, Predicting clicks, WWW 2007; Craswell et al., WSDM 2008). Clicks by rank alone cannot tell θ from r, since better
-results stand higher. What tells them apart is that results alike stand at different ranks of different answers, as in
-regression EM (Wang et al., Position bias estimation for unbiased learning to rank in personal search, WSDM 2018): here
+results stand higher. Similar results stand at different ranks of different answers: this separates them, as in
+regression EM (Wang et al., Position bias estimation for unbiased learning to rank in personal search, WSDM 2018). Here
 ln r = f(score) + h(lead), both continuous and piecewise linear. The lead is how far a result's score stands above the
 best of the others on its page. Of two at equal scores chance says which stands first; without the lead, that the first
 is right more often than its score alone says, since it beat all others, would be taken for looks. Only ratios are

@@ -1,9 +1,9 @@
 """What people called right or wrong under a question, one row of use per verdict (LRN-18).
 
-A principal counts once per content and question, with the last word. Sums know no order, so each verdict says when it
-was given: a bin such as "verdict:good:00000735:63" holds milliseconds since midnight, and the percentage of its page's
-best score that the result was shown with, "-" where it was not shown. A question's own text is kept beside it, in a bin
-"question:TEXT" of no content: near questions are told by it (LRN-19).
+A principal counts once per content and question, with the last word. Sums have no order, so each verdict carries its
+time. A bin such as "verdict:good:00000735:63" holds milliseconds since midnight, and the result's score as a percentage
+of its page's best, "-" if it was not shown. A question's own text is kept beside it, in a bin "question:TEXT" of no
+content: near questions are told by it (LRN-19).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """How signals vary together among outcomes of one kind: what keeps a weight from counting the same thing twice (LRN-4).
 
-A signal is shown because the signals together are high: among what is shown, one that is low was outweighed by the
-others, so that signals look opposed which are not, and each alone looks worse or better than it is. Signals that say
-the same thing, such as two encoders, look good twice. Their covariance within outcomes of one kind undoes both (Fisher,
-Annals of Eugenics 1936).
+A result is shown because its signals together are high. A shown result that is low in one signal was lifted by the
+others. So signals look opposed that are not, and each alone looks worse or better than it is. Signals that say the same
+thing, such as two encoders, look good twice. Their covariance within outcomes of one kind undoes both (Fisher, Annals
+of Eugenics 1936).
 
 Outcomes under one question are alike: the same results are shown, and are right or wrong for it each time. So n of them
-say as much as n / (1 + (n − 1)·ρ) of different questions would, with ρ their correlation (the design effect of a
-cluster; Kish, Survey Sampling, 1965): never more than 1/ρ, however often it is asked.
+say as much as n / (1 + (n − 1)·ρ) of different questions, with ρ their correlation (the design effect of a cluster;
+Kish, Survey Sampling, 1965). That is never more than 1/ρ, however often it is asked.
 """
 
 from __future__ import annotations

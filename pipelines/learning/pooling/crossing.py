@@ -1,10 +1,10 @@
 """Models and agents cross: what each adds to its domain, told apart by what each was seen with (LRN-21).
 
 The log-odds of a rate are those of its domain, plus what its model adds, plus what its agent adds, plus what is
-peculiar to the two together. Both additions are fitted at once, since neither is seen alone: an agent that stands above
-those who used the same models keeps that under any other model, and a model keeps what its agents have in common under
-any other agent. Where a model was seen with one agent only, nothing tells the two apart, and each takes its share of
-the prior variance.
+peculiar to the two together. Both effects are fitted at once, since neither is observed alone. An agent above others
+with the same models keeps its effect under any other model. A model keeps what its agents have in common under any
+other agent. Where a model was seen with one agent only, nothing tells the two apart, and each takes its share of the
+prior variance.
 """
 
 from __future__ import annotations

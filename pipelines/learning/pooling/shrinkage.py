@@ -69,12 +69,12 @@ def believed_strength(
 ) -> PoolingStrength:
     """The posterior of κ at one level, on points that lie evenly in ln κ.
 
-    At the top the prior is that of a uniform shrinkage κ₀/(κ + κ₀), p(κ) ∝ κ₀/(κ + κ₀)² with median κ₀ = `initial`
-    (Christiansen and Morris, Hierarchical Poisson regression modeling, JASA 1997; Daniels, A prior for the variance in
-    hierarchical models, Canadian Journal of Statistics 1999), within its bounds. Below, levels differ about as much as
-    the one above: ln κ moves from it by N(0, ln² `ratio`), drawn back by the same prior. The spread of siblings is as
-    that of normal ones, ν·(c + ρ̂)/(c + ρ) ~ χ²(ν). So an estimate counts for as much as its evidence can tell: many
-    siblings of which next to nothing is known leave κ as open as none.
+    At the top the prior is that of a uniform shrinkage κ₀/(κ + κ₀): p(κ) ∝ κ₀/(κ + κ₀)² with median κ₀ = `initial`,
+    within its bounds. See Christiansen and Morris, Hierarchical Poisson regression modeling, JASA 1997, and Daniels, A
+    prior for the variance in hierarchical models, Canadian Journal of Statistics 1999. Below, levels differ about as
+    much as the one above: ln κ moves from it by N(0, ln² `ratio`), drawn back by the same prior. The spread of siblings
+    is as that of normal ones, ν·(c + ρ̂)/(c + ρ) ~ χ²(ν). So an estimate counts for as much as its evidence can tell:
+    many siblings of which next to nothing is known leave κ as open as none.
 
     Args:
         correlation: How much siblings differ.

@@ -6,9 +6,9 @@ Fisher's linear discriminant. Before evidence Σ is a multiple of the unit matri
 
 A signal whose spread was hardly seen is weighed by its log-odds alone: nothing divided by next to nothing says nothing.
 
-Few outcomes find a direction by chance. How much better it tells good from bad than the stated direction does, D², is
-set against what chance alone makes of it, and the weights stand between both, by their Akaike weights (Burnham and
-Anderson 2002): where nothing better than what is stated was found, what is stated holds.
+Few outcomes find a direction by chance. D² says how much better it separates good from bad than the prior direction. D²
+is compared with what chance alone gives, and the weights lie between both directions, by their Akaike weights (Burnham
+and Anderson 2002). If nothing better than the prior was found, the prior holds.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Which past questions ask the same, in other words (LRN-19).
 
 Cosines alone cannot tell: "enable the cache" and "disable the cache" lie as near as two ways to ask for one thing. So
-what two questions do not have in common is looked at. Names, numbers, negations, directions and question words that
-disagree, opposites, and one content word in the place of another that is no synonym make a question that looks alike
-and asks for something else: nothing passes from one to the other. Of the rest the cosine says how much does, and the
-share of what they ask about that both name: where all questions are about the same few people, cosines are high among
-all of them.
+what two questions do not have in common is looked at. Some similar questions ask for something else. Names, numbers,
+negations, directions or question words disagree, or a word is replaced by an opposite or by another word that is no
+synonym. Nothing passes between such questions. Of the rest the cosine says how much does, and the share of what they
+ask about that both name: where all questions are about the same few people, cosines are high among all of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What came of contents before, added to their scores (LRN-18): an effect over all questions, and one under this one.
 
-With p0 the probability that a score makes, logit p0 = intercept + slope · its share of the best score for the query,
-results stand in the order of logit p = logit p0 + u_content + u_question. An effect of u is u · best / slope of a
-score, so that everything adds up. A near question's effect counts as far as the near question does (LRN-19). Who called
-a result right finds it first, who called it wrong finds it below the third, whatever others say.
+A score has the probability p0 with logit p0 = intercept + slope · its share of the query's best score. Results are
+ordered by logit p = logit p0 + u_content + u_question. An effect of u is u · best / slope of a score, so that
+everything adds up. A near question's effect counts as far as the near question does (LRN-19). Who called a result right
+finds it first, who called it wrong finds it below the third, whatever others say.
 """
 
 from __future__ import annotations
