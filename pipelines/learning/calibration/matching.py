@@ -3,7 +3,8 @@
 A verdict on a result is counted by the result's match and by its rank. The match is cosine, share of words and
 nearness: none depends on weights, fusion or other candidates. The rank says who came to judge it; a probability does
 not depend on it. So the curve keeps its meaning while all of these change, and where one channel is silent, or tokens
-are not compared, the same counts, summed over what is not known, give the curve of the rest. How curves are fitted: `fit`.
+are not compared, the same counts, summed over what is not known, give the curve of the rest. See `fit` for how curves
+are fitted.
 """
 
 from __future__ import annotations
