@@ -28,6 +28,15 @@ PRIVATE_WORDS = frozenset(
         "spelled",
         "heard",
         "said",
+        "dealt",
+        "farewell",
+        "placings",
+        "rehearsal",
+        "speaking",
+        "stood",
+        "unasked",
+        "upfront",
+        "wherever",
     ]
 )
 """Words that say nothing of what a thing is: `hits`, `rows`, `existing` or `stored` do."""
