@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
+from pydantic import SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.sections import Section
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.settings import EvaluationSettings, QueryLogSettings, SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.settings import IngestSettings, SourceSettings
-from pipelines.learning.priors import Priors
-from pipelines.learning.settings import LearningSettings
+from pipelines.learning.priors import LearningSettings, Priors
 from pipelines.lessons.settings import LessonSettings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
@@ -42,10 +42,8 @@ ENVIRONMENT_PREFIX = "WEFT__"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 
 
-class StorageSettings(BaseModel):
+class StorageSettings(Section):
     """Where everything weft keeps lies, and what becomes of settings that differ from the store's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
     settings: Literal["kept", "given", "changed"]
@@ -58,10 +56,8 @@ class StorageSettings(BaseModel):
         return str(Path(root).expanduser())
 
 
-class Settings(BaseModel):
+class Settings(Section):
     """Every section of the configuration, validated."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     storage: StorageSettings
     cluster: ClusterSettings

@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.sections import Section
 
 
-class ProseSettings(BaseModel):
+class ProseSettings(Section):
     """What stays together in documents with headings (ING-6), in the encoder's tokens; see `ChunkSizes`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     list_tokens: int
     paragraph_tokens: int
 
 
-class ConversationSettings(BaseModel):
+class ConversationSettings(Section):
     """What ends a topic of a conversation (ING-8); see `TopicRules`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     topic_distance: Annotated[float, Field(ge=0.0, le=2.0)]
     topic_phrases: tuple[str, ...]
 
 
-class ConfigurationSettings(BaseModel):
+class ConfigurationSettings(Section):
     """What stays together in configuration files (ING-9), in the encoder's tokens; see `ChunkSizes`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     whole_tokens: Annotated[int, Field(gt=0)]
     nested_tokens: Annotated[int, Field(gt=0)]
 
 
-class ChunkingSettings(BaseModel):
+class ChunkingSettings(Section):
     """How documents are cut, besides the sizes that are learned.
 
     Attributes:
@@ -48,8 +43,6 @@ class ChunkingSettings(BaseModel):
         configuration: What stays together in configuration files.
         trailing_context: Whether the beginning of the next sibling follows a chunk's text, within its budget.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     record_max_tokens: Annotated[int, Field(gt=0)]
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]

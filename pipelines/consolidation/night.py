@@ -32,8 +32,7 @@ from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.observe.allowances import within_allowances
 from pipelines.learning.observe.triggers import LearnedTrigger, read_triggers
 from pipelines.learning.pooling.fitted import Learned
-from pipelines.learning.priors import Priors
-from pipelines.learning.settings import LearningSettings
+from pipelines.learning.priors import LearningSettings, Priors
 from pipelines.runtime.clock import day_of
 from pipelines.runtime.mlflow.runs import RecordedRun
 

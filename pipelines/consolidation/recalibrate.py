@@ -13,8 +13,7 @@ from pipelines.learning.calibration.matching import MatchBins, MatchCalibration,
 from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate
 from pipelines.learning.parameters import RELEVANCE_BINS
-from pipelines.learning.priors import VerdictPrior
-from pipelines.learning.settings import LearningSettings
+from pipelines.learning.priors import LearningSettings, VerdictPrior
 
 _PER_OUTCOME = 5  # good and bad outcomes each: a calibration needs both
 _BANDS = (0.6, 0.7, 0.8, 0.9, 1.0)  # bounds of the bands that a report has: confidences that people act on (CON-8)

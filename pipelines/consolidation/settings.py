@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from pipelines.domain.links import Provider
+from pipelines.domain.sections import Section
 from pipelines.quality.opposites import Polarity
 
 FOLDS = 5
@@ -20,7 +21,7 @@ FOLLOW_EVERY_S = 15.0
 """Seconds between looks at the champion alias: well within the promised minute (CON-9)."""
 
 
-class ShadowSettings(BaseModel):
+class ShadowSettings(Section):
     """Bounds on how far replayed rankings may move (EVA-7).
 
     Attributes:
@@ -28,23 +29,19 @@ class ShadowSettings(BaseModel):
         monitored_tau: At least this: goes live, marked for a look; below, a person decides.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     safe_tau: float
     safe_jaccard: float
     monitored_tau: float
 
 
-class MovementSettings(BaseModel):
+class MovementSettings(Section):
     """Bounds on how far a domain's weights may move where no queries can be replayed; shares of the score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     safe: float
     monitored: float
 
 
-class CalibrationSettings(BaseModel):
+class CalibrationSettings(Section):
     """How confidence is checked against outcomes (CON-8).
 
     Attributes:
@@ -60,8 +57,6 @@ class CalibrationSettings(BaseModel):
         own_questions: How many of them are asked when a generation is built.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     minimum_observations: float
     least_gain: float
     answering_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -73,7 +68,7 @@ class CalibrationSettings(BaseModel):
     own_questions: Annotated[int, Field(ge=0)]
 
 
-class NearDuplicateSettings(BaseModel):
+class NearDuplicateSettings(Section):
     """When contents of different documents are near-duplicates (CON-2).
 
     Attributes:
@@ -84,8 +79,6 @@ class NearDuplicateSettings(BaseModel):
         order: Words that say what comes first; where one stands, words that both have must stand in one order.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     least_cosine: Annotated[float, Field(gt=0.0)]
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
     absolutes: tuple[str, ...]
@@ -94,7 +87,7 @@ class NearDuplicateSettings(BaseModel):
     order: tuple[str, ...]
 
 
-class ContradictionSettings(BaseModel):
+class ContradictionSettings(Section):
     """When contents that lie near each other and say the opposite are named beside each other (CON-4).
 
     Attributes:
@@ -102,12 +95,10 @@ class ContradictionSettings(BaseModel):
             whoever reads the report.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     acting: tuple[Polarity, ...]
 
 
-class SuccessionSettings(BaseModel):
+class SuccessionSettings(Section):
     """When a folder is a later release of one beside it, so that its pages supersede those of the same path (CON-4).
 
     Attributes:
@@ -116,13 +107,11 @@ class SuccessionSettings(BaseModel):
             the other; a page with less needs the same title, or new pages that have so much of what it said.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     least_share: Annotated[float, Field(gt=0.0)]
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class LinkSettings(BaseModel):
+class LinkSettings(Section):
     """When contents are linked as similar, and as used together (CON-3).
 
     Attributes:
@@ -133,8 +122,6 @@ class LinkSettings(BaseModel):
         half_life_days: After which a use counts half; days after the newest use of anything do not count.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     least_cosine: Annotated[float, Field(gt=0.0)]
     together: Annotated[int, Field(ge=2)]
     least_uses: Annotated[float, Field(gt=0.0)]
@@ -142,7 +129,7 @@ class LinkSettings(BaseModel):
     half_life_days: Annotated[float, Field(gt=0.0)]
 
 
-class ThinningSettings(BaseModel):
+class ThinningSettings(Section):
     """When chunks are so far from what their document is about that searches of everything pass over them (CON-5).
 
     Attributes:
@@ -151,14 +138,12 @@ class ThinningSettings(BaseModel):
         most_loss: Share of recall@20 that the store's questions may lose, all of a night's candidates together.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     enabled: bool
     least_cosine: Annotated[float, Field(ge=-1.0, le=1.0)]
     most_loss: Annotated[float, Field(ge=0.0, le=0.1)]
 
 
-class CitationSettings(BaseModel):
+class CitationSettings(Section):
     """Who is asked how much documents are relied on elsewhere, and how (CIT-1).
 
     Attributes:
@@ -168,8 +153,6 @@ class CitationSettings(BaseModel):
         most_works: Asked for in one night; the others wait for the next ones.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     providers: tuple[Provider, ...]
     urls: Mapping[Provider, Annotated[str, Field(pattern=r"^https?://\S+$")]]
     semantic_scholar_key: SecretStr
@@ -178,22 +161,18 @@ class CitationSettings(BaseModel):
     most_works: Annotated[int, Field(ge=0)]
 
 
-class RebuildSettings(BaseModel):
+class RebuildSettings(Section):
     """When a generation is made anew though no size moved (CON-7).
 
     Attributes:
         most_changed: Share of the contents that may be others than those which quantisers were trained on.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     most_changed: Annotated[float, Field(gt=0.0, le=1.0)]
 
 
-class ConsolidationSettings(BaseModel):
+class ConsolidationSettings(Section):
     """The section `consolidation` of the configuration."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     shadow: ShadowSettings
     movement: MovementSettings

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipelines.domain.chunks import MadeBy
-from pipelines.domain.context import Context
+from pipelines.domain.chunks import Context, MadeBy
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson_match import ChosenLesson

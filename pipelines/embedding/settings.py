@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from pipelines.domain.sections import Section
 
 LENGTH_STEP = 16
 """Tokens: texts are padded to a multiple of this, so that a vector never depends on its batch mates.
@@ -13,20 +15,16 @@ Keys of stored vectors name it.
 """
 
 
-class TokenSettings(BaseModel):
+class TokenSettings(Section):
     """Token embeddings kept for late interaction (RET-10)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool
     dimension: int = Field(ge=1)
     pooling: int = Field(ge=1)
 
 
-class CrossEncoderSettings(BaseModel):
+class CrossEncoderSettings(Section):
     """A model that reads query and text together."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     max_tokens: int = Field(ge=8)
@@ -34,10 +32,8 @@ class CrossEncoderSettings(BaseModel):
     precision: Literal["auto", "fp32", "int8"]
 
 
-class SparseSettings(BaseModel):
+class SparseSettings(Section):
     """A model that turns texts into weights of terms (RET-7)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     max_tokens: int = Field(ge=8)
@@ -46,10 +42,8 @@ class SparseSettings(BaseModel):
     scale: float = Field(gt=0, allow_inf_nan=False)
 
 
-class EmbeddingSettings(BaseModel):
+class EmbeddingSettings(Section):
     """Which model turns texts into vectors, and how its batches are made."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     model_folder: str

@@ -5,40 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
+
+from pipelines.domain.sections import Count, NonNegative, Section
 
 BOOTSTRAP_DRAWS = 1_000
 """Resamples of the queries behind each interval: its bounds stand within a few thousandths."""
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class MemorySettings(BaseModel):
+class MemorySettings(Section):
     """How answers are measured as those of a memory (EVA-2)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    intent_weights: Mapping[str, Weight]
+    intent_weights: Mapping[str, NonNegative]
 
 
-class GroundTruthSettings(BaseModel):
+class GroundTruthSettings(Section):
     """The model that judges (EVA-4)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     endpoint: Annotated[str, Field(pattern=r"^(https?://.+)?$")]
     api_key: SecretStr
     model: str
 
 
-class EvaluationSettings(BaseModel):
+class EvaluationSettings(Section):
     """How runs over judged queries are made and summed up."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     depth: Count
     interval: Share
@@ -47,10 +40,8 @@ class EvaluationSettings(BaseModel):
     ground_truth: GroundTruthSettings
 
 
-class SimulationSettings(BaseModel):
+class SimulationSettings(Section):
     """How simulated users behave, and how many there are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     noise: Probability
     random: Probability
@@ -65,10 +56,8 @@ class SimulationSettings(BaseModel):
         return self
 
 
-class QueryLogSettings(BaseModel):
+class QueryLogSettings(Section):
     """How much of what is asked is kept, and for how long."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: Probability
     keep_days: Count

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from pipelines.domain.sections import Section
 
 WINDOW_WORDS = 250
 """Words a model reads at once: labels and text share 512 positions."""
@@ -17,10 +19,8 @@ BUNDLED: Final = "bundled"
 CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
 
 
-class ExtractionSettings(BaseModel):
+class ExtractionSettings(Section):
     """How entities are found in chunks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool
     model: str

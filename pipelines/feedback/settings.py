@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from pipelines.domain.events import Report
+from pipelines.domain.sections import Section, Share
 from pipelines.domain.signatures import SigningKey
 from pipelines.runtime.storage.locks import Patience
 
@@ -37,7 +38,7 @@ EVENT_ID_RECORDS = 5_000_000
 """Newest records of a partition whose event ids are remembered: at 32 bytes each, 160 MB, and days of a busy log."""
 
 
-class CreditSettings(BaseModel):
+class CreditSettings(Section):
     """How much one piece of feedback weighs, in observations.
 
     Attributes:
@@ -45,8 +46,6 @@ class CreditSettings(BaseModel):
         choice_slope: Logarithm of the odds of a choice per unit of score, by which choices of the first result are
             expected; 0 takes the first as any other (LRN-22).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     retrieved: float = Field(ge=0.0)
     included: float = Field(ge=0.0)
@@ -59,7 +58,7 @@ class CreditSettings(BaseModel):
     choice_slope: float = Field(ge=0.0, allow_inf_nan=False)
 
 
-class TriggerSettings(BaseModel):
+class TriggerSettings(Section):
     """Which words of a query become triggers of a result that was picked from far down (RET-17).
 
     Attributes:
@@ -67,8 +66,6 @@ class TriggerSettings(BaseModel):
         terms: Words of one selection at most.
         stop: Words that say nothing about what is looked for.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     beyond_rank: int = Field(ge=0)
     terms: int = Field(ge=0, le=8)
@@ -80,10 +77,7 @@ class TriggerSettings(BaseModel):
         return frozenset(self.stop)
 
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class AttributionSettings(BaseModel):
+class AttributionSettings(Section):
     """How an outcome is shared among the contents a response was made from (FBK-9).
 
     Attributes:
@@ -91,8 +85,6 @@ class AttributionSettings(BaseModel):
         views: Weights of the counterfactual, the attention and the semantic view; they sum to 1.
         confidence: How far to rely on the method that each of these names.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     encoder: bool
     views: tuple[Share, Share, Annotated[float, Field(gt=0.0, le=1.0)]]
@@ -124,10 +116,8 @@ class AttributionSettings(BaseModel):
         return self.confidence.get(method, 1.0)
 
 
-class TimeSettings(BaseModel):
+class TimeSettings(Section):
     """Which event times are believed, and how long an event is waited for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
@@ -138,7 +128,7 @@ class TimeSettings(BaseModel):
     session_remembered_s: float = Field(gt=0.0)
 
 
-class LimitSettings(BaseModel):
+class LimitSettings(Section):
     """What bounds memory and disk, and what one principal may say, per partition.
 
     Attributes:
@@ -148,8 +138,6 @@ class LimitSettings(BaseModel):
         session_part: Observations of a session, about so many, that count together where it has been merged, or not; of
             reports as much larger as their allowance is.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     event_bytes: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
@@ -191,7 +179,7 @@ class LimitSettings(BaseModel):
         return self.part_micro * self.daily_of(allowance) // self.daily_micro
 
 
-class UbiSettings(BaseModel):
+class UbiSettings(Section):
     """What actions of OpenSearch User Behavior Insights mean, by their `action_name`.
 
     Attributes:
@@ -199,16 +187,12 @@ class UbiSettings(BaseModel):
         verdicts: From −1 to 1, on the object.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     selections: tuple[str, ...]
     verdicts: Mapping[str, Annotated[float, Field(ge=-1.0, le=1.0)]]
 
 
-class SessionMergeSettings(BaseModel):
+class SessionMergeSettings(Section):
     """What counts as a conflict when a session is merged (LRN-16)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
     strength: float = Field(gt=0.0)
@@ -220,14 +204,12 @@ WITHOUT_KEY = (
 _KEY_CHARACTERS = 32  # of a key: whoever holds a token can try keys at leisure
 
 
-class FeedbackSettings(BaseModel):
+class FeedbackSettings(Section):
     """The topic, the updaters, and the rules events are judged by.
 
     Attributes:
         signing_key: Shared by services and updaters; None lets anybody teach who can write to the topic (FBK-13).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     signing_key: SecretStr | None
     topic: str = Field(min_length=1)

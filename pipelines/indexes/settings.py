@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from pipelines.domain.sections import Section
 
 
-class IsolationSettings(BaseModel):
+class IsolationSettings(Section):
     """How much alone each content stands: by how many nearest others, among how many (RET-13)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     neighbours: int = Field(ge=0)
     among: int = Field(ge=2)
 
 
-class VectorSettings(BaseModel):
+class VectorSettings(Section):
     """Dense search: exact for small corpora, else IVF-PQ with a refine stage tuned to a target recall (ING-22)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     exact_below: int = Field(ge=0)
     target_recall: float = Field(gt=0.0, le=1.0)
@@ -27,17 +25,15 @@ class VectorSettings(BaseModel):
     isolation: IsolationSettings
 
 
-class FieldWeights(BaseModel):
+class FieldWeights(Section):
     """Weight of each field's BM25 score; fields of weight 0 are not searched."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     contents: float = Field(ge=0.0)
     title: float = Field(ge=0.0)
     symbols: float = Field(ge=0.0)
 
 
-class WordSettings(BaseModel):
+class WordSettings(Section):
     """Weights of what a query finds by its words as they are typed, beside the BM25 score of `contents` (RET-22).
 
     Attributes:
@@ -49,8 +45,6 @@ class WordSettings(BaseModel):
         phrase_words: Up to so many words a query is short.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     exact: float = Field(ge=0.0)
     names: float = Field(ge=0.0)
     weak: float = Field(ge=0.0)
@@ -58,10 +52,8 @@ class WordSettings(BaseModel):
     phrase_words: int = Field(ge=0)
 
 
-class LexicalSettings(BaseModel):
+class LexicalSettings(Section):
     """Lexical search: BM25 over Lucene fields (ING-23)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     k1: float = Field(ge=0.0)
     b: float = Field(ge=0.0, le=1.0)
@@ -70,18 +62,14 @@ class LexicalSettings(BaseModel):
     words: WordSettings
 
 
-class AliasSettings(BaseModel):
+class AliasSettings(Section):
     """When two names of one label are taken for one entity (ING-17)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     similarity: float = Field(ge=-1.0, le=1.0)
 
 
-class GraphIndexSettings(BaseModel):
+class GraphIndexSettings(Section):
     """Entities, mentions and cross-references (ING-14, ING-17)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool
     scopes: dict[str, float]
@@ -94,16 +82,14 @@ class GraphIndexSettings(BaseModel):
     analytics: bool
 
 
-class MergeSettings(BaseModel):
+class MergeSettings(Section):
     """What the joins of a generation's tables and of its graph may use."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     memory_mb: int = Field(ge=64)
     threads: int = Field(ge=1)
 
 
-class RevisionSettings(BaseModel):
+class RevisionSettings(Section):
     """When a text counts as what another one became (ARC-4).
 
     Attributes:
@@ -111,16 +97,12 @@ class RevisionSettings(BaseModel):
         days: For how long it is remembered what became of a text.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     least_overlap: float = Field(gt=0.0, le=1.0)
     days: int = Field(ge=0)
 
 
-class IndexSettings(BaseModel):
+class IndexSettings(Section):
     """Everything the indexes of a generation are built with."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     shards: int = Field(ge=1)
     rows_per_shard: int = Field(ge=1)

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.sections import Section
 
 Level = Annotated[int, Field(ge=0, le=100)]
 
 _CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
 
 
-class SourceSettings(BaseModel):
+class SourceSettings(Section):
     """A declared source (OPS-3b); what is left out is as for a source without a declaration.
 
     Attributes:
@@ -25,8 +26,6 @@ class SourceSettings(BaseModel):
         include, exclude: Files of a folder, written as in .gitignore; without `include` all.
         tenant: A fact about all its documents, for filters.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str = Field(min_length=1)
     domain: Domain | None = None
@@ -41,14 +40,12 @@ class SourceSettings(BaseModel):
         return Path(self.path).expanduser().absolute()
 
 
-class TrustSettings(BaseModel):
+class TrustSettings(Section):
     """Trust level, 0 to 100, by kind of source (ING-2).
 
     Attributes:
         corpus: Records of a corpus and rows of a table.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     local_code: Level
     recent: Level
@@ -60,10 +57,8 @@ class TrustSettings(BaseModel):
     corpus: Level
 
 
-class ParquetSettings(BaseModel):
+class ParquetSettings(Section):
     """Names of columns; of those that a file has the first counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: tuple[str, ...] = Field(min_length=1)
     id: tuple[str, ...]
@@ -71,7 +66,7 @@ class ParquetSettings(BaseModel):
     time: tuple[str, ...]
 
 
-class SummarySettings(BaseModel):
+class SummarySettings(Section):
     """Summaries of documents (ING-18).
 
     Attributes:
@@ -80,18 +75,14 @@ class SummarySettings(BaseModel):
         model, api_key: What it is asked with.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     max_tokens: int = Field(gt=0)
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
     api_key: SecretStr
 
 
-class ParserSettings(BaseModel):
+class ParserSettings(Section):
     """What cutting one document may take; beyond it the document is cut into plain line windows (ING-3)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cpu_s: float = Field(gt=0.0)
     memory_bytes: int = Field(gt=0)
@@ -111,14 +102,12 @@ class Pools:
     cpus_each: float
 
 
-class PoolSettings(BaseModel):
+class PoolSettings(Section):
     """Actors per stage; 0 derives a number from the cluster's CPUs.
 
     Attributes:
         few: So many units of new documents one worker takes through all stages.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     readers: int = Field(ge=0)
     encoders: int = Field(ge=0)
@@ -144,7 +133,7 @@ class PoolSettings(BaseModel):
         return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
 
 
-class IngestSettings(BaseModel):
+class IngestSettings(Section):
     """What is read from sources, and how far.
 
     Attributes:
@@ -152,8 +141,6 @@ class IngestSettings(BaseModel):
             any, files that hold a private key are rejected too.
         git_seconds: For the history of one source; 0 reads none, and files have their own times.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_file_bytes: int
     skipped_names: tuple[str, ...]

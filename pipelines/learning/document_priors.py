@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pipelines.domain.links import Measure, Quadrant
-from pipelines.learning.sections import NonNegative, Positive, Section, Share, one_for_each
+from pipelines.domain.sections import NonNegative, Positive, Section, Share, one_for_each
 
 
 class CountScale(Section):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from pipelines.domain.event_fields import LessonOrigin
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
-from pipelines.learning.sections import Positive, Section, Share, one_for_each
+from pipelines.domain.sections import Positive, Section, Share, one_for_each
 
 _ORIGINS = frozenset(get_args(LessonOrigin))
 

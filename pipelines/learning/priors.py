@@ -12,9 +12,9 @@ from scipy.special import expit
 from pipelines.domain.chunks import Overflow
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal
+from pipelines.domain.sections import Positive, Section, Share, one_for_each
 from pipelines.learning.document_priors import AuthorityPrior, DeclaredPrior
 from pipelines.learning.lesson_priors import LessonPrior
-from pipelines.learning.sections import Positive, Section, Share, one_for_each
 
 RANKS = 10
 """Ranks told apart, to learn how often each is looked at: a page. What stands deeper is not counted (FBK-10)."""
@@ -343,3 +343,13 @@ class Priors(Section):
     def fingerprint(self) -> str:
         """SHA-256 over all values, 64 hex digits: a store records which priors its beliefs were read with."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+
+class LearningSettings(Section):
+    """The section `learning` of the configuration.
+
+    Attributes:
+        calibration_smoothing: Pseudo-observations at the overall rate in each bin that a calibration is fitted to.
+    """
+
+    calibration_smoothing: Annotated[float, Field(gt=0.0)]

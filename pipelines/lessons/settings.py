@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Count = Annotated[int, Field(ge=1)]
-Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+from pipelines.domain.sections import Count, Section, Share
+
 Phrases = tuple[str, ...]
 Patterns = tuple[str, ...]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LessonWordSettings(_Section):
+class LessonWordSettings(Section):
     """Words by what they do.
 
     Attributes:
@@ -40,7 +34,7 @@ class LessonWordSettings(_Section):
     deciding: Phrases
 
 
-class AtomicitySettings(_Section):
+class AtomicitySettings(Section):
     """How whole and how exact a lesson is, in [0, 1].
 
     Attributes:
@@ -64,13 +58,13 @@ class AtomicitySettings(_Section):
     verbs: Phrases
 
 
-class PromptSettings(_Section):
+class PromptSettings(Section):
     """The prompt form: tokens it has at most, where nobody says how many."""
 
     budget: Count
 
 
-class DuplicateSettings(_Section):
+class DuplicateSettings(Section):
     """When two lessons may be one.
 
     Attributes:
@@ -84,7 +78,7 @@ class DuplicateSettings(_Section):
     bound: Share
 
 
-class DetectionSettings(_Section):
+class DetectionSettings(Section):
     """What people say of a lesson (LES-5): regular expressions over one sentence in lower case.
 
     Attributes:
@@ -120,7 +114,7 @@ class DetectionSettings(_Section):
         return patterns
 
 
-class ReflectionSettings(_Section):
+class ReflectionSettings(Section):
     """What the rule-based reflector goes by (LES-6): regular expressions over one sentence, whatever the case.
 
     Attributes:
@@ -138,7 +132,7 @@ class ReflectionSettings(_Section):
     sections: dict[str, Phrases]
 
 
-class ReflectorSettings(_Section):
+class ReflectorSettings(Section):
     """The model that reflects in the place of the rules (LES-6).
 
     Attributes:
@@ -150,7 +144,7 @@ class ReflectorSettings(_Section):
     api_key: SecretStr
 
 
-class LessonSettings(_Section):
+class LessonSettings(Section):
     """Everything in `conf/base/lessons.yaml`."""
 
     words: LessonWordSettings

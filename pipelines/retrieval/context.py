@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 from msgspec import structs
 
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.context import Context, ContextPart, Reach, Role
+from pipelines.domain.chunks import Chunk, Context, ContextPart, Reach, Role
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult

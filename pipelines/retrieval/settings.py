@@ -7,20 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.links import RelationSource
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.domain.sections import Count, NonNegative, Positive, Section, Share, Whole
 from pipelines.domain.understanding import Complexity, QueryType
 from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.indexes.graph.graph import EdgeKind
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Count = Annotated[int, Field(ge=1)]
-Whole = Annotated[int, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,7 @@ class ResultUnit(StrEnum):
     CHUNK = "chunk"
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TypeSettings(_Section):
+class TypeSettings(Section):
     """Cues of each type of query, and the confidence from which weights are read for the type as intent."""
 
     cues: Mapping[QueryType, tuple[str, ...]]
@@ -63,7 +54,7 @@ class TypeSettings(_Section):
         return self
 
 
-class RouterSettings(_Section):
+class RouterSettings(Section):
     """What makes a query simple or complex, and what each kind gets."""
 
     enabled: bool
@@ -75,7 +66,7 @@ class RouterSettings(_Section):
     limits: Mapping[Complexity, Count]
 
 
-class ExpansionSettings(_Section):
+class ExpansionSettings(Section):
     """When and how a query is asked in other words, too."""
 
     enabled: bool
@@ -90,7 +81,7 @@ class ExpansionSettings(_Section):
     shortest_term: Count
 
 
-class PrefilterSettings(_Section):
+class PrefilterSettings(Section):
     """How sure an inferred filter is, and from which confidence it leaves documents out."""
 
     enabled: bool
@@ -101,14 +92,14 @@ class PrefilterSettings(_Section):
     most_values: Count
 
 
-class ScopeSettings(_Section):
+class ScopeSettings(Section):
     """Which domain each agent is at home in."""
 
     homes: Mapping[str, Domain]
     agreement_weight: Share
 
 
-class ShiftSettings(_Section):
+class ShiftSettings(Section):
     """When a session has changed its topic, and what follows."""
 
     enabled: bool
@@ -127,7 +118,7 @@ class ShiftSettings(_Section):
         return self
 
 
-class UnderstandingSettings(_Section):
+class UnderstandingSettings(Section):
     """Everything that is read out of a query."""
 
     type: TypeSettings
@@ -138,7 +129,7 @@ class UnderstandingSettings(_Section):
     shift: ShiftSettings
 
 
-class ContextSettings(_Section):
+class ContextSettings(Section):
     """Budget and bounds of contexts."""
 
     max_context_tokens: Count
@@ -152,14 +143,14 @@ class ContextSettings(_Section):
         return self
 
 
-class BudgetSettings(_Section):
+class BudgetSettings(Section):
     """Time per query that a channel has: one that searches, and one that follows what these found (RET-7)."""
 
     searching: Positive
     following: Positive
 
 
-class GraphSettings(_Section):
+class GraphSettings(Section):
     """How activation spreads.
 
     Attributes:
@@ -171,7 +162,7 @@ class GraphSettings(_Section):
     found_strength: Share
     hops: Count
     decay: Share
-    least_energy: Weight
+    least_energy: NonNegative
     seed_hits: Whole
     name_words: Count
     name_characters: Count
@@ -182,7 +173,7 @@ class GraphSettings(_Section):
         return {**dict.fromkeys(RelationSource, self.found_strength), RelationSource.DECLARED: 1.0}
 
 
-class DegreeSettings(_Section):
+class DegreeSettings(Section):
     """How well connected contents are.
 
     Attributes:
@@ -194,17 +185,17 @@ class DegreeSettings(_Section):
     excluded_tiers: tuple[str, ...]
 
 
-class DiversitySettings(_Section):
+class DiversitySettings(Section):
     """What is shown together (RET-12)."""
 
     depth: Count
     duplicate_cosine: Annotated[Positive, OffValue(1.1)]
-    mmr: Annotated[Weight, OffValue(0.0)]
+    mmr: Annotated[NonNegative, OffValue(0.0)]
     represent: bool
     least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
-class RerankSettings(_Section):
+class RerankSettings(Section):
     """What scores the best candidates again (RET-10)."""
 
     depth: Count
@@ -213,7 +204,7 @@ class RerankSettings(_Section):
     cross_encoder: CrossEncoderSettings
 
 
-class PseudoRelevanceSettings(_Section):
+class PseudoRelevanceSettings(Section):
     """What the first candidates say for those that are like them."""
 
     first: Annotated[int, Field(ge=0), OffValue(0)]
@@ -221,7 +212,7 @@ class PseudoRelevanceSettings(_Section):
     sharpness: Positive
 
 
-class ReleaseNotesSettings(_Section):
+class ReleaseNotesSettings(Section):
     """What tells release notes, and what they count for where nobody asks for them.
 
     Attributes:
@@ -235,7 +226,7 @@ class ReleaseNotesSettings(_Section):
     loses: Annotated[Share, OffValue(0.0)]
 
 
-class QualitySettings(_Section):
+class QualitySettings(Section):
     """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
 
     Attributes:
@@ -252,13 +243,13 @@ class QualitySettings(_Section):
     release_notes: ReleaseNotesSettings
 
 
-class SessionSettings(_Section):
+class SessionSettings(Section):
     """What retrieval makes of a session's memory (RET-19)."""
 
     repeat_penalty: Annotated[Share, OffValue(0.0)]
 
 
-class ProcessSettings(_Section):
+class ProcessSettings(Section):
     """Batches spread over processes: from how many queries on that pays.
 
     Attributes:
@@ -288,7 +279,7 @@ SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWE
 _FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
 
 
-class RetrievalSettings(_Section):
+class RetrievalSettings(Section):
     """Depths, weights, limits and time budgets of a search.
 
     Attributes:
@@ -306,18 +297,18 @@ class RetrievalSettings(_Section):
     graph: GraphSettings
     degree: DegreeSettings
     budget_ms: BudgetSettings
-    channel_weights: Mapping[Channel, Weight]
+    channel_weights: Mapping[Channel, NonNegative]
     edge_weights: Mapping[EdgeKind, Share]
     rrf_k: Positive
     dbsf_sigmas: Positive
     common_word: Share
-    convergence_bonus: Weight
+    convergence_bonus: NonNegative
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings
     diversity: DiversitySettings
-    mpab_factor: Annotated[Weight, OffValue(0.0)]
+    mpab_factor: Annotated[NonNegative, OffValue(0.0)]
     mpab_floor: Annotated[Share, OffValue(0.0)]
-    passage_headings: Annotated[Weight, OffValue(0.0)]
+    passage_headings: Annotated[NonNegative, OffValue(0.0)]
     encode_batch: Count
     encode_threads: Whole
     channel_threads: Count
@@ -338,7 +329,7 @@ class RetrievalSettings(_Section):
 
     @property
     def static_weights(self) -> Mapping[Channel, float]:
-        """Weight in the static fusions of every channel that searches a generation."""
+        """NonNegative in the static fusions of every channel that searches a generation."""
         return {**dict.fromkeys(SEARCHING, 1.0), **self.channel_weights}
 
     @property

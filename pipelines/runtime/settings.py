@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
+
+from pipelines.domain.sections import Section
 
 
-class ClusterSettings(BaseModel):
+class ClusterSettings(Section):
     """How weft meets Ray."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str
     join_timeout_s: float = Field(gt=0)
@@ -18,10 +18,8 @@ class ClusterSettings(BaseModel):
     object_store_bytes: int
 
 
-class KafkaSettings(BaseModel):
+class KafkaSettings(Section):
     """How weft meets Kafka: who answers, how each side is authenticated, how long anything may take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bootstrap: str
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -58,13 +56,11 @@ HTTP_TIMEOUT_S = 5
 """For one request to a tracking server, unless MLFLOW_HTTP_REQUEST_TIMEOUT says otherwise; a local one takes less."""
 
 
-class TrackingSettings(BaseModel):
+class TrackingSettings(Section):
     """Where runs and learned versions are recorded.
 
     Attributes:
         uri: Any MLflow tracking URI; "" is SQLite in the store.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jobs import reindex
 from jobs.evaluate import measuring
-from pipelines.domain.context import Role
+from pipelines.domain.chunks import Role
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.domain.context import Context
+from pipelines.domain.chunks import Context
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult

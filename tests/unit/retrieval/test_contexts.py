@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.context import Reach, Role
+from pipelines.domain.chunks import Chunk, Reach, Role
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType

@@ -1,4 +1,4 @@
-"""What sections of `conf/priors.yaml` have in common: kinds of numbers, and tables with a value for each of a kind."""
+"""What sections of the configuration have in common: kinds of numbers, and tables with a value for each of a kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
