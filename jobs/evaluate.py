@@ -42,10 +42,10 @@ from pipelines.serving.collections import document_id, indexed, measuring, root_
 from pipelines.serving.console.ending import exit_process
 from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import print_report, stderr
-from pipelines.serving.outcomes import collected
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
 from pipelines.serving.reports.figures import LABELS, mean_cells, titled
+from pipelines.serving.reports.query_log import collected
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 

@@ -68,11 +68,10 @@ from pipelines.retrieval.snapshot.relations import resolve_relations
 from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.process import linear_algebra_threads
 from pipelines.serving.console.terminal import stderr
-from pipelines.serving.lessons.tending import tend_lessons
+from pipelines.serving.lessons.pairs import tend_lessons
 from pipelines.serving.questions import by_chunk, deeper, improve_of, judged_questions, own, questions_of
 from pipelines.serving.rebuilding import rebuild_of
-from pipelines.serving.searching.engines import opened
-from pipelines.serving.searching.masked import masking_engines
+from pipelines.serving.searching.engines import masking_engines, opened
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.serving.succession import successions_of, superseded_contents
 from pipelines.serving.thinning import thinning_finder

@@ -19,8 +19,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.indexing import plan_of, run
-from pipelines.serving.searching.engines import opened, searching, source_of
-from pipelines.serving.searching.masked import masking_engines
+from pipelines.serving.searching.engines import masking_engines, opened, searching, source_of
 from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import write

@@ -13,11 +13,11 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ModelUnavailableError, SourceError, StoreError
+from pipelines.ingestion import pipeline as run_module
 from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
-from pipelines.ingestion.stages import run as run_module
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
 from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write

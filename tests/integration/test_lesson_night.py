@@ -17,7 +17,7 @@ from pipelines.learning.lessons.beliefs import LessonBeliefs
 from pipelines.learning.lessons.rows import ALIAS, NIGHT
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.lessons.lesson_sender import ensure_store_and_topic, lesson_sender
-from pipelines.serving.lessons.tending import tend_lessons
+from pipelines.serving.lessons.pairs import tend_lessons
 from pipelines.serving.lessons.view import live_lessons
 from pipelines.serving.night import asking_night
 from pipelines.settings import Settings, load_settings

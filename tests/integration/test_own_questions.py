@@ -24,7 +24,7 @@ from pipelines.ingestion.questions import StoredQuestion, stored_questions
 from pipelines.retrieval.settings import ResultUnit
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.indexing import plan_of
-from pipelines.serving.searching.masked import masking_engines
+from pipelines.serving.searching.engines import masking_engines
 from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT

@@ -14,7 +14,7 @@ import pytest
 from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.settings import SummarySettings
-from pipelines.ingestion.stages.summarise import FAILED, MOST_FAILURES, SHOWN_CHARACTERS, WRITTEN, Summariser
+from pipelines.ingestion.stages.read_and_chunk import FAILED, MOST_FAILURES, SHOWN_CHARACTERS, WRITTEN, Summariser
 from pipelines.settings import load_settings
 
 TEXT = " ".join(f"Sentence number {number} says little of note." for number in range(60))

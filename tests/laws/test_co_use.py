@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.tending.co_use import co_uses, strength
+from pipelines.consolidation.tending.links import co_uses, strength
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.uses import UsageKey
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from pipelines.chunking.prose.lined import OUTLINES
 from pipelines.chunking.prose.markdown import markdown_outline
-from pipelines.chunking.prose.markup import OUTLINES
 from pipelines.chunking.prose.outline import Outline
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.domain.chunks import Chunk

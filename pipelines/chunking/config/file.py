@@ -1,24 +1,60 @@
-"""Configuration files: the file, its keys, and the larger objects in them (ING-9)."""
+"""Configuration files: the file, its keys, and the larger objects in them, by known schemas or by size (ING-9).
+
+What they point to are images, packages, and files beside them (ING-14).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
-from pipelines.chunking.config.entries import Entry
-from pipelines.chunking.config.links import links_of
-from pipelines.chunking.config.schemas import SCANNERS, entries_of, schema_of
+from pipelines.chunking.config.entries import Entry, Scanner, json_entries
+from pipelines.chunking.config.lines import LINE_SCANNERS
+from pipelines.chunking.config.yaml import yaml_documents, yaml_entries
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
 from pipelines.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
-from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
+from pipelines.domain.links import Link, LinkKind
 
 _MOST_BYTES = 1_000_000  # of a file whose structure is looked for; what is larger holds data, and is cut into lines
 _BYTES_PER_TOKEN = 32  # more than tokens of configuration have: what is longer than so many bytes need not be counted
 _FILE = "file"
 _DEEPEST_LEVEL = 2
+
+SCANNERS: Mapping[str, Scanner] = {**LINE_SCANNERS, "json": json_entries, "yaml": yaml_entries}
+"""How each notation is read; others are cut into windows of lines."""
+
+_PACKAGE_UNITS = {
+    *("scripts", "dependencies", "devDependencies", "peerDependencies", "optionalDependencies"),
+    *("require", "require-dev"),  # PHP's composer.json has the same form
+}
+_KIND = re.compile(rb"^kind:[ \t]*[\"']?(?P<kind>[A-Za-z]+)", re.MULTILINE)
+_API = re.compile(rb"^apiVersion:", re.MULTILINE)
+_METADATA_NAME = re.compile(
+    rb"^metadata:[^\n]*\n(?:[ \t]+[^\n]*\n){0,20}?[ \t]+name:[ \t]*[\"']?(?P<name>[\w.-]+)", re.MULTILINE
+)
+_COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-].*)?\.ya?ml\Z")
+_LOOKED_AT = 4_000  # bytes of a document that tell what it is
+
+_IMAGE = re.compile(rb"^[ \t-]*[\"']?image[\"']?[ \t]*:[ \t]*[\"']?(?P<name>[\w./:@${}-]{2,200})", re.MULTILINE)
+_FROM = re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?P<name>\S{1,200})", re.IGNORECASE)
+_COPY = re.compile(rb"^[ \t]*(?:COPY|ADD)[ \t]+(?P<rest>[^\n]{1,500})", re.MULTILINE | re.IGNORECASE)
+_PATH = re.compile(
+    rb"(?<![\w./:@$~-])(?P<path>\.{0,2}/?(?:[\w-][\w.-]{0,80}/){1,12}[\w-][\w.-]{0,80}\.[A-Za-z]\w{0,7}|\./[\w./-]{1,200}+"
+    rb"|[\w-]{1,60}\.(?:py|json|ya?ml|toml|md|sh|cfg|ini|env|tsx?|jsx?|txt))(?![\w/@-])"
+)
+_QUOTED = re.compile(rb"[\"'](?P<name>[A-Za-z0-9][\w.-]*)[^\"'\n]*[\"']")
+_PACKAGE_KEYS = {
+    *("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "require", "require-dev"),
+    *("dev-dependencies", "build-dependencies", "packages", "dev-packages"),
+}
+_LISTS = {("project", "dependencies"), ("build-system", "requires")}
+_SURE, _LIKELY = 0.9, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +217,127 @@ def _starts(file: _File, entries: Sequence[Entry]) -> Iterator[int]:
         yield entry.start
         if entry.children and file.above(entry, file.text.sizes.target_tokens):
             yield from _starts(file, entry.children)
+
+
+def schema_of(uri: str, language: str | None, source: bytes) -> str | None:
+    r"""The known schema of a file: by its name, or by what it holds.
+
+    Examples:
+        >>> schema_of("app/package.json", "json", b"{}"), schema_of("a.yml", "yaml", b"apiVersion: v1\nkind: Pod\n")
+        ('package', 'kubernetes')
+    """
+    name = PurePosixPath(uri.rpartition("#")[0] or uri).name.lower()
+    if name in {"package.json", "composer.json"}:
+        return "package"
+    if name == "pyproject.toml":
+        return "pyproject"
+    if language in {"dockerfile", "gomod"}:
+        return language
+    if language != "yaml":
+        return None
+    if _COMPOSE.match(name):
+        return "compose"
+    return "kubernetes" if all(mark.search(source, 0, _LOOKED_AT) for mark in (_API, _KIND)) else None
+
+
+def entries_of(source: bytes, language: str, schema: str | None) -> list[Entry]:
+    """Entries at the top of a file, of which those that are units of its schema say so."""
+    if schema == "kubernetes":
+        return [_resource(source, document) for document in yaml_documents(source)]
+    entries = SCANNERS[language](source)
+    return [_UNITS[schema](entry) for entry in entries] if schema in _UNITS else entries
+
+
+def _resource(source: bytes, document: Entry) -> Entry:
+    end = min(document.end, document.start + _LOOKED_AT)
+    matches = (pattern.search(source, document.start, end) for pattern in (_KIND, _METADATA_NAME))
+    names = [decoded(match[match.lastgroup or 0]) for match in matches if match is not None]
+    return replace(document, key="/".join(names) or "document", own=True)
+
+
+def _with_services(entry: Entry) -> Entry:
+    if entry.key != "services":
+        return entry
+    return replace(entry, children=tuple(replace(child, own=True) for child in entry.children))
+
+
+_UNITS: Mapping[str | None, Callable[[Entry], Entry]] = {
+    "compose": _with_services,
+    "package": lambda entry: replace(entry, own=entry.key in _PACKAGE_UNITS),
+    **dict.fromkeys(("dockerfile", "gomod", "pyproject"), lambda entry: replace(entry, own=entry.container)),
+}
+"""By schema, an entry at the top marked as a unit of its own, or not."""
+
+
+def links_of(source: bytes, language: str, entries: Sequence[Entry]) -> list[tuple[int, Link]]:
+    """Links by where they stand, in any order."""
+    links = list(_dependencies(source, language, entries))
+    if language == "dockerfile":
+        links += _dockerfile(source, entries)
+    else:
+        links += [(match.start("name"), _reference(match["name"])) for match in _IMAGE.finditer(source)]
+    taken = {at for at, _ in links}
+    for match in _PATH.finditer(source):
+        if match.start() not in taken:
+            path = decoded(match["path"]).removeprefix("./")
+            links.append((match.start(), Link(LinkKind.REFERENCES, path, _LIKELY)))
+    return links
+
+
+def _dockerfile(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    stages: set[bytes] = set()
+    for entry in entries:
+        stage = _FROM.match(source, entry.at, entry.end)
+        if stage is not None and stage["name"].lower() not in stages:
+            yield stage.start("name"), _reference(stage["name"])
+        stages.add(entry.key.lower().encode())
+    for match in _COPY.finditer(source):
+        words = match["rest"].split()
+        if not any(word.startswith((b"--from=", b"[")) for word in words):
+            for word in words[:-1]:
+                if not word.startswith(b"--") and word != b".":
+                    yield match.start("rest"), _reference(word)
+
+
+def _reference(name: bytes) -> Link:
+    return Link(LinkKind.REFERENCES, decoded(name), _SURE)
+
+
+def _dependencies(source: bytes, language: str, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    if language == "requirements":
+        for entry in entries:
+            if not entry.key.startswith("-"):
+                yield _import(entry.at, entry.key)
+    elif language == "gomod":
+        yield from _go(source, entries)
+    else:
+        for entry in entries:
+            yield from _declared(source, entry)
+
+
+def _go(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    for entry in entries:
+        if entry.key == "require":
+            for child in entry.children:
+                yield _import(child.at, child.key)
+            words = source[entry.at : entry.end].split(None, 2)
+            if not entry.container and len(words) > 1:
+                yield _import(entry.at, decoded(words[1]))
+
+
+def _declared(source: bytes, entry: Entry) -> Iterator[tuple[int, Link]]:
+    """Names of packages, as keys of an object or as the strings of a list."""
+    table = entry.key.rpartition(".")[2]
+    if table in _PACKAGE_KEYS:
+        for child in entry.children:
+            if child.key != "python":
+                yield _import(child.at, child.key.strip("\"'"))
+    for child in entry.children:
+        if (entry.key, child.key) in _LISTS or entry.key in {"project.optional-dependencies", "dependency-groups"}:
+            value = source.find(b"=", child.at, child.end) + 1
+            for match in _QUOTED.finditer(source, value, child.end):
+                yield _import(match.start(), decoded(match["name"]))
+
+
+def _import(at: int, name: str) -> tuple[int, Link]:
+    return at, Link(LinkKind.IMPORTS, name, _SURE)

@@ -1,4 +1,4 @@
-"""Markups whose headings, tables and blocks of code are told by lines: AsciiDoc and Org (ING-6, ING-40)."""
+"""Markups by headings beside Markdown: HTML, and those that tell by lines, AsciiDoc and Org (ING-6, ING-40)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from pipelines.chunking.prose.heads.lines import heads_of_lines
+from pipelines.chunking.prose.html import html_outline
 from pipelines.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -21,8 +23,12 @@ from pipelines.chunking.prose.outline import (
     Span,
     merged,
 )
+from pipelines.chunking.prose.sections import chunk_outline
+from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.parsed import NamePositions
-from pipelines.chunking.units.splitting import decoded
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//")
@@ -277,3 +283,20 @@ def _around(match: re.Match[bytes]) -> Iterator[Span]:
     elif shown is not None:
         yield match.start(), match.start(shown)
         yield match.end(shown), match.end()
+
+
+OUTLINES: Mapping[str, Callable[[bytes], Outline]] = {
+    "html": html_outline,
+    "asciidoc": partial(lined_outline, rules=ASCIIDOC),
+    "org": partial(lined_outline, rules=ORG),
+}
+"""What reads each of them, by the language of a document."""
+
+
+def chunk_markup(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Sections of a document; long ones in parts of whole blocks."""
+    outline = OUTLINES.get(document.language or "")
+    if outline is None:
+        return chunk_text(document, sizes, count_tokens)
+    text = SizedText(document.text, sizes, count_tokens)
+    return chunk_outline(document, text, outline(text.source))

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipelines.chunking.prose.front import front_of
+from pipelines.chunking.prose.lined import OUTLINES
 from pipelines.chunking.prose.markdown import markdown_outline
-from pipelines.chunking.prose.markup import OUTLINES
 from pipelines.chunking.prose.rst import rst_outline
 from pipelines.chunking.units.parsed import SourceFacts
 from pipelines.chunking.units.splitting import TokenCounter, TokenMeter, decoded, digest, encoded

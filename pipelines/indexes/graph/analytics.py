@@ -6,21 +6,35 @@ drawn by a seed, and nothing is summed by several threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import graspologic_native
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import rustworkx as rx
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pipelines.indexes.graph.graph import ANALYTICS, FORMER_DEGREES, RELATIONS, EdgeArrays, EdgeKind
-from pipelines.indexes.graph.momentum import degree_changes
+from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.graph.graph import (
+    ANALYTICS,
+    ANALYTICS_FILE,
+    FORMER_DEGREES,
+    GRAPH_FOLDER,
+    RELATIONS,
+    EdgeArrays,
+    EdgeKind,
+)
+from pipelines.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
 from pipelines.indexes.rows import evenly_spaced
+from pipelines.runtime.storage.files import verify_some
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +48,8 @@ _BACKWARD = (EdgeKind.DERIVED_FROM,)  # what something derives from comes before
 _KINDS = tuple(EdgeKind)
 _NO_HISTORY: Floats = np.zeros((0, FORMER_DEGREES))
 _DEGREE_LIST = ANALYTICS.field("former_degrees").type
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +240,50 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
 
 def _pairs(edges: WeightedEdges) -> Sequence[tuple[int, int]]:
     return list(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
+
+
+def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
+    """Degrees that contents had in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last.
+
+    NaN where a content was not there, and all of them where the generation before was built without or is damaged.
+
+    Args:
+        contents: Hashes, ascending.
+        earlier: The folder of the generation before; None of the first.
+    """
+    former = np.full((len(contents), FORMER_DEGREES), np.nan)
+    names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
+    if earlier is None or not (earlier / names[1]).exists():
+        return former
+    files = read_generation_manifest(earlier).files
+    try:
+        verify_some(earlier, {name: files[name] for name in names})
+    except (CorruptionError, KeyError) as error:
+        log.warning("how degrees change begins anew, for the generation before cannot be read: %s", error)
+        return former
+    held = hashes_in(earlier / names[0])
+    table = pq.read_table(earlier / names[1]).slice(0, len(held))
+    had = table["degree"].to_numpy()[:, None]
+    if "former_degrees" in table.column_names:  # of generations that were built before degrees were kept
+        former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
+        had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
+    _, here, there = np.intersect1d(contents, held, assume_unique=True, return_indices=True)
+    former[here, FORMER_DEGREES - had.shape[1] :] = had[there]
+    return former
+
+
+def degree_changes(degrees: Floats, former: Floats) -> Floats:
+    """What degrees are above the oldest that is kept of each, (contents,); NaN of what was not there before.
+
+    Examples:
+        >>> degree_changes(np.array([3.0, 1.0]), np.array([[np.nan, 1.0, 2.5], [np.nan] * 3])).tolist()
+        [2.0, nan]
+    """
+    oldest = np.argmax(~np.isnan(former), axis=1)
+    return np.asarray(degrees - former[np.arange(len(former)), oldest], dtype=np.float64)
+
+
+def hashes_in(path: Path) -> NDArray[np.bytes_]:
+    """The content hashes of a table of contents, in its order."""
+    column: pa.ChunkedArray[pa.StringScalar] = pq.read_table(path, columns=["content_hash"])["content_hash"]
+    return np.array(column.to_pylist(), dtype="S64")

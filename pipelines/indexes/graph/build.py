@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
-from pipelines.indexes.graph.analytics import analytics
+from pipelines.indexes.graph.analytics import analytics, former_degrees, hashes_in
 from pipelines.indexes.graph.graph import (
     ANALYTICS_FILE,
     EDGES,
@@ -30,7 +30,6 @@ from pipelines.indexes.graph.graph import (
     Graph,
 )
 from pipelines.indexes.graph.links import resolve_links
-from pipelines.indexes.graph.momentum import former_degrees, hashes_in
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
 from pipelines.runtime.storage.tables import Database, create, database, glob_escaped, insert, rows_of

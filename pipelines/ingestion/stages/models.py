@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from pipelines.domain.chunks import Mention
+from pipelines.domain.chunks import Chunk, Mention
 from pipelines.domain.documents import ContentType
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import TermWeights
 from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
 from pipelines.embedding.encoders.precision import instructions_of
 from pipelines.embedding.late_interaction import compressed
-from pipelines.embedding.levels import embedded_text, window
 from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.embedding.projection import stored_projection
 from pipelines.embedding.settings import EmbeddingSettings
@@ -45,6 +44,8 @@ SPARSE_HEAD = "pipelines.embedding.encoders.sparse_head:SparseHead"
 EXTRACTOR = "pipelines.extraction.entities:EntityExtractor"
 
 Value = TypeVar("Value")
+
+_BETWEEN_HEADINGS = " > "
 
 
 class Cache(Protocol[Value]):
@@ -272,3 +273,28 @@ def _texts_of(unit: Unit) -> dict[ContentHash, str]:
     for row in unit.tables["chunks"].select(["content_hash", "text"]).to_pylist():
         texts.setdefault(ContentHash(row["content_hash"]), row["text"])
     return texts
+
+
+def embedded_text(chunk: Chunk, parent: Chunk | None, title: str | None) -> str:
+    """A chunk's text under what its level adds, in lines of their own; what the text holds already is not repeated.
+
+    Level 0 stands alone; from level 1 on the heading path, or else the document's title, goes before it; from level 2
+    on its signature; level 3 also takes what names its parent.
+    """
+    above = [] if chunk.level < 1 else [_BETWEEN_HEADINGS.join(chunk.heading_path) or title]
+    if chunk.level >= 3 and parent is not None:
+        above.append(parent.signature or _BETWEEN_HEADINGS.join(parent.heading_path) or parent.symbol)
+    if chunk.level >= 2:
+        above.append(chunk.signature)
+    new = [line for line in dict.fromkeys(above) if line and line not in chunk.text]
+    return "\n".join([*new, chunk.text])
+
+
+def window(level: int, level_tokens: Sequence[int], limit: int) -> int:
+    """How many tokens of a chunk of some level are embedded, at most what the encoder reads.
+
+    Examples:
+        >>> [window(level, (2048, 1024, 512, 512), 1000) for level in range(5)]
+        [1000, 1000, 512, 512, 512]
+    """
+    return min(level_tokens[min(level, len(level_tokens) - 1)], limit)

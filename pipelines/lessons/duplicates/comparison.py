@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipelines.domain.lesson import Conditions, Lesson, LessonId
-from pipelines.lessons.duplicates.arrangement import WordOrder
 from pipelines.lessons.duplicates.sentences import CLAUSES, affirmed, denials, directions, scopes, stated_order
 from pipelines.lessons.wording import LessonWords, stem_of, words_of
 
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # a share of words is no exact number
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+|\S*[_./()]\w\S*|\S*\d\S*|\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*|`[^`]+`")
 _LETTERS = re.compile(r"(?<=\s)[A-Z](?=\s|$)")  # "from A to B": the first of them tells which way
+
+_COMMA = re.compile(r"[,;:]\s")
+_PASSIVE = frozenset({"be", "been", "is", "are", "have", "has"})
 
 
 class LessonRelation(StrEnum):
@@ -293,3 +295,46 @@ def _written(stems: Sequence[str], *lessons: ParsedLesson) -> list[str]:
     """The words of which some stems are, as one of the lessons has them."""
     words = {stem: word for lesson in reversed(lessons) for stem, word in lesson.written.items()}
     return [words.get(stem, stem) for stem in stems]
+
+
+@dataclass(frozen=True, slots=True)
+class WordOrder:
+    """The order of a text's stems.
+
+    Attributes:
+        orders: As they stand, and with the parts around a comma turned around.
+        passive: Whether what is done may stand behind what it is done to.
+    """
+
+    orders: tuple[tuple[str, ...], ...]
+    passive: bool
+
+    @classmethod
+    def of(cls, text: str, words: LessonWords) -> WordOrder:
+        """Of a text.
+
+        Examples:
+            >>> from pipelines.settings import load_settings
+            >>> words = LessonWords(load_settings(environment={}).lessons.words)
+            >>> WordOrder.of("Before merging, squash commits", words).orders
+            (('merg', 'squash', 'commit'), ('squash', 'commit', 'merg'))
+        """
+        parts = [(text[: comma.start()], text[comma.end() :]) for comma in _COMMA.finditer(text)]
+        turned = [(*words.subject(back), *words.subject(front)) for front, back in parts]
+        orders = dict.fromkeys([tuple(words.subject(text)), *turned])
+        return cls(tuple(orders), not _PASSIVE.isdisjoint(words_of(text)))
+
+    def agrees(self, other: WordOrder) -> bool:
+        """Whether both order their words alike, a part in front or behind, a deed first or in the passive."""
+        return any(
+            ours == theirs
+            or (other.passive and theirs in _deed_behind(ours))
+            or (self.passive and ours in _deed_behind(theirs))
+            for ours in self.orders
+            for theirs in other.orders
+        )
+
+
+def _deed_behind(order: tuple[str, ...]) -> list[tuple[str, ...]]:
+    first, rest = order[:1], order[1:]
+    return [(*rest[:at], *first, *rest[at:]) for at in range(1, len(rest) + 1)]

@@ -21,7 +21,7 @@ from pipelines.learning.observe.verdicts import called_wrong
 from pipelines.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import console, plain, print_lines, print_rows, table_of
-from pipelines.serving.outcomes import collected
+from pipelines.serving.reports.query_log import collected
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
 

@@ -1,4 +1,4 @@
-"""What `jobs.evaluate` does without a data set: it measures on the query log of a store."""
+"""What `jobs.evaluate` does without a data set: it measures on a store's query log, and on the feedback (EVA-3)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
 from pipelines.evaluation.measures.off_policy import Value, of_rankings
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import strength_of, unjudged
+from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Collected, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
 from pipelines.indexes.generation import Generation
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
@@ -279,3 +280,16 @@ def _items(logged: Logged) -> dict[str, Any]:
 
         return dict(items_of(mentioned(logged.queries, logged.grades), places, tiers))
     return {}
+
+
+def collected(root: Path, settings: Settings) -> Collected:
+    """Read new feedback from the configured topic.
+
+    Raises:
+        BrokerUnavailableError: The broker does not answer.
+    """
+    from pipelines.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
+
+    most = settings.feedback.limits.event_bytes
+    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)) as source:
+        return Outcomes(root, settings.query_log, max_bytes=most, now=system_clock()).collect(source)

@@ -1,4 +1,7 @@
-"""How a searcher is opened: over the models and the store that settings name."""
+"""How a searcher is opened: over the models and the store that settings name.
+
+Where a store is searched with its own questions, what each is asked with is no part of its answer (EVA-4).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import gc
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,9 @@ from pipelines.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arith
 from pipelines.embedding.models import SAME, locate
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.embedding.question_vectors import QuestionVectors
+from pipelines.evaluation.replay.caching import CachingEncoder, CachingGeneration, remembered
+from pipelines.evaluation.replay.masking import Masks, masked
+from pipelines.ingestion.questions import StoredQuestion
 from pipelines.lessons.prompt import MOST_LESSONS
 from pipelines.lessons.wording import LessonWords
 from pipelines.retrieval.answer.lessons import LessonRetriever
@@ -205,3 +211,22 @@ def require_published(settings: Settings) -> None:
             f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
             f"PATH --store {settings.storage.root}` first"
         )
+
+
+def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
+    """What loads the configured models over a generation of which some contents lack what they are asked with."""
+    rests = {question.content_hash: question.rest for question in questions}
+    phrases = [question.text for question in questions]
+
+    def load(settings: Settings) -> Engines:
+        engines, pooling = load_engines(settings), settings.embedding.tokens.pooling
+
+        def over(snapshot: Snapshot) -> Snapshot:
+            if isinstance(snapshot.generation, CachingGeneration):
+                return snapshot
+            masks = Masks.of(snapshot.generation.chunks, rests, phrases)
+            return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms))
+
+        return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
+
+    return load

@@ -40,7 +40,7 @@ from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.collections import indexed
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.night import logged_of
-from pipelines.serving.outcomes import collected
+from pipelines.serving.reports.query_log import collected
 from pipelines.serving.searching.engines import source_of
 from pipelines.serving.study.bench import AGENT, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import FITTED, PRIOR, WITH_EFFECTS, StudyResult

@@ -6,8 +6,8 @@ import pytest
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.config.entries import Entry
+from pipelines.chunking.config.file import SCANNERS
 from pipelines.chunking.config.lines import LINE_SCANNERS
-from pipelines.chunking.config.schemas import SCANNERS
 from pipelines.chunking.config.yaml import yaml_entries
 from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk

@@ -18,9 +18,8 @@ from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.consolidation.report.examples import expired, lesson_changes
 from pipelines.consolidation.report.findings import Findings, ReportContext
-from pipelines.consolidation.report.metrics import metrics_of
 from pipelines.consolidation.report.page import NightPage, page_of
-from pipelines.consolidation.report.writing import pictures_of
+from pipelines.consolidation.report.writing import metrics_of, pictures_of
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.learning.aliases import ContentAliases
 from pipelines.learning.beliefs import read_beliefs

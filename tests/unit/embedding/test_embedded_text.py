@@ -7,8 +7,8 @@ import pytest
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.encoders.compute import shortened, vector_dimension
-from pipelines.embedding.levels import embedded_text
 from pipelines.embedding.tokens import load_token_counter
+from pipelines.ingestion.stages.models import embedded_text
 from pipelines.settings import load_settings
 from tests.support.parts import a_document
 

@@ -232,7 +232,7 @@ def test_a_text_that_cannot_be_summed_up_is_indexed_without(tmp_path: Path, monk
             raise ValueError("nobody foresaw this")
         return "A summary."
 
-    monkeypatch.setattr("pipelines.ingestion.stages.summarise.summary_of", failing)
+    monkeypatch.setattr("pipelines.ingestion.stages.read_and_chunk.summary_of", failing)
     root = tmp_path / "tree"
     root.mkdir()
     for name in "ab":

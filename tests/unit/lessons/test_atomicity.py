@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.lessons.atomicity import atomicity, vague
+from pipelines.lessons.gate import atomicity, vague
 from tests.support.lessons import labelled, settings
 
 SETTINGS = settings().lessons
