@@ -134,12 +134,9 @@ class AskLoop:
         elif line == REPEAT:
             self._repeat()
         elif line:
-            self._answer(line)
+            self._show(self._asked(line))
         else:
             stdout.print(f"[dim]{plain(HELP)}[/]")
-
-    def _answer(self, text: str) -> None:
-        self._show(self._asked(text))
 
     def _asked(self, text: str) -> Answer:
         return self.searcher.search(replace(self.who, text=text, query_id=new_id()))

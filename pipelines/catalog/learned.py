@@ -154,9 +154,9 @@ class LearnedStore:
             cut=read_evidence(folder / CUT_FILE),
             calibration=_read(folder / CALIBRATION_FILE, ScoreCalibration.from_json),
             fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
-            aliases=read_aliases(folder / ALIASES_FILE),
-            edges=read_edges(folder / EDGES_FILE),
-            thinned=read_thinned(folder / THINNED_FILE),
+            aliases=_read_table(folder / ALIASES_FILE, ContentAliases.from_table, NO_ALIASES),
+            edges=_read_table(folder / EDGES_FILE, LearnedEdges.from_table, NO_EDGES),
+            thinned=_read_table(folder / THINNED_FILE, thinned_of, NOTHING_THINNED),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -227,33 +227,6 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
         # The bytes are in memory: an OSError is what Arrow says of a page whose checksum is wrong.
         raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
-
-
-def read_aliases(path: Path) -> ContentAliases:
-    """The aliases in a Parquet file; none where a version was written without.
-
-    Raises:
-        CorruptionError: The file is not what was written.
-    """
-    return _read_table(path, ContentAliases.from_table, NO_ALIASES)
-
-
-def read_edges(path: Path) -> LearnedEdges:
-    """The edges in a Parquet file; none where a version was written without.
-
-    Raises:
-        CorruptionError: The file is not what was written.
-    """
-    return _read_table(path, LearnedEdges.from_table, NO_EDGES)
-
-
-def read_thinned(path: Path) -> Thinned:
-    """The contents in a Parquet file that are passed over; none where a version was written without.
-
-    Raises:
-        CorruptionError: The file is not what was written.
-    """
-    return _read_table(path, thinned_of, NOTHING_THINNED)
 
 
 def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) -> Part:

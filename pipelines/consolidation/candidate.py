@@ -180,7 +180,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     Args:
         adopted: What another store learned, which comes on top as if it were new.
     """
-    parent, newest = catalog.pointer().learned, _newest(catalog)
+    parent, newest = catalog.pointer().learned, next(reversed(catalog.learned_versions()), None)
     live, last = _read(catalog, parent), _read(catalog, newest)
     waits = newest is not None and registry.alias(CHALLENGER) == newest
     streamed, reach = catalog.streamed_reach()
@@ -236,10 +236,6 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
         proposed_thinned=learned.thinned,
         thinned=learned.thinned,
     )
-
-
-def _newest(catalog: Catalog) -> LearnedVersion | None:
-    return next(reversed(catalog.learned_versions()), None)
 
 
 def _read(catalog: Catalog, version: LearnedVersion | None) -> LearnedState:

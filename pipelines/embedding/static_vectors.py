@@ -9,7 +9,7 @@ Zipf's law by a fixed number of tokens: vocabularies list entries about from the
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,8 @@ def distilled(encoder: Encoder, folder: Path) -> Floats:
     texts = {
         number: text
         for entry, number in entries
-        if entry not in special and (text := _text_of(tokenizer.decode([number], skip_special_tokens=True)))
+        if entry not in special
+        and (text := tokenizer.decode([number], skip_special_tokens=True).removeprefix("##").strip())
     }
     size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
     encoded = np.concatenate([encoder.encode(some) for some in _batches(texts.values(), _BATCH)])
@@ -59,10 +60,6 @@ def distilled(encoder: Encoder, folder: Path) -> Floats:
     vectors = np.zeros((size, reduced.shape[1]), np.float32)
     vectors[list(texts)] = reduced
     return vectors
-
-
-def _text_of(entry: str) -> str:
-    return entry.removeprefix("##").strip()
 
 
 def _reduced(vectors: Floats) -> Floats:
@@ -117,7 +114,10 @@ class StaticVectors:
         """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
         through how often their tokens are. Of the texts no more than a batch is held at once.
         """
-        parts = [(_joined(some), np.array([0, *map(len, some)])) for some in _batches(self._tokens(texts), _ROWS)]
+        parts = [
+            (np.concatenate([np.zeros(0, np.uint8), *some]), np.array([0, *map(len, some)]))
+            for some in _batches(self._tokens(texts), _ROWS)
+        ]
         weights = self._weights(tokens for tokens, _ in parts)
         rows = np.zeros((sum(len(ends) - 1 for _, ends in parts), self.table.shape[1]), np.float32)
         stop = 0
@@ -143,20 +143,12 @@ class StaticVectors:
         size = len(self.table)
         met = sum((np.bincount(some, minlength=size)[:size] for some in tokens), np.zeros(size, np.int64))
         counts = met + _ZIPF_TOKENS * _zipf_shares(size)
-        return _rarity(counts / counts.sum())
+        return np.asarray(_RARITY / (_RARITY + counts / counts.sum()), dtype=np.float32)
 
 
 def _zipf_shares(size: int) -> NDArray[np.float64]:
     zipf = 1.0 / np.arange(1.0, size + 1.0)
     return np.asarray(zipf / zipf.sum())
-
-
-def _rarity(shares: NDArray[np.float64]) -> Floats:
-    return np.asarray(_RARITY / (_RARITY + shares), dtype=np.float32)
-
-
-def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, np.uint8), *parts])
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -104,7 +104,7 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head])
     context = leading(unit.part_context, sizes.leading_budget, text)
     # A header row is no context that may be spared: it has half of the target. What stays whole needs none.
     above = {
-        head: _joined(context, leading(head.text, sizes.target_tokens // 2, text))
+        head: "\n".join(filter(None, (context, leading(head.text, sizes.target_tokens // 2, text))))
         for head in heads
         if cuts.around(head.start)[1] < head.end or not text.fits(*cuts.around(head.start), longest)
     }
@@ -130,10 +130,6 @@ def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts, heads: Sequence[Head])
         for number, span in enumerate(spans[1:], start=2)
     )
     return [head, *parts]
-
-
-def _joined(context: str, head: str) -> str:
-    return "\n".join(filter(None, (context, head)))
 
 
 def _part(unit: ParsedUnit, span: tuple[int, int], number: int, context: str) -> ParsedUnit:

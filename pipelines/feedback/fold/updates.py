@@ -223,7 +223,9 @@ class _Batch:
         if unlearns(event):
             self._unlearn(event.principal, moment.offset)
         elif isinstance(event, SessionPhase):
-            self._turn(event, moment)
+            self._sessions.turn(
+                event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
+            )
         elif isinstance(event, TriggerRemoval):
             self._remove_trigger(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
@@ -240,11 +242,6 @@ class _Batch:
         # It takes an effect away and gives none: no allowance bounds it.
         tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
         tally.note_use(moment.at_ms // DAY_MS, event.content_hash, REMOVED + event.term, 1.0, principal)
-
-    def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
-        self._sessions.turn(
-            event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
-        )
 
     def _unlearn(self, principal: str, offset: int) -> None:
         """Take out what a principal said; the batch begins here, so that all of it is in the state."""

@@ -112,7 +112,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     taken_back = forget_principals(connection, change.unlearned) if change.unlearned else 0
     write_sessions(connection, change.sessions, change.names.drawn_on())
     write_seen(connection, change.seen)
-    write_source_counts(connection, change.sources)
+    add_masses(connection, "heard", [(*source, events) for source, events in change.sources.items()])
     _write_shown(connection, change)
     connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
     connection.executemany(
@@ -344,11 +344,6 @@ def write_names(connection: sqlite3.Connection, names: NameTracker) -> None:
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),
     )
-
-
-def write_source_counts(connection: sqlite3.Connection, counts: SourceCounts) -> None:
-    """Add what a batch heard."""
-    add_masses(connection, "heard", [(*source, events) for source, events in counts.items()])
 
 
 def source_counts_in(connection: sqlite3.Connection) -> SourceCounts:

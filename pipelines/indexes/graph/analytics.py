@@ -7,7 +7,7 @@ drawn by a seed, and nothing is summed by several threads.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def betweenness(edges: WeightedEdges, *, exact_below: int = EXACT_BELOW, pivots:
     if edges.places < exact_below:
         graph = rx.PyGraph(multigraph=False)
         graph.add_nodes_from(range(edges.places))
-        graph.add_edges_from_no_data(_pairs(edges))
+        graph.add_edges_from_no_data(list(zip(edges.source.tolist(), edges.target.tolist(), strict=True)))
         shares = rx.betweenness_centrality(graph, parallel_threshold=edges.places + 1)
         return np.fromiter((shares[place] for place in range(edges.places)), np.float64, edges.places)
     near = edges.both_ways()
@@ -236,10 +236,6 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
     graph.add_nodes_from(range(edges.places))
     graph.add_edges_from(list(zip(edges.source.tolist(), edges.target.tolist(), edges.weight.tolist(), strict=True)))
     return graph
-
-
-def _pairs(edges: WeightedEdges) -> Sequence[tuple[int, int]]:
-    return list(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
 
 
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:

@@ -237,7 +237,7 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
         session: Whose reading it is; its overlay is a part of `evidence`. None reads what all read.
     """
     by_node, by_intent = gathered(evidence, priors.robustness)
-    project = _project(priors, today)
+    project = Discount(today, priors.recency.project_half_life_days)
     nodes = Nodes.of(by_node.paths)
     cap = priors.robustness.effective_cap
     everywhere = Discount(today, priors.recency.global_half_life_days)
@@ -256,10 +256,6 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
     spread = read_signal_covariance(priors.signals.spread, evidence, project, **caps) if discriminant else {}
     return Agreement(priors.signals, tree, intents=intents, spread=spread)
-
-
-def _project(priors: Priors, today: int) -> Discount:
-    return Discount(today, priors.recency.project_half_life_days)
 
 
 def _root(prior: AgreementPrior, hits: Floats, misses: Floats, *, cap: float) -> tuple[Pooled, Floats]:

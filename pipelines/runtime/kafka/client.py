@@ -54,7 +54,7 @@ def mapped(error: Exception, access: Access) -> WeftError:
         return ConfigurationError(
             f"{access}: expected settings that the client takes, see the section kafka: {error!r}"
         )
-    return _refused(error, access) or access.unavailable(_text(error))
+    return _refused(error, access) or access.unavailable(str(error) or repr(error))
 
 
 def _refused(error: Exception, access: Access) -> ConfigurationError | None:
@@ -74,10 +74,6 @@ def _refusal(error: Exception) -> Refusal | None:
         if isinstance(error, kind):
             return refusal
     return tls_refusal(str(error)) if isinstance(error, kafka_errors.KafkaConnectionError) else None
-
-
-def _text(error: Exception) -> str:
-    return str(error) or repr(error)
 
 
 class Connections:
