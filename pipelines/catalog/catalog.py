@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.catalog.bases import BaseStore, MemoryStore
-from pipelines.catalog.citations import CitationCounts, CitationFile
-from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
-from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
-from pipelines.catalog.overlays import SessionListing
+from pipelines.catalog.citations import CitationFile
+from pipelines.catalog.learned import LearnedStore
+from pipelines.catalog.live import LiveEvidence
 from pipelines.catalog.pointer import Pointer, PointerFile
 from pipelines.catalog.relations import read_relations, write_relations
 from pipelines.catalog.staging import StagingArea
@@ -23,7 +22,6 @@ from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
 from pipelines.domain.links import Relation
 from pipelines.indexes.generation import Generation, open_generation, verify_generation
 from pipelines.indexes.manifest import Manifest, read_generation_manifest
-from pipelines.learning.evidence import Evidence
 from pipelines.runtime.storage.files import sync_folder, sync_tree, verify_files
 
 log = logging.getLogger(__name__)
@@ -32,29 +30,32 @@ Opened = TypeVar("Opened")
 
 
 class Catalog:
-    """Everything published below one root. Safe for many processes: readers never wait, writers take turns."""
+    """Everything published below one root. Safe for many processes: readers never wait, writers take turns.
+
+    Attributes:
+        learned: Learned versions, live or not.
+        live: Evidence that is live, and what was streamed.
+        citations: What providers said of works (CIT-1).
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._pointer = PointerFile(root)
         self._folder = root / "generations"
         self._staging = StagingArea(self._folder)
-        self._learned = LearnedStore(root, self._pointer)
-        self._live = LiveEvidence(root, self._pointer, self._learned)
+        self.learned = LearnedStore(root, self._pointer)
+        self.live = LiveEvidence(root, self._pointer, self.learned)
+        self.citations = CitationFile(root)
 
     @cached_property
     def bases(self) -> BaseStore:
         """What sessions forked from."""
-        return BaseStore(self.root, self._pointer, self._live)
+        return BaseStore(self.root, self._pointer, self.live)
 
     @cached_property
     def memories(self) -> MemoryStore:
         """What sessions remember."""
         return MemoryStore(self.root)
-
-    @cached_property
-    def _citations(self) -> CitationFile:
-        return CitationFile(self.root)
 
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one.
@@ -89,7 +90,7 @@ class Catalog:
 
     def clean_leftovers(self) -> list[Path]:
         """Remove what killed runs left behind; folders of running processes stay."""
-        return [*self._staging.clean_leftovers(), *self._learned.staging.clean_leftovers()]
+        return [*self._staging.clean_leftovers(), *self.learned.staging.clean_leftovers()]
 
     def publish(self, staging: Path, *, expected_parent: GenerationId | None) -> GenerationId:
         """Make a staged generation the live one; a process killed at any point leaves the old one or the new one.
@@ -191,17 +192,9 @@ class Catalog:
         """Open a generation that `verified_live` named; errors as in `open_generation`."""
         return open_generation(self.folder_of(generation), verify=False)
 
-    def publish_learned(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
-        """Write a learned version, not yet live; StaleVersionError where `expected_newest` is not the newest."""
-        return self._learned.publish(state, expected_newest=expected_newest)
-
-    def read_learned(self, version: LearnedVersion) -> LearnedState:
-        """A learned version, verified; StoreError where there is none, CorruptionError where a file differs."""
-        return self._learned.read(version)
-
     def make_live(self, version: LearnedVersion) -> Pointer:
         """Make a learned version live, after verifying it; an older one just as well."""
-        self._learned.read(version)
+        self.learned.read(version)
         return self._pointer.move(
             lambda live: replace(live, learned=version, decided=max(version, live.decided or version))
         )
@@ -212,51 +205,12 @@ class Catalog:
         Raises:
             StoreError: There is no such version, or it is damaged.
         """
-        self._learned.read(version)
+        self.learned.read(version)
         return self._pointer.move(lambda live: replace(live, decided=max(version, live.decided or version)))
-
-    def learned_versions(self) -> list[LearnedVersion]:
-        """Every learned version, oldest first; the last is the newest, live or not."""
-        return self._learned.versions()
-
-    def learned_manifest(self, version: LearnedVersion) -> LearnedManifest:
-        """What is known of a learned version without reading its evidence."""
-        return self._learned.manifest(version)
-
-    def learned_folder(self, version: LearnedVersion) -> Path:
-        """Where the files of a learned version lie; to read them, `read_learned` it first."""
-        return self._learned.folder_of(version)
-
-    def streamed_reach(self) -> tuple[Evidence, Reach]:
-        """The sum of all updaters' snapshots, which a night takes as its cut; and how far into partitions it reaches.
-
-        Which sessions are in it follows from that (LRN-17).
-        """
-        return self._live.streamed_reach()
-
-    def streamed_topics(self) -> frozenset[str]:
-        """Identities of the topics that this store's updaters read."""
-        return self._live.topics()
-
-    def live_evidence(self) -> Evidence:
-        """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""
-        return self._live.evidence()
-
-    def live_token(self) -> LiveToken:
-        """A value that changes whenever evidence, relations or counted works may have; costs a few file lookups."""
-        return self._live.token()
 
     def relations(self) -> tuple[Relation, ...]:
         """Relations that were declared in this store; CorruptionError where their file holds none."""
         return read_relations(self.root)
-
-    def citation_counts(self) -> CitationCounts:
-        """What providers said of works (CIT-1); CorruptionError where their file holds something else."""
-        return self._citations.read()
-
-    def write_citation_counts(self, works: CitationCounts) -> None:
-        """Replace what providers said."""
-        self._citations.write(works)
 
     def declare(self, relation: Relation) -> None:
         """Add a relation to those of this store; one that is declared already stays as it is."""
@@ -268,18 +222,6 @@ class Catalog:
         gone = (relation.uri, relation.kind, relation.target)
         with self._pointer.writing():
             write_relations(self.root, [one for one in self.relations() if (one.uri, one.kind, one.target) != gone])
-
-    def listing(self) -> SessionListing:
-        """The sessions that are open now, and what each has learned by itself."""
-        return self._live.listing()
-
-    def snapshots(self) -> list[Path]:
-        """The evidence file of every partition."""
-        return self._live.snapshots()
-
-    def live_evidence_with(self, partition: int, evidence: Evidence) -> Evidence:
-        """What would be live if one partition had published this evidence."""
-        return self._live.given_partition(partition, evidence)
 
     def _first_whole(self, opened: Callable[[Path], Opened]) -> Opened:
         """What the live generation's folder opens as; where it is damaged, the folder of the one before it."""

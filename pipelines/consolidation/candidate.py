@@ -54,13 +54,13 @@ def learned_by(store: str, catalog: Catalog) -> Adopted:
     """
     live = catalog.pointer().learned
     evidence = Evidence()
-    if catalog.snapshots():
-        evidence = catalog.live_evidence()
+    if catalog.live.snapshots():
+        evidence = catalog.live.evidence()
     elif live is not None:
-        evidence = catalog.read_learned(live).evidence
+        evidence = catalog.learned.read(live).evidence
     if evidence.is_empty:
         raise StoreError(f"expected a store that has learned something, found none in {store}")
-    return Adopted(store, evidence, catalog.streamed_topics())
+    return Adopted(store, evidence, catalog.live.topics())
 
 
 def require_new(catalog: Catalog, registry: Aliases, adopted: Adopted) -> None:
@@ -69,14 +69,14 @@ def require_new(catalog: Catalog, registry: Aliases, adopted: Adopted) -> None:
     Raises:
         StoreError: What the next night builds on took over that store already, or both read the same topic.
     """
-    if both := sorted(adopted.topics & catalog.streamed_topics()):
+    if both := sorted(adopted.topics & catalog.live.topics()):
         raise StoreError(
             f"expected a store of another topic, found that {adopted.store} was learned from {both[0]}, which is read "
             "here, too: what it still holds counts already"
         )
     provenance = adopted.as_json()
     for version in _ancestry(catalog, registry):
-        earlier = catalog.learned_manifest(version).provenance.get(ADOPTED)
+        earlier = catalog.learned.manifest(version).provenance.get(ADOPTED)
         if earlier is not None and any(earlier[name] == provenance[name] for name in provenance):
             raise StoreError(
                 f"expected a store whose evidence does not count yet, found that of {earlier['store']} in learned "
@@ -89,7 +89,7 @@ def _ancestry(catalog: Catalog, registry: Aliases) -> Iterator[LearnedVersion]:
     version = registry.alias(CHALLENGER) or catalog.pointer().learned
     while version is not None:
         yield version
-        version = catalog.learned_manifest(version).parent
+        version = catalog.learned.manifest(version).parent
 
 
 REACH = "reach"
@@ -180,10 +180,10 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     Args:
         adopted: What another store learned, which comes on top as if it were new.
     """
-    parent, newest = catalog.pointer().learned, next(reversed(catalog.learned_versions()), None)
+    parent, newest = catalog.pointer().learned, catalog.learned.newest()
     live, last = _read(catalog, parent), _read(catalog, newest)
     waits = newest is not None and registry.alias(CHALLENGER) == newest
-    streamed, reach = catalog.streamed_reach()
+    streamed, reach = catalog.live.streamed_reach()
     fresh = streamed - last.cut + (Evidence() if adopted is None else adopted.evidence)
     return Proposal(
         published=None,
@@ -211,7 +211,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
 
 def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
-    learned = catalog.read_learned(version)
+    learned = catalog.learned.read(version)
     parent = _read(catalog, learned.parent)
     return Proposal(
         published=version,
@@ -241,7 +241,7 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
 def _read(catalog: Catalog, version: LearnedVersion | None) -> LearnedState:
     if version is None:
         return LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
-    return catalog.read_learned(version)
+    return catalog.learned.read(version)
 
 
 def _outcomes(evidence: Evidence) -> float:

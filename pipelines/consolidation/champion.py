@@ -98,13 +98,13 @@ def promote(
         TrackingUnavailableError: The registry does not answer.
         StoreError: There is no such version, or it is damaged; nothing has changed.
     """
-    catalog.read_learned(version)
+    catalog.learned.read(version)
     if version == PRIORS_VERSION:
         register_priors(registry)
     elif registry.tags_of(version) is None:
         note = "registered from the store by who promoted it, for the registry did not know it"
         tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
-        registry.register_from(catalog.learned_folder(version), version, EXPERIMENT, TAGS, note=note, tags=tags)
+        registry.register_from(catalog.learned.folder_of(version), version, EXPERIMENT, TAGS, note=note, tags=tags)
     former = registry.alias(CHAMPION)
     _keep_word(registry, PROMOTED_TAG, version, {"by": by, "instead_of": former, "why": why}, now)
     registry.set_alias(CHAMPION, version)

@@ -165,7 +165,7 @@ class Night:
 
     def as_of(self, version: LearnedVersion) -> Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
-        return replace(self, now=self.catalog.learned_manifest(version).created_at)
+        return replace(self, now=self.catalog.learned.manifest(version).created_at)
 
     def beliefs(self, learned: Learned) -> Beliefs:
         """What that makes be believed tonight."""
@@ -197,7 +197,7 @@ class Night:
         """Learned triggers under the live version when it was made; none before the first."""
         if candidate.parent is None:
             return ()
-        then = self.catalog.learned_manifest(candidate.parent).created_at
+        then = self.catalog.learned.manifest(candidate.parent).created_at
         return read_triggers(self.priors.triggers, candidate.former, day_of(then)).every()
 
     def recorded(self, *, limit: int) -> list[RecordedRun]:

@@ -53,7 +53,7 @@ def publish(
     """
     tracking = night.tracking
     _keep(page, candidate, recalibration)
-    version = candidate.published or night.catalog.publish_learned(
+    version = candidate.published or night.catalog.learned.publish(
         _state(night, page, candidate, recalibration), expected_newest=candidate.newest
     )
     register_priors(tracking)
@@ -100,7 +100,7 @@ def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
     A version goes live after it is registered. So one that was live once and is not registered was lost by the
     registry: its night is over, and whoever rolled it back since keeps what they decided.
     """
-    newest = next(reversed(catalog.learned_versions()), None)
+    newest = catalog.learned.newest()
     tags = None if newest is None else tracking.tags_of(newest)
     caches = newest == catalog.pointer().decided if tags is None else SETTLED_TAG in tags
     return None if caches else newest

@@ -59,7 +59,7 @@ def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> 
     return active_sizes(
         settings,
         priors,
-        catalog.live_evidence(),
+        catalog.live.evidence(),
         learned=pointer.learned or PRIORS_ONLY,
         before=facts.get(SIZING),
     )

@@ -301,14 +301,14 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
         with closing(catalog.open_live()) as generation:
             works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
         try:
-            stored = catalog.citation_counts()
+            stored = catalog.citations.read()
         except CorruptionError:
             stored = {}
         if dry_run:
             return RefreshResult(due=len(due(works, stored, rules, now)))
         counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
         if outcome.due:
-            catalog.write_citation_counts(counted)
+            catalog.citations.write(counted)
         return outcome
 
     return refresh

@@ -92,7 +92,7 @@ def _changed(manifest: Manifest) -> float:
 
 
 def _moved(settings: Settings, catalog: Catalog, cut_by: Snapshots, wanted: Snapshots) -> list[MovedSize]:
-    evidence = catalog.live_evidence()
+    evidence = catalog.live.evidence()
     believed = read_sizing(settings.priors, evidence, last_day(evidence) or 0)
     generation = catalog.open_live()
     domains = {Domain(str(each)) for each in generation.chunks.table("documents")["domain"].unique().to_pylist()}

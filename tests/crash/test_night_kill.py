@@ -64,7 +64,7 @@ def outcome(store: Path) -> tuple[Mapping[str, bytes], object, object]:
         files[str(path.relative_to(store))] = content
     settings = load_settings(assignments=[f"storage.root={store}", *ASSIGNMENTS], environment={})
     catalog, tracking = Catalog(store), Tracking.of(settings.tracking, store)
-    tags = {version: tracking.tags_of(version) for version in catalog.learned_versions()}
+    tags = {version: tracking.tags_of(version) for version in catalog.learned.versions()}
     return files, catalog.pointer(), tags
 
 
@@ -95,7 +95,7 @@ def test_a_night_killed_at_many_points_is_finished_by_the_next(prepared: Path, t
         code = run(store, death)
         assert code in {0, -signal.SIGKILL}
         killed += code == -signal.SIGKILL
-        published = Catalog(store).learned_versions()
+        published = Catalog(store).learned.versions()
         assert run(store) == 0
         assert outcome(store) == expected, (death, published)
         sys.stdout.write(f"{number}: {code} in step {step} after {death.delay_s:.2f} s, {len(published)} published\n")

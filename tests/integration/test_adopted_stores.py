@@ -39,7 +39,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stream(root, 0, FIRST_DAY)
     catalog = Catalog(root)
     state = LearnedState(parent=None, evidence=FIRST_DAY, cut=FIRST_DAY)
-    catalog.make_live(catalog.publish_learned(state, expected_newest=None))
+    catalog.make_live(catalog.learned.publish(state, expected_newest=None))
     stream(root, 0, FIRST_DAY + SECOND_DAY)
     return root
 
@@ -53,24 +53,24 @@ def test_what_another_store_learned_joins_what_is_learned_here(root: Path, night
     stream(root, 0, THIRD_DAY)
     first = go(night)["learned"]
     second = go(night, adopted=taken_over(elsewhere))["learned"]
-    assert night.catalog.read_learned(second).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
-    assert night.catalog.learned_manifest(second).provenance[ADOPTED]["store"] == str(elsewhere)
+    assert night.catalog.learned.read(second).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.learned.manifest(second).provenance[ADOPTED]["store"] == str(elsewhere)
     with pytest.raises(StoreError, match=f"found that of {elsewhere} in learned version {second}"):
         go(night, adopted=taken_over(elsewhere))
     stream(root, 0, THIRD_DAY + THIRD_DAY)
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
     move_alias_in_the_ui(night, first)
     follow_champion(night.catalog, night.tracking)
-    assert night.catalog.live_evidence() == THIRD_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == THIRD_DAY + THIRD_DAY
     again = go(night, adopted=taken_over(elsewhere))["learned"]
-    assert night.catalog.read_learned(again).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
+    assert night.catalog.learned.read(again).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY + THIRD_DAY
 
 
 def test_a_store_whose_updaters_are_gone_gives_what_its_live_version_holds(elsewhere: Path) -> None:
     """CON-9: what was folded into it; without them the difference of sums would take even that away."""
     shutil.rmtree(elsewhere / "updaters")
-    assert Catalog(elsewhere).live_evidence().is_empty
+    assert Catalog(elsewhere).live.evidence().is_empty
     assert taken_over(elsewhere).evidence == FIRST_DAY
 
 
@@ -85,9 +85,9 @@ def test_taking_over_that_was_killed_is_finished_and_not_done_twice(
         with pytest.raises(Killed):
             go(night, adopted=taken_over(elsewhere))
     summary = go(night, adopted=taken_over(elsewhere))
-    assert [summary["learned"]] == night.catalog.learned_versions()
+    assert [summary["learned"]] == night.catalog.learned.versions()
     assert summary["learned"] == night.catalog.pointer().learned
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
 
 
 def test_taking_over_comes_after_a_killed_night(
@@ -100,10 +100,10 @@ def test_taking_over_comes_after_a_killed_night(
         with pytest.raises(Killed):
             go(night)
     second = go(night, adopted=taken_over(elsewhere))["learned"]
-    first, newest = night.catalog.learned_versions()
-    assert (second, night.catalog.learned_manifest(second).parent) == (newest, first)
-    assert night.catalog.read_learned(first).evidence == THIRD_DAY
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    first, newest = night.catalog.learned.versions()
+    assert (second, night.catalog.learned.manifest(second).parent) == (newest, first)
+    assert night.catalog.learned.read(first).evidence == THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
 
 
 def test_a_store_of_the_same_topic_is_refused(root: Path, night: Night, elsewhere: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_store_of_the_same_topic_is_refused(root: Path, night: Night, elsewher
         pq.write_table(day.to_table().replace_schema_metadata({"weft.topic_id": "one"}), path)
     with pytest.raises(StoreError, match="expected a store of another topic"):
         go(night, adopted=taken_over(elsewhere))
-    assert night.catalog.learned_versions() == []
+    assert night.catalog.learned.versions() == []
 
 
 def test_a_store_that_is_not_there_is_no_quiet_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def taught(catalog: Catalog, *reports: Report) -> None:
     """What was reported is believed from now on."""
     evidence = sum((report_evidence(each, day=day_of(NOW)) for each in reports), Evidence())
     catalog.make_live(
-        catalog.publish_learned(LearnedState(parent=None, evidence=evidence, cut=Evidence()), expected_newest=None)
+        catalog.learned.publish(LearnedState(parent=None, evidence=evidence, cut=Evidence()), expected_newest=None)
     )
 
 

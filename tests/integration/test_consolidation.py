@@ -58,19 +58,19 @@ def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night
     """CON-9, LRN-1: the base is the sum of the snapshots, the alias names it, and beliefs are as before the night."""
     stream(root, 0, FIRST_DAY)
     stream(root, 1, SECOND_DAY)
-    believed = night.catalog.live_evidence()
+    believed = night.catalog.live.evidence()
     summary = go(night)
     learned = summary["learned"]
     assert night.tracking.alias(CHAMPION) == learned == night.catalog.pointer().learned
-    assert night.catalog.read_learned(learned).evidence == FIRST_DAY + SECOND_DAY
-    assert night.catalog.live_evidence() == believed == FIRST_DAY + SECOND_DAY
+    assert night.catalog.learned.read(learned).evidence == FIRST_DAY + SECOND_DAY
+    assert night.catalog.live.evidence() == believed == FIRST_DAY + SECOND_DAY
     assert summary["decision"] == "safe"
     assert summary["ece_after"] < summary["ece_before"]
     recorded = len(runs(night))
     again = go(night)
     assert again.pop("steps")["publish"]["proposed"] == 0
     assert again == {"learned": learned, "decision": "nothing new", "ndcg_at_10": None, "run": None}
-    assert (night.catalog.learned_versions(), len(runs(night))) == ([learned], recorded)
+    assert (night.catalog.learned.versions(), len(runs(night))) == ([learned], recorded)
 
 
 def test_moving_the_alias_back_takes_exactly_one_night_out(root: Path, night: Night) -> None:
@@ -79,15 +79,15 @@ def test_moving_the_alias_back_takes_exactly_one_night_out(root: Path, night: Ni
     first = go(night)["learned"]
     stream(root, 0, FIRST_DAY + SECOND_DAY)
     second = go(night)["learned"]
-    assert night.catalog.read_learned(second).evidence == FIRST_DAY + SECOND_DAY
-    assert night.catalog.read_learned(second).parent == first
+    assert night.catalog.learned.read(second).evidence == FIRST_DAY + SECOND_DAY
+    assert night.catalog.learned.read(second).parent == first
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
     move_alias_in_the_ui(night, first)
     assert follow_champion(night.catalog, night.tracking) == first
-    assert night.catalog.live_evidence() == FIRST_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + THIRD_DAY
     third = go(night)["learned"]
-    assert night.catalog.read_learned(third).evidence == FIRST_DAY + THIRD_DAY
+    assert night.catalog.learned.read(third).evidence == FIRST_DAY + THIRD_DAY
     move_alias_in_the_ui(night, second)
     follower = ChampionFollower(night.catalog, night.tracking, every_s=15.0, clock=lambda: 0.0)
     follower.tick()
@@ -106,13 +106,13 @@ def test_a_doubtful_night_waits_until_someone_promotes_it(root: Path, night: Nig
     assert summary["decision"] == "review"
     assert (night.tracking.alias(CHAMPION), night.tracking.alias(CHALLENGER)) == (first, second)
     assert night.catalog.pointer().learned == first
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY  # what was streamed counts on while it waits
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY  # what was streamed counts on while it waits
     move_alias_in_the_ui(night, second)
     follow_champion(night.catalog, night.tracking)
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY
     move_alias_in_the_ui(night, first)
     follow_champion(night.catalog, night.tracking)
-    assert night.catalog.live_evidence() == FIRST_DAY  # decided against: exactly that day is out
+    assert night.catalog.live.evidence() == FIRST_DAY  # decided against: exactly that day is out
 
 
 def test_a_version_is_promoted_and_rolled_back_by_a_command(
@@ -136,7 +136,7 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
     assert (night.catalog.pointer().learned, night.tracking.alias(CHAMPION)) == (second, second)
     assert night.tracking.alias(CHALLENGER) is None
     assert weft(first, "--by", "grace") == 0
-    assert (night.catalog.pointer().learned, night.catalog.live_evidence()) == (first, FIRST_DAY)
+    assert (night.catalog.pointer().learned, night.catalog.live.evidence()) == (first, FIRST_DAY)
     told = {
         version: [
             json.loads(value) for key, value in (night.tracking.tags_of(version) or {}).items() if PROMOTED_TAG in key
@@ -148,7 +148,7 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
         first: [{"by": "grace", "instead_of": second, "why": ""}],
     }
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
-    assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
+    assert night.catalog.learned.read(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
 
 
 def test_the_priors_are_a_version_to_roll_back_to(root: Path, night: Night, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,20 +163,20 @@ def test_the_priors_are_a_version_to_roll_back_to(root: Path, night: Night, caps
     assert main(["learned", "promote", PRIORS_VERSION, "--why", "begin anew", "--by", "ada", *store]) == 0
     assert capsys.readouterr().out == f"{PRIORS_VERSION} is live, instead of {second}\n"
     assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == PRIORS_VERSION
-    assert night.catalog.live_evidence() == Evidence()
+    assert night.catalog.live.evidence() == Evidence()
     assert main(["learned", "list", "--json", *store]) == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["version"], one["live"]) for one in listed] == [
         (PRIORS_VERSION, True), (first, False), (second, False),
     ]  # fmt: skip
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
-    assert night.catalog.live_evidence() == THIRD_DAY
+    assert night.catalog.live.evidence() == THIRD_DAY
     move_alias_in_the_ui(night, second)
     assert follow_champion(night.catalog, night.tracking) == second
     move_alias_in_the_ui(night, PRIORS_VERSION)
     assert follow_champion(night.catalog, night.tracking) == PRIORS_VERSION
     third = go(night)["learned"]
-    built = night.catalog.read_learned(third)
+    built = night.catalog.learned.read(third)
     assert (built.parent, built.evidence) == (PRIORS_VERSION, THIRD_DAY)
 
 
@@ -192,12 +192,12 @@ def test_a_refused_version_leaves_no_trace(root: Path, night: Night, capsys: pyt
     assert night.catalog.pointer() == live
     assert main(["learned", "refuse", second, "--why", "turned round", "--by", "ada", *store]) == 0
     assert capsys.readouterr().out == f"{second} is refused; {first} is live\n"
-    assert (night.catalog.live_evidence(), night.tracking.alias(CHALLENGER)) == (FIRST_DAY, None)
+    assert (night.catalog.live.evidence(), night.tracking.alias(CHALLENGER)) == (FIRST_DAY, None)
     tags = night.tracking.tags_of(second) or {}
     assert [json.loads(tags[key]) for key in tags if REFUSED_TAG in key] == [{"by": "ada", "why": "turned round"}]
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
-    assert night.catalog.live_evidence() == FIRST_DAY + THIRD_DAY
-    assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + THIRD_DAY
+    assert night.catalog.learned.read(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY
 
 
 def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path, night: Night) -> None:
@@ -216,8 +216,8 @@ def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path,
     assert night.catalog.pointer().learned == first
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
     third = go(night)["learned"]
-    assert night.catalog.read_learned(third).evidence == FIRST_DAY + THIRD_DAY
-    assert night.catalog.learned_versions() == [first, second, third]
+    assert night.catalog.learned.read(third).evidence == FIRST_DAY + THIRD_DAY
+    assert night.catalog.learned.versions() == [first, second, third]
 
 
 def test_a_night_restores_its_deleted_experiment_and_publishes(root: Path, night: Night) -> None:
@@ -238,9 +238,9 @@ def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Ni
     go(replace(night, shadow=overturned))
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
     third = go(night)["learned"]
-    assert night.catalog.read_learned(third).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.learned.read(third).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
     assert night.tracking.alias(CHALLENGER) is None
-    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
 
 
 def test_fitted_weights_go_live_with_their_version_and_leave_with_it(root: Path, night: Night) -> None:
@@ -251,17 +251,17 @@ def test_fitted_weights_go_live_with_their_version_and_leave_with_it(root: Path,
     assert summary["fit"]["code"]["live"]
     assert summary["fit"]["code"]["change"] > 0.0
     catalog, now = night.catalog, night.now
-    fitted = catalog.read_learned(summary["learned"]).fitted
+    fitted = catalog.learned.read(summary["learned"]).fitted
     assert fitted is not None
     source = CatalogSource(catalog, SETTINGS.priors, clock=lambda: now)
     pinned = source._now().fitted
     assert pinned is not None
     assert pinned.to_json() == fitted.to_json()
-    live = read_beliefs(SETTINGS.priors, catalog.live_evidence(), now=now, fitted=fitted)
+    live = read_beliefs(SETTINGS.priors, catalog.live.evidence(), now=now, fitted=fitted)
     weights = live.weights(Scope(Domain.CODE), fitted.by_domain[Domain.CODE].signals)
     assert {belief.level for belief in weights.values()} == {FIT}
     assert weights[Signal.LEXICAL].mean > weights[Signal.FRESHNESS].mean
-    nothing = catalog.publish_learned(
+    nothing = catalog.learned.publish(
         LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=summary["learned"]
     )
     catalog.make_live(nothing)
@@ -277,7 +277,7 @@ def test_a_fit_that_questions_show_to_be_worse_stays_out(root: Path, night: Nigh
 
     summary = go(replace(night, logged=lambda: a_world(SETTINGS.priors, questions=100), improve=improve))
     assert not summary["fit"]["code"]["live"]
-    assert night.catalog.read_learned(summary["learned"]).fitted is None
+    assert night.catalog.learned.read(summary["learned"]).fitted is None
     assert summary["ndcg_at_10"]["after"] == 0.6
 
 
@@ -315,7 +315,7 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
             go(night)
     summary = go(night)
     assert summary["decision"] == "safe"
-    assert [summary["learned"]] == night.catalog.learned_versions()
+    assert [summary["learned"]] == night.catalog.learned.versions()
     assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == summary["learned"]
     assert sorted({run.info.status for run in runs(night)}) == ["FINISHED", "KILLED"]
     assert go(night)["decision"] == "nothing new"

@@ -73,7 +73,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         created_at=1.7e9,
     )
     catalog = Catalog(root)
-    catalog.make_live(catalog.publish_learned(state, expected_newest=None))
+    catalog.make_live(catalog.learned.publish(state, expected_newest=None))
     return root
 
 

@@ -46,7 +46,7 @@ class World:
         self.producer.flush()
         standings = update.run(self.settings, local=True, until_caught_up=True)
         assert all(each.report.balanced and not each.report.dead_lettered for each in standings)
-        evidence = Catalog(Path(self.settings.storage.root)).live_evidence()
+        evidence = Catalog(Path(self.settings.storage.root)).live.evidence()
         return read_beliefs(self.settings.priors, evidence, now=time.time())
 
 
@@ -248,7 +248,7 @@ def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: Worl
         ("checkpoint", low[0].content_hash, True),
         ("flushed", low[0].content_hash, True),
     ]
-    evidence = Catalog(Path(world.settings.storage.root)).live_evidence()
+    evidence = Catalog(Path(world.settings.storage.root)).live.evidence()
     trial_days = world.settings.priors.triggers.trial_days
     for days, on_trial in ((trial_days - 1, True), (trial_days, False)):
         later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400 * days)

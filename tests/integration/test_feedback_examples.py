@@ -56,7 +56,7 @@ def learned(settings: Settings) -> tuple[dict[str, int], Evidence]:
     summary = update.summary(standings)
     assert summary["balanced"]
     counts = {name: summary[name] for name in ("applied", "dead_lettered", "late", "duplicate")}
-    return counts, Catalog(Path(settings.storage.root)).live_evidence()
+    return counts, Catalog(Path(settings.storage.root)).live.evidence()
 
 
 def parameters(evidence: Evidence) -> set[str]:

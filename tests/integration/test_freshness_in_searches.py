@@ -121,10 +121,10 @@ def looked(catalog: Catalog, name: str, *, days_ago: int, accurate: bool, princi
     """Somebody looked at a document's content; all that was known before is known still."""
     day, who = day_of(NOW) - days_ago, principal_fingerprint(principal)
     seen = Evidence(usage=accuracy_use(day, content_hash(text_of(name)), who, accurate=accurate))
-    newest = next(reversed(catalog.learned_versions()), None)
-    before = Evidence() if newest is None else catalog.read_learned(newest).evidence
+    newest = next(reversed(catalog.learned.versions()), None)
+    before = Evidence() if newest is None else catalog.learned.read(newest).evidence
     state = LearnedState(parent=newest, evidence=before + seen, cut=Evidence())
-    catalog.make_live(catalog.publish_learned(state, expected_newest=newest))
+    catalog.make_live(catalog.learned.publish(state, expected_newest=newest))
 
 
 def test_what_was_validated_ages_from_then_and_what_was_refuted_is_stale(root: Path) -> None:

@@ -131,7 +131,7 @@ def test_show_prints_what_nights_found_from_both_ends(store: Store) -> None:
         ]
     )
     learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), edges=edges)
-    store.catalog.make_live(store.catalog.publish_learned(learned, expected_newest=None))
+    store.catalog.make_live(store.catalog.learned.publish(learned, expected_newest=None))
 
     def found(name: str) -> set[tuple[str, str, str, float]]:
         rows = store.run("show", name)["edges"]

@@ -85,8 +85,8 @@ def learn(store: Path, events: list) -> LearnedVersion:
     assert (standing.report.dead_lettered, standing.report.applied) == (0, len(events))
     updater.close()
     catalog = Catalog(store)
-    streamed = catalog.streamed_reach()[0]
-    version = catalog.publish_learned(
+    streamed = catalog.live.streamed_reach()[0]
+    version = catalog.learned.publish(
         LearnedState(parent=None, evidence=streamed, cut=streamed, created_at=NOON / 1000), expected_newest=None
     )
     catalog.make_live(version)
@@ -127,5 +127,5 @@ def test_liking_short_chunks_makes_the_next_indexing_cut_shorter(tree: Path, tmp
 def follow_with_the_same(store: Path, version: LearnedVersion) -> None:
     """A night that learned nothing new."""
     catalog = Catalog(store)
-    state = replace(catalog.read_learned(version), parent=version)
-    catalog.make_live(catalog.publish_learned(state, expected_newest=version))
+    state = replace(catalog.learned.read(version), parent=version)
+    catalog.make_live(catalog.learned.publish(state, expected_newest=version))

@@ -94,7 +94,7 @@ def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
         assert (told["proposed"], told["applied"]) == (2, 1)
     update(settings)
     merged = beliefs_of(settings)
-    links = [key for key in Catalog(Path(settings.storage.root)).live_evidence().usage if key.bin.startswith(ALIAS)]
+    links = [key for key in Catalog(Path(settings.storage.root)).live.evidence().usage if key.bin.startswith(ALIAS)]
     assert len(links) == 1
     assert len({merged.of(each.id).representative for each in (RUN, TURNED)}) == 1  # type: ignore[union-attr]
     assert {each.by for each in merged.history(RUN.id) if each.what == "alias"} == {NIGHT}

@@ -64,7 +64,7 @@ def night(tmp_path: Path) -> Night:
 
 def live_aliases(night: Night) -> dict[ContentHash, ContentHash]:
     learned = night.catalog.pointer().learned
-    return {} if learned is None else dict(night.catalog.read_learned(learned).aliases.representatives)
+    return {} if learned is None else dict(night.catalog.learned.read(learned).aliases.representatives)
 
 
 def test_a_roll_back_takes_aliases_back(night: Night) -> None:
@@ -74,7 +74,7 @@ def test_a_roll_back_takes_aliases_back(night: Night) -> None:
     assert again["learned"] != first  # nothing new was heard, and the memory is tended nevertheless
     assert again["steps"]["duplicates"]["applied"] == again["steps"]["duplicates"]["proposed"] == 2
     assert live_aliases(night) == {B: A, C: A}
-    believed = night.beliefs(Learned(night.catalog.live_evidence(), aliases=FOUND.aliases)).content_signals([A, B, C])
+    believed = night.beliefs(Learned(night.catalog.live.evidence(), aliases=FOUND.aliases)).content_signals([A, B, C])
     assert len(set(believed.usage.tolist())) == 1
     night.tracking.set_alias(CHAMPION, first)
     follow_champion(night.catalog, night.tracking)
@@ -113,12 +113,12 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
         with pytest.raises(Killed):
             consolidate(night)
     summary = consolidate(night)
-    assert night.catalog.learned_versions() == [summary["learned"]]
+    assert night.catalog.learned.versions() == [summary["learned"]]
     elsewhere = tmp_path_factory.mktemp("unbroken")
     stream(elsewhere, 0, a_day(DAY))
     unbroken = replace(night, catalog=Catalog(elsewhere), tracking=Tracking.of(SETTINGS.tracking, elsewhere))
     consolidate(unbroken)
-    files = [night_.catalog.learned_manifest(summary["learned"]).files[ALIASES_FILE] for night_ in (night, unbroken)]
+    files = [night_.catalog.learned.manifest(summary["learned"]).files[ALIASES_FILE] for night_ in (night, unbroken)]
     assert files[0] == files[1]
     assert live_aliases(night) == {B: A, C: A}
 
@@ -129,4 +129,4 @@ def test_who_is_unsupported_gives_way(night: Night) -> None:
     fewer = replace(night, duplicates=lambda *_: Duplicates(ContentAliases({B: A}), 1, (), ()))
     summary = dict(consolidate(fewer))
     assert (summary["steps"]["expiry"]["applied"], live_aliases(night)) == (1, {B: A})
-    assert night.catalog.live_evidence() == a_day(DAY) + Evidence()
+    assert night.catalog.live.evidence() == a_day(DAY) + Evidence()

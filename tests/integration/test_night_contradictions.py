@@ -54,12 +54,12 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     root, of = Path(settings.storage.root), hashes(settings)
     catalog = Catalog(root)
     assert night(settings, capsys, "--dry-run")["steps"]["contradictions"]["acting"] == len(TEXTS)
-    assert not catalog.learned_versions()
+    assert not catalog.learned.versions()
     summary = night(settings, capsys)
     step = summary["steps"]["contradictions"]
     assert (step["proposed"], step["applied"], step["acting"]) == (len(TEXTS), len(TEXTS), len(TEXTS))
     assert step["waiting"] >= len(TEXTS)
-    edges = catalog.read_learned(summary["learned"]).edges.edges
+    edges = catalog.learned.read(summary["learned"]).edges.edges
     assert {(each.content, each.target) for each in edges} == {
         tuple(sorted((of[f"{name}-own"], of[f"{name}-denied"]))) for name in TEXTS
     }
@@ -87,7 +87,7 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     assert settled["steps"]["expiry"]["proposed"] == 1
     tracking.set_alias(CHAMPION, summary["learned"])
     follow_champion(catalog, tracking)
-    assert len(catalog.read_learned(catalog.pointer().learned or summary["learned"]).edges) == len(TEXTS)
+    assert len(catalog.learned.read(catalog.pointer().learned or summary["learned"]).edges) == len(TEXTS)
 
 
 def uri_of(catalog: Catalog, stem: str) -> str:

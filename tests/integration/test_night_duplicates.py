@@ -108,7 +108,7 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
     rehearsal = night(settings, capsys, "--dry-run")
     assert rehearsal["steps"]["duplicates"]["proposed"] > 0
     assert rehearsal["steps"]["duplicates"]["applied"] == 0
-    assert not catalog.learned_versions()
+    assert not catalog.learned.versions()
 
     supported = of["cells-noticed"]
     key = UsageKey(day_of(system_clock()), supported, "positive", "ada", "q")
@@ -119,7 +119,7 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
         "citations", "merge", "duplicates", "contradictions", "links", "expiry", "thinning",
         "recalibrate", "lessons", "gate", "publish", "report", "rebuild",
     }  # fmt: skip
-    aliases = catalog.read_learned(summary["learned"]).aliases
+    aliases = catalog.learned.read(summary["learned"]).aliases
     for name in TEXTS:
         same = {of[f"{name}-{kind}"] for kind in ("own", "noisy", "reordered", "noticed")}
         assert {aliases.of(content) for content in same} == {supported if supported in same else min(same)}
@@ -140,7 +140,7 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
     named = {Path(uri).stem for uri in shown[supported].alike}
     assert {"cells-own", "cells-noisy", "cells-reordered"} <= named
 
-    assert catalog.live_evidence().usage[key] == 2 * MICRO
+    assert catalog.live.evidence().usage[key] == 2 * MICRO
 
 
 @pytest.mark.integration
@@ -151,7 +151,7 @@ def test_aliases_expire_with_their_contents(
     """CON-6, CON-7a: where a representative is gone the class has another; a roll-back gives every content back."""
     catalog, of = Catalog(Path(settings.storage.root)), hashes(settings)
     first = night(settings, capsys)["learned"]
-    aliases = catalog.read_learned(first).aliases
+    aliases = catalog.learned.read(first).aliases
     kinds = {f"cells-{kind}" for kind in ("own", "noisy", "reordered", "noticed")}
     leader = next(name for name in kinds if of[name] in aliases.classes())
     (tmp_path / "files" / f"{leader}.txt").unlink()
@@ -165,6 +165,6 @@ def test_aliases_expire_with_their_contents(
 
     summary = night(settings, capsys)
     assert summary["steps"]["expiry"]["proposed"] == 3
-    expired = catalog.read_learned(summary["learned"]).aliases
+    expired = catalog.learned.read(summary["learned"]).aliases
     assert of[leader] not in set(expired.representatives.values()) | expired.representatives.keys()
     assert {expired.of(content) for content in same} == {min(same)}

@@ -54,7 +54,7 @@ def test_a_night_links_what_was_used_together(settings: Settings, capsys: pytest
     step = summary["steps"]["links"]
     assert (step["proposed"], step["applied"], step["similar"]) == (1, 1, 0)
     assert step["seconds"] > 0.0
-    (edge,) = catalog.read_learned(summary["learned"]).edges.edges
+    (edge,) = catalog.learned.read(summary["learned"]).edges.edges
     assert {edge.content, edge.target} == {of["cells"], of["signing"]}
     assert (edge.kind, edge.source, edge.micro) == (LinkKind.CO_USED, RelationSource.LEARNED, MICRO // 2)
     assert any('"co_used","learned"' in table.read_text("utf-8") for table in (root / "mlflow").rglob("links.csv"))
@@ -65,4 +65,4 @@ def test_a_night_links_what_was_used_together(settings: Settings, capsys: pytest
     tracking = Tracking.of(settings.tracking, root)
     tracking.set_alias(CHAMPION, alone["learned"])
     follow_champion(catalog, tracking)
-    assert catalog.read_learned(catalog.pointer().learned or "").edges == NO_EDGES  # type: ignore[arg-type]
+    assert catalog.learned.read(catalog.pointer().learned or "").edges == NO_EDGES  # type: ignore[arg-type]

@@ -65,11 +65,11 @@ class Loop:
 
     def night(self, parent: LearnedVersion | None) -> LearnedVersion:
         """What a consolidation publishes, without its gate."""
-        streamed, reach = self.catalog.streamed_reach()
+        streamed, reach = self.catalog.live.streamed_reach()
         state = LearnedState(
-            parent=parent, evidence=self.catalog.live_evidence(), cut=streamed, provenance={"reach": reach}
+            parent=parent, evidence=self.catalog.live.evidence(), cut=streamed, provenance={"reach": reach}
         )
-        version = self.catalog.publish_learned(state, expected_newest=parent)
+        version = self.catalog.learned.publish(state, expected_newest=parent)
         self.catalog.make_live(version)
         return version
 
@@ -110,7 +110,7 @@ def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.Ca
     first = loop.night(None)
     loop.tell(merged("bob", "started"))
     loop.night(first)
-    before = loop.catalog.live_evidence()
+    before = loop.catalog.live.evidence()
     assert loop.weft("principals", "show", "bob", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["events"] == {"impression": 7, "praise": 7, "session": 2}
@@ -127,7 +127,7 @@ def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.Ca
     assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 0
     assert "moved of weights cannot" in capsys.readouterr().err
     loop.catch_up()
-    after = loop.catalog.live_evidence()
+    after = loop.catalog.live.evidence()
     assert words_of(after, "bob") == {}
     assert words_of(after, "ada") == words_of(before, "ada") != {}
 
@@ -186,7 +186,7 @@ def test_with_a_key_attackers_teach_and_unlearn_nothing(
     token = token_of(praise, key)
     genuine = [signed(encode(shown), key), encode(explicit(query_id="q1", principal="ada", ts=now, token=token))]
     loop.send([("s1", value) for value in genuine])
-    before = loop.catalog.live_evidence()
+    before = loop.catalog.live.evidence()
     assert words_of(before, "ada")
     forged = [event for number in range(20) for event in spoken(f"invented {number}", f"s{number}")]
     foreign = explicit(-1.0, query_id="q1", principal="mallory", ts=now, event_id="foreign", token=token)
@@ -194,11 +194,11 @@ def test_with_a_key_attackers_teach_and_unlearn_nothing(
     stated = [phase("unlearn", "s1", principal="ada", ts=now), unlearned("ada", ts=now)]
     loop.tell([*forged, foreign, captured, *stated])
     assert loop.catch_up() == {"forged": 20, "unauthorised": 20 + 4}
-    assert loop.catalog.live_evidence() == before
+    assert loop.catalog.live.evidence() == before
     monkeypatch.setenv("WEFT__FEEDBACK__SIGNING_KEY", SECRET)
     assert loop.weft("principals", "unlearn", "ada", "--bootstrap", broker.bootstrap) == 0
     loop.catch_up()
-    assert not words_of(loop.catalog.live_evidence(), "ada")
+    assert not words_of(loop.catalog.live.evidence(), "ada")
     capsys.readouterr()
     assert loop.weft("status", "--json") == 0
     assert "signed" in json.loads(capsys.readouterr().out)["authenticity"]

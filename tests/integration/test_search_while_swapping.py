@@ -79,10 +79,10 @@ def learn(catalog: Catalog, signal: str) -> LearnedVersion:
         )
         for number in range(60)
     )
-    versions = catalog.learned_versions()
+    versions = catalog.learned.versions()
     newest = versions[-1] if versions else None
     state = LearnedState(parent=newest, evidence=evidence, cut=Evidence(), created_at=system_clock())
-    version = catalog.publish_learned(state, expected_newest=newest)
+    version = catalog.learned.publish(state, expected_newest=newest)
     catalog.make_live(version)
     return version
 

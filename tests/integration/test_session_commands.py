@@ -52,11 +52,11 @@ class Loop:
 
     def night(self, parent: LearnedVersion | None) -> LearnedVersion:
         """What a consolidation publishes, without its gate."""
-        streamed, reach = self.catalog.streamed_reach()
+        streamed, reach = self.catalog.live.streamed_reach()
         state = LearnedState(
-            parent=parent, evidence=self.catalog.live_evidence(), cut=streamed, provenance={"reach": reach}
+            parent=parent, evidence=self.catalog.live.evidence(), cut=streamed, provenance={"reach": reach}
         )
-        version = self.catalog.publish_learned(state, expected_newest=parent)
+        version = self.catalog.learned.publish(state, expected_newest=parent)
         self.catalog.make_live(version)
         return version
 
@@ -78,10 +78,10 @@ def turned(name: str, session_id: str) -> AnyEvent:
 def test_a_poisoned_session_is_found_and_unlearned(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-17, FBK-11: exactly what it brought in leaves, from the learned version that holds it, too."""
     loop.tell(spoken(OTHERS, -1.0))
-    clean = loop.catalog.live_evidence()
+    clean = loop.catalog.live.evidence()
     first = loop.night(None)
     loop.tell([turned("start", "poison"), *spoken("poison", 1.0), turned("complete", "poison")])
-    poisoned = loop.catalog.live_evidence()
+    poisoned = loop.catalog.live.evidence()
     second = loop.night(first)
     assert loop.weft("list", "--json", "--phase", "completed", "--version", second) == 0
     (row,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -89,10 +89,10 @@ def test_a_poisoned_session_is_found_and_unlearned(loop: Loop, capsys: pytest.Ca
     assert loop.weft("show", "poison") == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["learned_versions"], shown["observations_settled"]) == ([second], 1.0)
-    assert loop.catalog.live_evidence() == poisoned != clean
+    assert loop.catalog.live.evidence() == poisoned != clean
     assert loop.weft("unlearn", "poison", "--bootstrap", loop.broker.bootstrap) == 0
     loop.catch_up()
-    assert loop.catalog.live_evidence() == clean
+    assert loop.catalog.live.evidence() == clean
     capsys.readouterr()
     assert loop.weft("list", "--json", "--phase", "completed") == 0
     assert capsys.readouterr().out == ""
@@ -103,12 +103,12 @@ def test_what_a_rolled_back_night_took_out_is_not_taken_out_twice(
 ) -> None:
     """LRN-17: its sessions left with it."""
     loop.tell(spoken(OTHERS, -1.0))
-    clean = loop.catalog.live_evidence()
+    clean = loop.catalog.live.evidence()
     first = loop.night(None)
     loop.tell([turned("start", "poison"), *spoken("poison", 1.0), turned("complete", "poison")])
     loop.night(first)
     loop.catalog.make_live(first)
-    assert loop.catalog.live_evidence() == clean
+    assert loop.catalog.live.evidence() == clean
     assert loop.weft("unlearn", "poison", "--bootstrap", loop.broker.bootstrap) == 1
     assert "rolled back" in capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_what_a_rolled_back_night_took_out_is_not_taken_out_twice(
 def test_a_session_that_nobody_started_is_refused(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-17: what it said cannot be told apart."""
     loop.tell(spoken(OTHERS, -1.0))
-    assert loop.catalog.live_evidence() != Evidence()
+    assert loop.catalog.live.evidence() != Evidence()
     assert loop.weft("unlearn", OTHERS, "--bootstrap", loop.broker.bootstrap) == 1
     assert loop.weft("show", OTHERS) == 1
     assert "found no 'other'" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     assert float(values['weft_feedback_events_per_second{partition="0"}']) == consumed / 2
     assert values['weft_feedback_open_sessions{partition="0"}'] == "0"
     assert int(values['weft_feedback_state_bytes{partition="0"}']) > 0
-    evidence = Catalog(store).live_evidence()
+    evidence = Catalog(store).live.evidence()
     assert values['weft_feedback_evidence_rows{partition="0"}'] == str(len(evidence.counts) + len(evidence.usage))
     assert values['weft_feedback_checkpoint_behind_records{partition="0"}'] == str(consumed)
     standings, _ = partition_progress(store, RULES)

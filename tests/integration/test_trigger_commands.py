@@ -58,7 +58,7 @@ def picked(settings: Settings, who: str, text: str) -> RankedResult:
 def in_force(settings: Settings) -> set[tuple[str, str]]:
     """Words and contents, a week from now."""
     later = time.time() + settings.priors.triggers.trial_days * SECONDS_PER_DAY
-    evidence = Catalog(Path(settings.storage.root)).live_evidence()
+    evidence = Catalog(Path(settings.storage.root)).live.evidence()
     believed = read_beliefs(settings.priors, evidence, now=later).triggers
     return {(each.term, each.content_hash) for each in believed.every() if not each.on_trial}
 

@@ -54,7 +54,7 @@ def test_documents_are_sent_and_learned_from_once(tmp_path: Path, capsys: pytest
             assert json.loads(capsys.readouterr().out) == {"sent": 2, **expected}
         reports = [each.report for each in run(settings, local=True, until_caught_up=True)]
     assert (sum(each.applied for each in reports), sum(each.duplicate for each in reports)) == (2, 2)
-    usage = Catalog(tmp_path).live_evidence().usage
+    usage = Catalog(tmp_path).live.evidence().usage
     assert {(key.content_hash, side_of(key.bin)) for key in usage} == {(HASHES[2], "positive"), (HASHES[1], "negative")}
 
 
@@ -82,7 +82,7 @@ def test_what_nobody_asked_is_no_precedent(tmp_path: Path, capsys: pytest.Captur
         create_topic(settings.kafka, settings.feedback.topic, partitions=2, replication=1)
         assert main(["ubi", str(path), "--bootstrap", broker.bootstrap]) == 0
         run(settings, local=True, until_caught_up=True)
-    usage = Catalog(tmp_path).live_evidence().usage
+    usage = Catalog(tmp_path).live.evidence().usage
     assert {(key.content_hash, side_of(key.bin), key.question) for key in usage} == {(HASHES[2], "positive", "")}
 
 

@@ -190,5 +190,5 @@ def test_the_job_attributes_what_any_client_sends(store: Path) -> None:
         client.close()
         (standing,) = update.run(settings, local=True, until_caught_up=True)
     assert standing.report.applied == 2
-    found = earned(Catalog(store).live_evidence())
+    found = earned(Catalog(store).live.evidence())
     assert found[USED] > 2.0 * found.get(RELATED, 0.0)

@@ -57,12 +57,12 @@ def test_a_learned_version_holds_them_and_older_ones_have_none(tmp_path: Path) -
     """CON-7a: edges are a file of the version; one that was written without reads as none."""
     catalog = Catalog(tmp_path)
     found = LearnedEdges.of([LearnedEdge(CONTENTS[0], LinkKind.CONTRADICTS, CONTENTS[1], RelationSource.AUTO)])
-    first = catalog.publish_learned(
+    first = catalog.learned.publish(
         LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=None
     )
-    second = catalog.publish_learned(
+    second = catalog.learned.publish(
         LearnedState(parent=first, evidence=Evidence(), cut=Evidence(), edges=found), expected_newest=first
     )
-    assert catalog.read_learned(first).edges == NO_EDGES
-    assert catalog.read_learned(second).edges == found
+    assert catalog.learned.read(first).edges == NO_EDGES
+    assert catalog.learned.read(second).edges == found
     assert not (tmp_path / "learned" / first / EDGES_FILE).exists()

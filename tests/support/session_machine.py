@@ -187,8 +187,8 @@ class SessionMachine(RuleBasedStateMachine):
         """A search of a session reads base at its fork + its overlay; every other one reads what all share."""
         catalog = self.partition.catalog
         shared, open_sessions = self.published
-        assert masses(catalog.live_evidence()) == +shared
-        listing = catalog.listing()
+        assert masses(catalog.live.evidence()) == +shared
+        listing = catalog.live.listing()
         assert set(listing) == set(open_sessions)
         for name, (base, pending) in open_sessions.items():
             found = listing.find(SessionId(name))

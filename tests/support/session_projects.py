@@ -57,8 +57,8 @@ class Project:
         self.known_at_fork |= dict.fromkeys(self.started & self.open, self.known_to_all)
         self.known_at_fork = {session: self.known_at_fork[session] for session in self.open}
         self.started, self.known_to_all = set(), set(self.completed)
-        self.listing = self.partition.catalog.listing()
-        self.live = self.partition.catalog.live_evidence()
+        self.listing = self.partition.catalog.live.listing()
+        self.live = self.partition.catalog.live.evidence()
 
     def strangers_read_by(self, session: str) -> set[str]:
         """Contents in what a session reads that are neither its own nor known to all when it forked."""

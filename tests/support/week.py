@@ -236,7 +236,7 @@ def acting(root: Path, corpus: WeekCorpus) -> dict[str, tuple[int, int]]:
     """Relations that the live version has found between contents, how many of them hold, and how many there are."""
     catalog = Catalog(root)
     learned = catalog.pointer().learned
-    edges = () if learned is None else catalog.read_learned(learned).edges.of_kinds(FOUND).edges
+    edges = () if learned is None else catalog.learned.read(learned).edges.of_kinds(FOUND).edges
     holds: dict[str, list[bool]] = {kind.value: [] for kind in FOUND}
     with closing(catalog.open_live()) as generation:
         for each in edges:

@@ -147,7 +147,7 @@ def _parquet(table: pa.Table, facts: Mapping[str, object]) -> bytes:
 
 
 def _bases_in_use(catalog: Catalog) -> set[BaseId]:
-    named = (metadata_of(path).get(BASES_KEY, b"").decode() for path in catalog.snapshots())
+    named = (metadata_of(path).get(BASES_KEY, b"").decode() for path in catalog.live.snapshots())
     return {BaseId(base) for names in named for base in names.split(",") if base}
 
 
@@ -210,4 +210,4 @@ class Forks:
     @cached_property
     def _now(self) -> Sides:
         """What is known now, with everything that this partition has merged."""
-        return sides_of(self._catalog.live_evidence_with(self._state.partition, self._state.read(evidence_in)))
+        return sides_of(self._catalog.live.given_partition(self._state.partition, self._state.read(evidence_in)))

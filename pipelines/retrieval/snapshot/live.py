@@ -97,7 +97,7 @@ class CatalogSource:
 
     def token(self) -> Hashable:
         """A value that changes whenever the pointer moves or evidence comes in."""
-        return self._catalog.live_token()
+        return self._catalog.live.token()
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         """What is live now; beliefs are read anew, a generation only when another one is live.
@@ -132,8 +132,8 @@ class CatalogSource:
 
     def _now(self) -> Pin:
         # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
-        listing, pointer = self._catalog.listing(), self._catalog.pointer()
-        evidence = self._catalog.live_evidence()
+        listing, pointer = self._catalog.live.listing(), self._catalog.pointer()
+        evidence = self._catalog.live.evidence()
         store = self._catalog.store_id()
         _, _, fitted, aliases, edges, thinned = self._described(pointer.learned)
         return Pin(
@@ -153,7 +153,7 @@ class CatalogSource:
 
     def _counted(self) -> CitationCounts:
         try:
-            return self._catalog.citation_counts()
+            return self._catalog.citations.read()
         except CorruptionError as error:
             log.warning("no counts but those of documents: %s", error)
             return NO_CITATION_COUNTS
@@ -233,7 +233,7 @@ class CatalogSource:
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
-                state = self._catalog.read_learned(version)
+                state = self._catalog.learned.read(version)
                 cached = (version, state.calibration, state.fitted, state.aliases, state.edges, state.thinned)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)

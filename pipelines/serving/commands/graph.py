@@ -135,7 +135,7 @@ class _Opened:
         catalog = Catalog(require_store(settings))
         generation = catalog.open_live()
         version = catalog.pointer().learned
-        learned = NO_EDGES if version is None else catalog.read_learned(version).edges
+        learned = NO_EDGES if version is None else catalog.learned.read(version).edges
         return cls(generation, resolve_relations(generation, catalog.relations(), learned), settings)
 
     def close(self) -> None:

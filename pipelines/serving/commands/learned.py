@@ -66,7 +66,7 @@ def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
     catalog, _ = _opened(options)
     live = catalog.pointer().learned or PRIORS_VERSION
     print_rows(
-        map(catalog.learned_manifest, (PRIORS_VERSION, *catalog.learned_versions())),
+        map(catalog.learned.manifest, (PRIORS_VERSION, *catalog.learned.versions())),
         as_json=as_json,
         document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
         columns=("", "version", "made", "built on", "evidence", "MLflow run"),
@@ -222,7 +222,7 @@ def history(
     catalog, settings = _opened(options)
     rows: list[tuple[str, Reading]] = [
         (version, reading)
-        for version in (*catalog.learned_versions(), LIVE)
+        for version in (*catalog.learned.versions(), LIVE)
         for reading in _readings(catalog, settings.priors, version, family, scope)
         if reading.parameter == parameter
     ]
@@ -259,10 +259,10 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     if version in {PRIORS, PRIORS_VERSION}:
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
     name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
-    state = None if name is None else catalog.read_learned(name)
+    state = None if name is None else catalog.learned.read(name)
     fitted, aliases = (None, NO_ALIASES) if state is None else (state.fitted, state.aliases)
     if version == LIVE or state is None:
-        evidence, now = catalog.live_evidence(), system_clock()
+        evidence, now = catalog.live.evidence(), system_clock()
     else:
         evidence, now = state.evidence, state.created_at
     return read_beliefs(priors, evidence, now=now, fitted=fitted, aliases=aliases), evidence

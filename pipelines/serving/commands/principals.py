@@ -134,7 +134,7 @@ def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
                 events[fingerprint][what] += count
         names |= {life.principal for life in state.read(sessions_in)}
     named = {principal_fingerprint(name): name for name in names}
-    precedents = read_beliefs(settings.priors, Catalog(root).live_evidence(), now=system_clock()).precedents
+    precedents = read_beliefs(settings.priors, Catalog(root).live.evidence(), now=system_clock()).precedents
     words = precedents.verdicts.take(precedents.verdicts.spoken)
     spoken: defaultdict[str, list[int]] = defaultdict(list)
     for at, principal in enumerate(words.principal.tolist()):
@@ -152,7 +152,7 @@ def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> No
     """What a principal said, the results and beliefs that it moved, and what of it can be taken out."""
     settings = options.settings()
     words = _words_of(settings, principal)
-    live = Catalog(require_store(settings)).live_evidence()
+    live = Catalog(require_store(settings)).live.evidence()
     changes = list(_moved(settings.priors, live, words))
     if as_json:
         sys.stdout.write(json.dumps(_document(principal, words, changes)) + "\n")
@@ -197,7 +197,7 @@ def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
     if not words.events:
         raise StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
     words.settled = Evidence.sum(overlays)
-    live = Catalog(require_store(settings)).live_evidence()
+    live = Catalog(require_store(settings)).live.evidence()
     words.usage, words.texts = _usage_of(live, fingerprint), question_texts(live.usage)
     words.places = _places(Catalog(require_store(settings)), {key.content_hash for key in words.usage.usage})
     return words

@@ -51,7 +51,7 @@ def list_queries(
     """Logged queries: the newest, or those that went wrong."""
     settings = options.settings()
     since = system_clock() - days * SECONDS_PER_DAY
-    wrong = called_wrong(Catalog(require_store(settings)).live_evidence().usage) if blamed else set()
+    wrong = called_wrong(Catalog(require_store(settings)).live.evidence().usage) if blamed else set()
     most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
     logged = [
         query

@@ -82,7 +82,7 @@ def show(session: Session, options: CommonOptions) -> None:
             "observations_settled": _observations(state.read(overlay_in, session, SETTLED)),
             "learned_versions": [
                 version
-                for version in catalog.learned_versions()
+                for version in catalog.learned.versions()
                 if _reaches(_reach(catalog, version), state.partition, life)
             ],
             "merge": None if report is None else json.loads(report),
@@ -151,7 +151,7 @@ def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionStat
 
 
 def _reach(catalog: Catalog, version: LearnedVersion | None) -> Reach:
-    provenance: Mapping[str, Any] = {} if version is None else catalog.learned_manifest(version).provenance
+    provenance: Mapping[str, Any] = {} if version is None else catalog.learned.manifest(version).provenance
     reach: Reach = provenance.get("reach", {})
     return reach
 

@@ -84,7 +84,7 @@ def remove(
 
 
 def _learned(catalog: Catalog, settings: Settings) -> list[LearnedTrigger]:
-    return read_beliefs(settings.priors, catalog.live_evidence(), now=system_clock()).triggers.every()
+    return read_beliefs(settings.priors, catalog.live.evidence(), now=system_clock()).triggers.every()
 
 
 def _one(learned: list[LearnedTrigger], term: str, content: str) -> LearnedTrigger:

@@ -119,7 +119,7 @@ def add(
         )
     facts = {"lesson_id": lesson.id, "event_id": event.event_id, "session": of, "principal": by, "revises": parent}
     print_lines([facts]) if as_json else stdout.out(lesson.id)
-    beliefs = after(settings, Catalog(Path(settings.storage.root)).live_evidence(), event)
+    beliefs = after(settings, Catalog(Path(settings.storage.root)).live.evidence(), event)
     then = beliefs.of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
         sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
@@ -287,7 +287,7 @@ def _say(
         event = sender.producer.say(
             sender.session_of(before.id), sender.principal, lambda stamp: event_of(stamp, before)
         )
-    then = after(settings, catalog.live_evidence(), event).of(before.id)
+    then = after(settings, catalog.live.evidence(), event).of(before.id)
     assert then is not None  # it was there before
     if then.status is LessonStatus.RETIRED and isinstance(event, LessonChange) and event.op == "restore":
         sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")

@@ -14,7 +14,7 @@ def live_lessons(catalog: Catalog, settings: Settings, *, clock: Clock = system_
     priors = settings.priors
     return read_lessons(
         priors.lessons,
-        catalog.live_evidence(),
+        catalog.live.evidence(),
         day_of(clock()),
         effective_cap=priors.robustness.effective_cap,
         level=priors.interval.level,

@@ -60,7 +60,7 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
         full = runs.explained("everything on")
         features = features_of(tuned, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
-        if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
+        if not Catalog(Path(settings.storage.root)).live.evidence().is_empty:
             without[LEARNED] = runs.run(LEARNED, {}, Evidence())
         measured = effects(full, without, dataset.qrels, rules)
         chosen = [name for name in harmful(measured) if name != LEARNED]

@@ -188,7 +188,7 @@ def _taught(
             searcher.refresh()
             done = upto
             if upto in marks:
-                evidence, logged = catalog.live_evidence(), None
+                evidence, logged = catalog.live.evidence(), None
                 if fit:
                     collected(root, settings)
                     logged = logged_of(settings)

@@ -34,12 +34,12 @@ def stream(catalog: Catalog, partition: int, evidence: Evidence) -> None:
 
 def night(catalog: Catalog, *, live: bool = True) -> LearnedVersion:
     """Fold what is live into a new version, as consolidation does."""
-    versions = catalog.learned_versions()
+    versions = catalog.learned.versions()
     newest = versions[-1] if versions else None
     state = LearnedState(
-        parent=catalog.pointer().learned, evidence=catalog.live_evidence(), cut=catalog.streamed_reach()[0]
+        parent=catalog.pointer().learned, evidence=catalog.live.evidence(), cut=catalog.live.streamed_reach()[0]
     )
-    version = catalog.publish_learned(state, expected_newest=newest)
+    version = catalog.learned.publish(state, expected_newest=newest)
     if live:
         catalog.make_live(version)
     return version
@@ -58,17 +58,17 @@ def test_a_learned_version_comes_back_as_it_was(catalog: Catalog) -> None:
         mlflow_run_id="run",
         created_at=1e9,
     )
-    version = catalog.publish_learned(state, expected_newest=None)
-    assert catalog.read_learned(version) == state
+    version = catalog.learned.publish(state, expected_newest=None)
+    assert catalog.learned.read(version) == state
     assert catalog.pointer().learned is None  # publishing is not going live
-    assert catalog.learned_manifest(version).digest == used(7).digest()
+    assert catalog.learned.manifest(version).digest == used(7).digest()
 
 
 def test_live_evidence_without_a_version_is_what_was_streamed(catalog: Catalog) -> None:
     """FBK-7: a store that never consolidated learns from its updaters alone."""
     stream(catalog, 0, used(5))
     stream(catalog, 1, used(2, day=20_001))
-    assert catalog.live_evidence() == used(5) + used(2, day=20_001)
+    assert catalog.live.evidence() == used(5) + used(2, day=20_001)
 
 
 def test_a_copy_of_a_partition_does_not_count(catalog: Catalog) -> None:
@@ -76,16 +76,16 @@ def test_a_copy_of_a_partition_does_not_count(catalog: Catalog) -> None:
     stream(catalog, 0, used(1))
     folder = catalog.root / "updaters" / "0"
     shutil.copytree(folder, folder.with_name("0.copy"))
-    assert catalog.live_evidence() == catalog.streamed_reach()[0] == used(1)
+    assert catalog.live.evidence() == catalog.live.streamed_reach()[0] == used(1)
 
 
 def test_a_night_changes_nothing_that_is_known(catalog: Catalog) -> None:
     """LRN-1: moving evidence from the stream into the base keeps the sum."""
     stream(catalog, 0, used(5))
     night(catalog)
-    assert catalog.live_evidence() == used(5)
+    assert catalog.live.evidence() == used(5)
     stream(catalog, 0, used(9))
-    assert catalog.live_evidence() == used(9)
+    assert catalog.live.evidence() == used(9)
 
 
 def test_rolling_back_takes_exactly_that_night_out(catalog: Catalog) -> None:
@@ -95,9 +95,9 @@ def test_rolling_back_takes_exactly_that_night_out(catalog: Catalog) -> None:
     stream(catalog, 0, used(5 + 20))  # the second night's 20
     night(catalog)
     stream(catalog, 0, used(5 + 20 + 3))
-    assert catalog.live_evidence() == used(28)
+    assert catalog.live.evidence() == used(28)
     catalog.make_live(first)
-    assert catalog.live_evidence() == used(5 + 3)
+    assert catalog.live.evidence() == used(5 + 3)
 
 
 def test_a_version_that_waits_changes_nothing(catalog: Catalog) -> None:
@@ -106,19 +106,19 @@ def test_a_version_that_waits_changes_nothing(catalog: Catalog) -> None:
     first = night(catalog)
     stream(catalog, 0, used(5 + 20))
     second = night(catalog, live=False)
-    assert catalog.live_evidence() == used(25)
+    assert catalog.live.evidence() == used(25)
     catalog.make_live(second)
-    assert catalog.live_evidence() == used(25)
+    assert catalog.live.evidence() == used(25)
     catalog.make_live(first)
-    assert catalog.live_evidence() == used(5)
+    assert catalog.live.evidence() == used(5)
 
 
 def test_a_version_cut_beside_another_is_refused(catalog: Catalog) -> None:
     """CON-9: two nights at once would count the same evidence twice."""
     night(catalog)
     with pytest.raises(StaleVersionError, match="found v000001"):
-        catalog.publish_learned(LearnedState(parent=None, evidence=used(1), cut=used(1)), expected_newest=None)
-    assert catalog.learned_versions() == ["v000001"]
+        catalog.learned.publish(LearnedState(parent=None, evidence=used(1), cut=used(1)), expected_newest=None)
+    assert catalog.learned.versions() == ["v000001"]
     assert not list((catalog.root / "learned").glob(".staging*"))
 
 
@@ -131,7 +131,7 @@ def test_a_damaged_live_version_falls_back_to_its_parent(catalog: Catalog, caplo
     path = catalog.root / "learned" / second / "evidence.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     fresh = Catalog(catalog.root)
-    assert fresh.live_evidence() == used(5)
+    assert fresh.live.evidence() == used(5)
     assert "evidence.parquet" in caplog.text
     with pytest.raises(CorruptionError, match=r"evidence\.parquet"):
         fresh.make_live(second)
@@ -146,16 +146,16 @@ def test_an_unknown_version_is_named(catalog: Catalog, name: str) -> None:
 
 def test_the_token_moves_with_everything_that_live_evidence_depends_on(catalog: Catalog) -> None:
     """FBK-7: readers know when to read again without reading."""
-    seen = [catalog.live_token()]
+    seen = [catalog.live.token()]
     for step in (
         lambda: stream(catalog, 0, used(1)),
         lambda: stream(catalog, 0, used(2)),
         lambda: night(catalog),
     ):
         step()
-        seen.append(catalog.live_token())
+        seen.append(catalog.live.token())
     assert len(set(seen)) == len(seen)
-    assert catalog.live_token() == seen[-1]
+    assert catalog.live.token() == seen[-1]
 
 
 def test_a_damaged_snapshot_is_reported(catalog: Catalog) -> None:
@@ -163,7 +163,7 @@ def test_a_damaged_snapshot_is_reported(catalog: Catalog) -> None:
     stream(catalog, 0, used(1))
     (catalog.root / "updaters/0/evidence.parquet").write_bytes(b"PAR1 garbage")
     with pytest.raises(CorruptionError, match=r"updaters/0/evidence\.parquet"):
-        catalog.live_evidence()
+        catalog.live.evidence()
 
 
 def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:

@@ -28,7 +28,11 @@ class InMemoryCatalog:
     def pointer(self) -> Now:
         return Now(self.live)
 
-    def read_learned(self, version: LearnedVersion) -> None:
+    @property
+    def learned(self) -> InMemoryCatalog:
+        return self
+
+    def read(self, version: LearnedVersion) -> None:
         if version not in self.published:
             raise NothingPublishedError(f"expected a published learned version, found {version}")
 

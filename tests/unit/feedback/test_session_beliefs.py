@@ -54,8 +54,8 @@ def weights(partition: Partition, session_id: str | None = None) -> Mapping[Sign
     """What a search of that session weighs by, or what all do."""
     catalog = partition.catalog
     cache = ReadingCache(catalog, PRIORS, described, held=8)
-    reading = ListedSessions(catalog.listing(), cache).of(SessionId(session_id)) if session_id else None
-    shared = read_beliefs(PRIORS, catalog.live_evidence(), now=NOON / 1000)
+    reading = ListedSessions(catalog.live.listing(), cache).of(SessionId(session_id)) if session_id else None
+    shared = read_beliefs(PRIORS, catalog.live.evidence(), now=NOON / 1000)
     return (shared if reading is None else reading.beliefs).weights(SCOPE, tuple(Signal))
 
 
@@ -143,12 +143,12 @@ def test_what_is_known_of_sessions_travels_with_the_snapshot(partition: Partitio
     partition.feed([phase("start", "a", principal="a"), *said("a", vector=0.9), phase("complete", "a", principal="a")])
     partition.publish()
     started(partition, "mine")
-    base = partition.catalog.listing().find(SessionId("mine"))
+    base = partition.catalog.live.listing().find(SessionId("mine"))
     assert base is not None
     first = partition.catalog.bases.read(base.base).moments
     partition.feed([phase("start", "b", principal="b"), *said("b", vector=0.1), phase("complete", "b", principal="b")])
     partition.publish()
-    (snapshot,) = partition.catalog.snapshots()
+    (snapshot,) = partition.catalog.live.snapshots()
     assert metadata_of(snapshot)[MOMENTS_KEY] != b"{}"
     partition.catalog.bases._held.clear()
     again = partition.catalog.bases.read(base.base).moments

@@ -24,16 +24,16 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def listed(partition: Partition, session_id: str = "s1") -> OpenSession:
-    found = partition.catalog.listing().find(SessionId(session_id))
+    found = partition.catalog.live.listing().find(SessionId(session_id))
     assert found is not None
     return found
 
 
 def read_by(partition: Partition, session_id: str = "s1") -> Evidence:
     """What a search of this session reads."""
-    found = partition.catalog.listing().find(SessionId(session_id))
+    found = partition.catalog.live.listing().find(SessionId(session_id))
     if found is None:
-        return partition.catalog.live_evidence()
+        return partition.catalog.live.evidence()
     return partition.catalog.bases.read(found.base).evidence + found.overlay
 
 
@@ -63,15 +63,15 @@ def test_a_night_between_fork_and_read_changes_nothing_for_the_session(partition
     partition.feed([phase("start"), *judged()])
     partition.publish()
     expected, catalog = read_by(partition), partition.catalog
-    streamed = catalog.streamed_reach()[0]
+    streamed = catalog.live.streamed_reach()[0]
     night = LearnedState(parent=None, evidence=streamed, cut=streamed)
-    catalog.make_live(catalog.publish_learned(night, expected_newest=None))
+    catalog.make_live(catalog.learned.publish(night, expected_newest=None))
     partition.feed(judged("after"))
     partition.publish()
     assert read_by(partition) == expected
     partition.feed([phase("complete")])
     partition.publish()
-    assert read_by(partition) == catalog.live_evidence() == partition.shared
+    assert read_by(partition) == catalog.live.evidence() == partition.shared
 
 
 def test_nothing_is_copied_at_a_fork(partition: Partition) -> None:
@@ -204,7 +204,7 @@ def test_a_session_that_starts_again_forks_again(partition: Partition, later_ms:
     partition.publish()
     again = {"ts": NOON + later_ms}
     partition.feed([phase("complete", **again), phase("start", event_id="again", **again)])
-    published = partition.catalog.live_evidence()
+    published = partition.catalog.live.evidence()
     partition.publish()
     assert listed(partition).base != first
     assert read_by(partition) == published  # with what others said meanwhile

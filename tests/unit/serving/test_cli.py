@@ -110,7 +110,7 @@ def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[
     """CON-9: `weft learned list` shows every version and which one is live."""
     catalog = Catalog(store)
     state = LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
-    version = catalog.publish_learned(state, expected_newest=None)
+    version = catalog.learned.publish(state, expected_newest=None)
     assert weft(store, "learned", "list", "--json") == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["version"], one["live"]) for one in listed] == [(PRIORS_VERSION, True), (version, False)]
@@ -123,7 +123,7 @@ def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[
 def learned(store: Path) -> Path:
     """A store with two learned versions: in the second, an agent's clicks and a lesson say something."""
     catalog = Catalog(store)
-    first = catalog.publish_learned(
+    first = catalog.learned.publish(
         LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=None
     )
     at = (0, "code", "m", "a", "*")
@@ -138,7 +138,7 @@ def learned(store: Path) -> Path:
         },
     )
     state = LearnedState(parent=first, evidence=evidence, cut=Evidence())
-    catalog.make_live(catalog.publish_learned(state, expected_newest=first))
+    catalog.make_live(catalog.learned.publish(state, expected_newest=first))
     return store
 
 

@@ -111,7 +111,7 @@ def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """LRN-12: `weft learned page` writes one file; contents that no generation holds go by their hash."""
     catalog = Catalog(tmp_path / "store")
     state = LearnedState(parent=None, evidence=clicks(), cut=Evidence())
-    version = catalog.publish_learned(state, expected_newest=None)
+    version = catalog.learned.publish(state, expected_newest=None)
     catalog.make_live(version)
     out = tmp_path / "page.html"
     assert main(["learned", "page", version, "--out", str(out), "--store", str(tmp_path / "store")]) == 0
