@@ -34,8 +34,7 @@ from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import PAGE, react, refreshes, send_reactions, with_replies
-from pipelines.evaluation.simulation.wordings import paraphrase
+from pipelines.evaluation.simulation.users import PAGE, paraphrase, react, refreshes, send_reactions, with_replies
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.pooling.fitted import Learned

@@ -12,9 +12,8 @@ from typing import TypeVar
 from pipelines.catalog.bases import BaseStore, MemoryStore
 from pipelines.catalog.citations import CitationFile
 from pipelines.catalog.learned import LearnedStore
-from pipelines.catalog.live import LiveEvidence
+from pipelines.catalog.live import LiveEvidence, read_relations, write_relations
 from pipelines.catalog.pointer import Pointer, PointerFile
-from pipelines.catalog.relations import read_relations, write_relations
 from pipelines.catalog.staging import StagingArea
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
 from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError

@@ -1,19 +1,25 @@
-"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer."""
+"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer.
+
+Here, too, are relations that were declared by a command or from Python, beside those that documents declare (GRA-1).
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from pipelines.catalog.citations import CITATIONS_FILE
 from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
 from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
 from pipelines.catalog.pointer import PointerFile
-from pipelines.catalog.relations import RELATIONS_FILE
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.links import Relation
 from pipelines.learning.evidence import Evidence
+from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +31,11 @@ Reach = Mapping[str, int]
 
 LiveToken = tuple[tuple[str, int, int, int], ...]
 """Name, inode, size and modification time of every file that live evidence depends on."""
+
+RELATIONS_FILE = "relations.json"
+"""Replaced atomically; searches see it as they see what is live."""
+
+_RELATIONS = TypeAdapter(tuple[Relation, ...])
 
 
 class LiveEvidence:
@@ -123,3 +134,27 @@ def _stamp(path: Path) -> tuple[str, int, int, int] | None:
     except FileNotFoundError:
         return None
     return (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def read_relations(root: Path) -> tuple[Relation, ...]:
+    """All that were declared in a store, in the order of URI, kind and target.
+
+    Raises:
+        CorruptionError: The file holds no relations.
+    """
+    path = root / RELATIONS_FILE
+    try:
+        return _RELATIONS.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except ValidationError as error:
+        raise CorruptionError(f"{path}: expected declared relations, found: {error}; mend or remove it") from error
+
+
+def write_relations(root: Path, relations: Iterable[Relation]) -> None:
+    """Replace them; of equal ends and kinds the first one stays. The caller lets nobody else write."""
+    distinct: dict[tuple[str, str, str], Relation] = {}
+    for each in relations:
+        distinct.setdefault((each.uri, each.kind, each.target), each)
+    ordered = tuple(distinct[key] for key in sorted(distinct))
+    write_atomically(root / RELATIONS_FILE, _RELATIONS.dump_json(ordered, indent=1) + b"\n")

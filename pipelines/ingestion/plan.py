@@ -26,9 +26,8 @@ from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT, IndexProgress
 from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
-from pipelines.ingestion.sources.declared import list_declared, uri_prefixes
 from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
-from pipelines.ingestion.sources.sources import SourceListing, list_source
+from pipelines.ingestion.sources.sources import SourceListing, list_declared, list_source, uri_prefixes
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
 from pipelines.ingestion.sources.tree import SkipReason
 from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipelines.quality.statements import Kind, Statement, Statements, WordLists
-from pipelines.quality.stems import stem_of
+from pipelines.quality.statements import Kind, Statement, Statements, WordLists, stem_of
 
 _DENYING = "n't"
 

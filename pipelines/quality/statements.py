@@ -18,8 +18,6 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 
-from pipelines.quality.stems import STEM, stem_of
-
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _WORD = re.compile(r"--?[A-Za-z][\w-]*|[^\W_](?:[\w.+#/:'@-]*\w)?|[^\W\s]|[<>=!+*/&|^%~-]+")
 _DENYING = "n't"
@@ -28,6 +26,10 @@ _RUN = 5  # words that one text has on end and the other lacks: an addition, and
 _NOTICE = 12  # words of a sentence that one text has alone, from which on it is taken for a notice whatever it denies
 _EDITS = 2  # places in which texts differ, up to which a condition in one of them is an edit, and above noise
 _LEAST = 0.5  # share of words that a pair of sentences has in common
+
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
+STEM = 3
+"""Letters that stay of a word at least."""
 
 
 class Kind(Enum):
@@ -339,3 +341,17 @@ def _share(one: Statement, other: Statement) -> float:
     """Words that both have, of all that they have, in [0, 1] (Dice)."""
     both = sum(min(count, other.counted[word]) for word, count in one.counted.items() if word in other.counted)
     return 2.0 * both / (len(one.words) + len(other.words))
+
+
+def stem_of(word: str) -> str:
+    """A word, in lower case, without its ending.
+
+    Examples:
+        >>> [stem_of(word) for word in ("enables", "enabled", "retries", "red")]
+        ['enabl', 'enabl', 'retry', 'red']
+    """
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= STEM:
+            root = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            return root.rstrip("e") if len(root) > STEM else root
+    return word.rstrip("e") if len(word) > STEM else word

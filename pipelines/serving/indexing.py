@@ -18,8 +18,8 @@ from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.ingestion.sizing import SIZING
-from pipelines.ingestion.sources.declared import uri_prefixes
 from pipelines.ingestion.sources.items import begins_with, escaped
+from pipelines.ingestion.sources.sources import uri_prefixes
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 

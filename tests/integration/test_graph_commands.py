@@ -19,7 +19,7 @@ import weft
 from jobs.search import show
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.catalog.relations import RELATIONS_FILE
+from pipelines.catalog.live import RELATIONS_FILE
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.ingestion.pipeline import ingest

@@ -14,7 +14,7 @@ from statistics import fmean, median
 from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.lessons.beliefs import STATUSES
-from pipelines.learning.lessons.legacy import legacy_confidence
+from pipelines.learning.lessons.measures import legacy_confidence
 from pipelines.learning.lessons.rows import outcome_bin, statement_bin
 from pipelines.learning.uses import UsageKey
 from tests.support.feedback_events import SETTINGS

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from pipelines.chunking.prose.heads.lines import GRID, HEADER_END, Line, listed_head
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
-from pipelines.chunking.prose.rst_links import INCLUDED, label_of, references_in, target_of
-from pipelines.chunking.prose.rst_marks import rst_marks
+from pipelines.chunking.prose.rst_marks import INCLUDED, label_of, references_in, rst_marks, target_of
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.parsed import Head, NamePositions
 from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded

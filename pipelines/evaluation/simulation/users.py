@@ -1,8 +1,15 @@
-"""Simulated users (EVA-6): what somebody who knows the right answer does with results, as events on the topic."""
+"""Simulated users (EVA-6): what somebody who knows the right answer does with results, as events on the topic.
+
+They also ask in other words, and ask near misses, made by rule (LRN-19). Nobody has judged those. A paraphrase keeps
+every content word, up to synonyms of the priors' own list. So it asks the same by construction, and is nearer than what
+people make up. A near miss puts a content word of another question in the place of one of its own, or exchanges a
+number: most ask for something else, a few for nothing sensible.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,11 +19,16 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.settings import SimulationSettings
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.learning.priors import Priors
+from pipelines.learning.priors import NearPrior, Priors
+from pipelines.retrieval.query.wording import Lexicon
 
 _ANSWERS = 0.5  # probability that a user who is asked about a result says what it is, wherever it stands
 _FIRST_REFRESH = 20  # sessions after which searches first see what was learned
 _REFRESH_GROWTH = 1.7  # and by this factor later every further time: what is learned early shapes what is shown next
+
+_NUMBER = re.compile(r"\d+")
+_FRAMES = ("{}", "please help: {}", "i would like to know, {}", "question about this: {}", "{} - does anybody know")
+_SHORT = 3  # content words from which on a text keeps its sense without the others
 
 
 class UserKind(StrEnum):
@@ -222,3 +234,49 @@ def with_replies(
     replies = [each for content, rank in about for each in answered(content, rank, right, rng, kind=kind)]
     replied = {each.content_hash for each in replies}
     return [each for each in reactions if each.satisfaction is None or each.content_hash not in replied] + replies
+
+
+def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
+    """The same question in other words: synonyms, without idle words, or within another sentence."""
+    idle, words = Lexicon(prior).idle, [_exchanged(word, prior, rng) for word in text.split()]
+    content = [word for word in words if _bare(word) not in idle]
+    if len(content) >= _SHORT and rng.random() < 0.5:
+        words = content
+    plain = " ".join(words).strip()
+    frame = rng.choice(_FRAMES[1:] if plain.casefold() == text.casefold() else _FRAMES)
+    return frame.format(plain.rstrip("?.!"))
+
+
+def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Random) -> str | None:
+    """A question that differs in what it asks for; None of a text without a word to exchange.
+
+    Args:
+        others: Other questions, whose words stand in for one of its own.
+    """
+    words, lexicon = text.split(), Lexicon(prior)
+    places = [at for at, word in enumerate(words) if _is_content(word, lexicon)]
+    own = {lexicon.stem(_bare(word)) for word in words}
+    strange = (word for other in others for word in other.split() if lexicon.stem(_bare(word)) not in own)
+    foreign = [word for word in strange if _is_content(word, lexicon)]
+    if numbered := [at for at, word in enumerate(words) if _NUMBER.search(word)]:
+        at = rng.choice(numbered)
+        words[at] = _NUMBER.sub(lambda number: str(int(number[0]) + 1), words[at], count=1)
+    elif places and foreign:
+        words[rng.choice(places)] = rng.choice(foreign)
+    else:
+        return None
+    return " ".join(words)
+
+
+def _exchanged(word: str, prior: NearPrior, rng: random.Random) -> str:
+    groups = [group for group in prior.synonyms if _bare(word) in group]
+    return rng.choice([each for each in groups[0] if each != _bare(word)] or [word]) if groups else word
+
+
+def _is_content(word: str, lexicon: Lexicon) -> bool:
+    bare = _bare(word)
+    return len(bare) > _SHORT and bare.isalpha() and bare not in lexicon.idle | lexicon.negations
+
+
+def _bare(word: str) -> str:
+    return word.strip("?.,;:!()\"'").casefold()

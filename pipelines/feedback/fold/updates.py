@@ -62,10 +62,10 @@ from pipelines.feedback.fold.names import OVERFLOW, NameKind, kind_of, source_co
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from pipelines.feedback.fold.sessions import Sessions, Timeline
-from pipelines.feedback.fold.verdicts import RepeatedVerdict
 from pipelines.feedback.fold.words import (
     ContentVerdict,
     QuestionText,
+    RepeatedVerdict,
     corrected,
     note_question,
     question_of_text,

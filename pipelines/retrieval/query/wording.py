@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from pipelines.learning.priors import NearPrior
-from pipelines.quality.stems import STEM, stem_of
+from pipelines.quality.statements import STEM, stem_of
 
 _TOKEN = re.compile(r"[^\W_](?:[\w.+#/'-]*\w)?|[^\W_]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")

@@ -16,8 +16,7 @@ from pipelines.domain.events import InjectedLesson
 from pipelines.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from pipelines.learning.lessons.legacy import legacy_confidence
-from pipelines.learning.lessons.measures import confidence_bands
+from pipelines.learning.lessons.measures import confidence_bands, legacy_confidence
 from pipelines.learning.lessons.rows import LessonNote
 from pipelines.lessons.finding import LessonFinder, finder_of
 from pipelines.lessons.markdown import to_markdown

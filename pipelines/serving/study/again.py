@@ -20,8 +20,7 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.simulation.study import headline
-from pipelines.evaluation.simulation.users import PAGE, without_newcomers
-from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
+from pipelines.evaluation.simulation.users import PAGE, near_miss, paraphrase, without_newcomers
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
 from pipelines.retrieval.searcher import Searcher

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pipelines.evaluation.simulation.wordings import near_miss, paraphrase
+from pipelines.evaluation.simulation.users import near_miss, paraphrase
 from pipelines.retrieval.query.near import Factors
 from pipelines.retrieval.query.wording import Lexicon, Wording
 from tests.support.words_spoken import PRIORS

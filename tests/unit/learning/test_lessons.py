@@ -9,8 +9,7 @@ import pytest
 from pipelines.domain.events import LessonChange, LessonEvent
 from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from pipelines.learning.lessons.legacy import legacy_confidence
-from pipelines.learning.lessons.measures import success_measures
+from pipelines.learning.lessons.measures import legacy_confidence, success_measures
 from pipelines.learning.lessons.rows import NIGHT
 from tests.support.feedback_events import (
     LESSON,
