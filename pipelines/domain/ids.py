@@ -20,7 +20,6 @@ PRIORS_VERSION = LearnedVersion("v000000")
 """The beginning: what is believed before anything was learned. Every store has it, and what it learns from is empty."""
 QueryId = NewType("QueryId", str)
 SessionId = NewType("SessionId", str)
-EventId = NewType("EventId", str)
 
 _DIGITS = 16  # of a fingerprint: among a billion questions, two share one with a probability of 3 %
 

@@ -18,7 +18,6 @@ from pipelines.learning.priors import RANKS, Priors
 DOMAIN = "domain"
 REPORTED_TURNS = (1, 10, 50)  # the first of a conversation, a short one, a long one
 _TINY = float(np.finfo(np.float64).tiny)
-_HORIZON = 200  # turns ahead that a hand-off is looked for: longer conversations are cut anyway
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pipelines.lessons.settings import LessonSettings
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_REASONS = re.compile(
-    r",? (?:otherwise|because|since|so that|as we agreed|please|again)\b.*$|, (?:this|that|it|\w+ (?:it|them)) .*$"
-)
 _BEGINS = re.compile(r"(?:^|please,? |[.!,;:] )$", re.IGNORECASE)
 _OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to|is to|are to)\b", re.IGNORECASE)
 _LONGEST_COMMAND = 120

@@ -32,7 +32,6 @@ from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//")
-_CODE = "code"
 _HIDDEN = "hidden"
 _LEADING = "leading"
 _ROW = "row"

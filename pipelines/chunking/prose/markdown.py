@@ -105,7 +105,6 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
     return Outline(
         blocks=_with_equations(blocks, source),
-        front=front,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
         heads=outermost([*reader.heads, *within, *(head for heads, _ in rst for head in heads)]),

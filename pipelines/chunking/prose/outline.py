@@ -82,7 +82,6 @@ class Outline:
 
     Attributes:
         blocks: At the top level, in order, disjoint.
-        front: Length of the front matter in bytes.
         anchors: Names by which places are referred to.
         notes: Facts about places, as name and value.
         heads: Of its tables and fences, disjoint and in order.
@@ -91,7 +90,6 @@ class Outline:
     """
 
     blocks: Sequence[Block]
-    front: int = 0
     anchors: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)

@@ -75,10 +75,6 @@ def _state_of(lesson: LessonBelief) -> tuple[object, ...]:
     return lesson.status, lesson.representative, lesson.p_good, lesson.observations
 
 
-def _moved(now: LessonBelief, was: LessonBelief | None) -> float:
-    return abs(now.p_good - (was or now).p_good)
-
-
 def _is_other(now: LessonBelief, was: LessonBelief | None) -> bool:
     return was is None or (now.status, now.representative) != (was.status, was.representative)
 

@@ -111,8 +111,3 @@ def _key(uses: UseColumns, prefix: str, row: int) -> tuple[str, str, str]:
     """The content, the term and the principal of a row."""
     content_hash, bin_, principal = (each.values[each.codes[row]] for each in (uses.content, uses.bin, uses.principal))
     return content_hash, bin_.removeprefix(prefix), principal
-
-
-def _place(trigger: LearnedTrigger) -> tuple[bool, float, str]:
-    """By which the triggers of one content are in order: those in force before those on trial, the strongest first."""
-    return trigger.on_trial, -trigger.strength, trigger.term
