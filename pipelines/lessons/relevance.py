@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -28,51 +28,19 @@ _WILD = re.compile(r"[*?\[]")
 
 
 class RelevanceWeights(Protocol):
-    """The numbers of `conf/priors.yaml` that relevance is made of."""
+    """The numbers of `conf/priors.yaml` that relevance is made of, as `LessonRelevancePrior` says them."""
 
-    @property
-    def tool(self) -> float:
-        """Of a tool that is named exactly."""
-
-    @property
-    def tool_wildcard(self) -> float:
-        """Of a tool that a pattern names."""
-
-    @property
-    def file(self) -> float:
-        """Of a file that a pattern meets."""
-
-    @property
-    def actions(self) -> float:
-        """Of action words that are all met."""
-
-    @property
-    def words(self) -> float:
-        """Of context words that are all met."""
-
-    @property
-    def meaning(self) -> float:
-        """Of a question that means the same."""
-
-    @property
-    def near(self) -> float:
-        """Cosine below which no lesson is shown for its meaning alone."""
-
-    @property
-    def everyday(self) -> float:
-        """Share of everyday questions for which none is."""
-
-    @property
-    def enough_words(self) -> int:
-        """So many words of a condition that are met count as all."""
-
-    @property
-    def least(self) -> float:
-        """Relevance below which a lesson is not shown."""
-
-    @property
-    def priorities(self) -> Mapping[LessonPriority, float]:
-        """Factor of each priority on the rank."""
+    tool: float
+    tool_wildcard: float
+    file: float
+    actions: float
+    words: float
+    meaning: float
+    near: float
+    everyday: float
+    enough_words: int
+    least: float
+    priorities: dict[LessonPriority, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import base64
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -124,16 +124,7 @@ def page_of(
     """The page of a night; its pictures are SVG."""
     state = _state(findings, context)
     nights = _night_cells(context)
-    moved = [
-        {
-            "domain": each.domain,
-            "signal": each.signal,
-            "before": each.before,
-            "after": each.after,
-            "change": each.change,
-        }
-        for each in findings.moved
-    ]
+    moved = [{**asdict(each), "change": each.change} for each in findings.moved]
     shown = {**examples, "merge": moved}
     reasons = {
         "recalibrate": f"{findings.recalibration.reason}; weights: {findings.fitting.reason}",

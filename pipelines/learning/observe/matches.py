@@ -34,34 +34,6 @@ _PER_HALVING = 4  # classes of chances between one and its half: weights are wit
 _PER_DOUBLING = 2  # classes of ranks between one and its double: the first four apart, deeper ones within a fifth
 
 
-def match_key(
-    day: int, domain: Domain, match: MatchFeatures, *, rank: int, good: bool, asked: float | None = None
-) -> EvidenceKey:
-    """Where a verdict about one result is kept, whoever gave it.
-
-    Args:
-        rank: Where the result stood, from 1.
-        asked: Probability with which it was asked for; None where nobody asked.
-
-    Examples:
-        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=1, good=True)
-        >>> key.parameter, key.bin
-        ('match', '12.-/20.good.00')
-        >>> key = match_key(3, Domain.CODE, MatchFeatures(dense=0.62), rank=4, good=True, asked=0.125)
-        >>> key.parameter, key.bin
-        ('match.asked', '12.-/20.good.04/12')
-        >>> match = MatchFeatures(dense=0.62, lexical=0.4, late_interaction=0.58)
-        >>> match_key(3, Domain.CODE, match, rank=9, good=True).bin
-        '12.08.11/20.good.06'
-    """
-    places = [
-        None if value is None else min(int(value * RELEVANCE_BINS), RELEVANCE_BINS - 1) for value in values_of(match)
-    ]
-    depth = int(rank_places(np.array([rank]))[0])
-    draw = None if asked is None else int(draw_places(np.array([asked]))[0])
-    return match_key_at(day, domain, places, depth=depth, good=good, draw=draw)
-
-
 def match_key_at(
     day: int,
     domain: Domain,
@@ -71,7 +43,13 @@ def match_key_at(
     good: bool,
     draw: int | None = None,
 ) -> EvidenceKey:
-    """The same, for who knows the bin of each measure of the match and the classes of rank and chance; or None."""
+    """Where a verdict about one result is kept, whoever gave it.
+
+    Args:
+        places: The bin of each measure of the match; None where it is not known.
+        depth: The class of the rank where the result was shown.
+        draw: The class of the chance with which it was asked for; None where nobody asked.
+    """
     # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
     measured = places[:-1] if places[-1] is None else places
     texts = (_UNKNOWN if place is None else f"{place:02d}" for place in measured)

@@ -14,11 +14,12 @@ from pipelines.learning.calibration.fit import VerdictModel, calibrate_matches
 from pipelines.learning.calibration.matching import MatchBins, MatchCurve, match_bins
 from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.matches import ASKED, MATCH, match_key
+from pipelines.learning.observe.matches import ASKED, MATCH
 from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, OutcomeScope
 from pipelines.learning.observe.tallies import Tally
 from pipelines.settings import load_settings
 from tests.support.feedback_events import shown
+from tests.support.matching import match_key
 
 SETTINGS = load_settings(environment={})
 PRIOR = SETTINGS.priors.verdicts

@@ -26,9 +26,9 @@ from pipelines.learning.calibration.matching import (
 from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.matches import match_key
 from pipelines.settings import load_settings
 from tests.support.examples import examples
+from tests.support.matching import match_key
 
 SETTINGS = load_settings(environment={})
 DAY = 100
