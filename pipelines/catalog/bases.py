@@ -28,7 +28,7 @@ from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion, SessionId
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.storage.files import read_manifest, sync_folder, sync_tree, write_atomically, write_manifest

@@ -17,8 +17,7 @@ from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.links import Authority, RelatedDocument
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
-from pipelines.domain.sessions import HandOff, SessionMemory
-from pipelines.domain.understanding import Understanding
+from pipelines.domain.understanding import HandOff, SessionMemory, Understanding
 
 MOST_RESULTS = 1000
 """Results that one query may ask for."""

@@ -37,7 +37,6 @@ _ROWS = 65_536  # texts that are summed at once
 
 Item = TypeVar("Item")
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 def distilled(encoder: Encoder, folder: Path) -> Floats:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
-from pipelines.domain.sessions import HandOff
+from pipelines.domain.understanding import HandOff
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.document_priors import AuthorityPrior, DeclaredPrior
 from pipelines.learning.evidence import Evidence, day_of
@@ -37,8 +37,6 @@ from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.uses import Uses
-
-Floats = NDArray[np.float64]
 
 HORIZON = 200
 """Turns ahead of which it is told when to hand off: few conversations are longer."""

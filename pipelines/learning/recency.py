@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from pipelines.domain.arrays import Floats, Ints
 
 
 def recency(age_days: int, half_life_days: float) -> float:
@@ -34,12 +35,12 @@ class Discount:
         """What `micro` of bucket `day` counts today, in micro-units."""
         return round(micro * self._factor(day))
 
-    def of_days(self, micro: NDArray[np.float64], days: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of_days(self, micro: Floats, days: Ints) -> Floats:
         """What each of `micro` (n,) of buckets `days` (n,) counts today, in whole micro-units."""
         distinct, places = np.unique(days, return_inverse=True)
         # One scalar power per day: vectorised ones may differ in the last bit with the place in the array.
         factors = np.array([self._factor(int(day)) for day in distinct], dtype=np.float64)
-        counted: NDArray[np.float64] = np.rint(micro * factors[places])
+        counted: Floats = np.rint(micro * factors[places])
         return counted
 
     def _factor(self, day: int) -> float:
@@ -49,6 +50,6 @@ class Discount:
         return factor
 
 
-def capped_share(observations: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
+def capped_share(observations: Floats, cap: float) -> Floats:
     """By what evidence is multiplied so that no more than `cap` observations stand against the prior."""
     return np.minimum(1.0, np.divide(cap, observations, out=np.ones_like(observations), where=observations > 0.0))

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, polygamma, xlog1py, xlogy
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
@@ -137,8 +137,6 @@ def _numbered(places: Iterable[tuple[str, Place]]) -> dict[tuple[str, Place], in
 def _kind(bin_: str) -> str:
     return bin_.rpartition(".")[2]
 
-
-Floats = NDArray[np.float64]
 
 AgreementTable = Mapping[Place, Masses]
 """Discounted masses by bin, by what they were gathered under."""

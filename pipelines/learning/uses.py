@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Ints
 from pipelines.domain.ids import ContentHash
-
-Ints = NDArray[np.int64]
 
 
 class UsageKey(NamedTuple):
@@ -48,7 +47,7 @@ class DictionaryColumn(NamedTuple):
     codes: Ints
     values: Sequence[str]
 
-    def holds(self, *wanted: str) -> NDArray[np.bool_]:
+    def holds(self, *wanted: str) -> Flags:
         """Which rows hold one of these values, bool (rows,)."""
         return np.array([value in wanted for value in self.values], dtype=bool)[self.codes]
 

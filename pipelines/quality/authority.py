@@ -6,12 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.links import MEASURES, Authority, Quadrant
 from pipelines.learning.document_priors import AuthorityPrior
-
-Floats = NDArray[np.float64]
 
 QUADRANTS = tuple(Quadrant)
 
@@ -26,7 +24,7 @@ class FusedAuthority(NamedTuple):
     """
 
     value: Floats
-    quadrant: NDArray[np.int64]
+    quadrant: Ints
     external: Floats
     internal: Floats
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pipelines.domain.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,11 +10,10 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pipelines.domain.arrays import Floats
 from pipelines.quality.groups import Groups
-
-Floats = NDArray[np.float64]
 
 
 def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:

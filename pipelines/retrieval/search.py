@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from pipelines.domain.arrays import Ints
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.matching import MatchFeatures
@@ -26,7 +27,6 @@ from pipelines.retrieval.channels.run import (
     ChannelRequest,
     Channels,
     Hits,
-    Ints,
     Ranked,
     ScoreRows,
     run_channels,

@@ -14,8 +14,8 @@ from types import TracebackType
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Query, ScoredResults
-from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.signatures import SigningKey
+from pipelines.domain.understanding import SessionMemory
 from pipelines.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from pipelines.retrieval.answer.lessons import LessonRetriever
 from pipelines.retrieval.channels.open import OpenedCache, open_channels

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.candidate import Adopted
@@ -43,6 +42,7 @@ from pipelines.consolidation.tending.duplicates import (
 )
 from pipelines.consolidation.tending.links import ExistingEdges, FindLinks, Links, find_links
 from pipelines.consolidation.tending.thinning import MEASURE
+from pipelines.domain.arrays import Ints
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import Relation, RelationSource, works_of
@@ -240,7 +240,7 @@ def _vectors(generation: Generation) -> Rows:
     return generation.dense(min(generation.encoders))
 
 
-def _linked(generation: Generation, relations: Sequence[Relation]) -> NDArray[np.int64]:
+def _linked(generation: Generation, relations: Sequence[Relation]) -> Ints:
     """Pairs of contents that an edge of the generation or of the store joins, as rows."""
     try:
         edges = resolve_relations(generation, relations).extend_edges(

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.succession import FindSuccessions, Page, Passage, Successions, find_successions
+from pipelines.domain.arrays import Flags, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind
 from pipelines.indexes.chunk_store import ChunkStore
@@ -83,7 +83,7 @@ class PassageReader:
         return self._chunks.table("chunks")["text"]
 
     @cached_property
-    def _standings(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    def _standings(self) -> tuple[Ints, Ints, Ints, Flags]:
         """Rows and places by document, where each document begins, and which contents stand in one document only."""
         row, place, document = self._chunks.occurrence_arrays(np.arange(len(self._chunks)))
         order = np.lexsort((place, document))

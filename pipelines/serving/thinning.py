@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.tending.thinning import (
@@ -21,6 +20,7 @@ from pipelines.consolidation.tending.thinning import (
     thinning_of,
     used,
 )
+from pipelines.domain.arrays import Flags, Floats
 from pipelines.domain.errors import StoreError
 from pipelines.domain.links import Relation, RelationSource
 from pipelines.indexes.generation import Generation
@@ -56,7 +56,7 @@ def thinning_finder(settings: Settings) -> FindThinned | None:
     return find
 
 
-def protected_contents(generation: Generation, declared: Sequence[Relation], settings: Settings) -> NDArray[np.bool_]:
+def protected_contents(generation: Generation, declared: Sequence[Relation], settings: Settings) -> Flags:
     """Contents that something holds where they are, bool (contents,).
 
     A chunk is anchored where it is the first of its document, has a label or defines a symbol, something leads to it
@@ -87,9 +87,7 @@ def protected_contents(generation: Generation, declared: Sequence[Relation], set
     return holds
 
 
-def _described(
-    generation: Generation, nearness: NDArray[np.float64]
-) -> Callable[[Sequence[int]], Sequence[ThinnedExample]]:
+def _described(generation: Generation, nearness: Floats) -> Callable[[Sequence[int]], Sequence[ThinnedExample]]:
     def describe(rows: Sequence[int]) -> list[ThinnedExample]:
         return [
             ThinnedExample(

@@ -17,7 +17,7 @@ from jobs.evaluate import measuring
 from pipelines.domain.chunks import Role
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Repeats, Signal
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.searching.engines import opened

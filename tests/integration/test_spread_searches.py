@@ -16,7 +16,7 @@ import pytest
 from pipelines.domain.errors import NothingPublishedError, StoreError
 from pipelines.domain.ids import GenerationId, QueryId
 from pipelines.domain.ranking import Answer, Query, ScoredResult, ScoredResults
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode

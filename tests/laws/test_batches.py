@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query, Repeats
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration

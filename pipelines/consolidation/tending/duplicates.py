@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import NearDuplicateSettings
+from pipelines.domain.arrays import Flags, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.dense.close_pairs import close_pairs
@@ -45,7 +46,7 @@ class ContentReader(Protocol):
     def since(self) -> Sequence[float]:
         """When each was said first, seconds since the epoch; infinite where that is not known."""
 
-    def in_distinct_documents(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_distinct_documents(self, pairs: Ints) -> Flags:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
 
@@ -173,7 +174,7 @@ class GenerationContents:
         earliest = self._stands.join(dates, on="document").group_by("row").agg(pl.min("since")).sort("row").collect()
         return earliest["since"].to_list()
 
-    def in_distinct_documents(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_distinct_documents(self, pairs: Ints) -> Flags:
         """Which pairs of rows stand in no document together."""
         swapped = self._places[pairs[:, 0]] > self._places[pairs[:, 1]]
         fewer, more = np.where(swapped[:, None], pairs[:, ::-1], pairs).T  # who stands in fewer places is looked up

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipelines.consolidation.settings import LinkSettings
 from pipelines.consolidation.tending.duplicates import ContentReader
+from pipelines.domain.arrays import Flags, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.links import LinkKind, RelationSource
 from pipelines.indexes.dense.close_pairs import Rows, close_pairs
@@ -54,19 +54,19 @@ class ExistingEdges:
         contradictions: That tonight found.
     """
 
-    rows: NDArray[np.int64]
+    rows: Ints
     aliases: ContentAliases = NO_ALIASES
     contradictions: LearnedEdges = NO_EDGES
 
-    def has(self, contents: Sequence[ContentHash], pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def has(self, contents: Sequence[ContentHash], pairs: Ints) -> Flags:
         """Which pairs of rows, int64 (pairs, 2), it joins; and those of aliases, which nobody is shown."""
         size = max(1, len(contents))
-        linked: NDArray[np.bool_] = np.isin(pairs[:, 0] * size + pairs[:, 1], self.rows[:, 0] * size + self.rows[:, 1])
+        linked: Flags = np.isin(pairs[:, 0] * size + pairs[:, 1], self.rows[:, 0] * size + self.rows[:, 1])
         opposed = {(each.content, each.target) for each in self.contradictions.edges}
         hidden = self.aliases.representatives.keys()
         named = ((contents[one], contents[other]) for one, other in pairs.tolist())
         hides = np.array([both in opposed or not hidden.isdisjoint(both) for both in named], dtype=bool)
-        either: NDArray[np.bool_] = linked | hides
+        either: Flags = linked | hides
         return either
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipelines.consolidation.improvement import Improvement
 from pipelines.consolidation.settings import ThinningSettings
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import Evidence
@@ -42,8 +43,8 @@ class ContentDocuments:
         document: Number of the document.
     """
 
-    content: NDArray[np.int64]
-    document: NDArray[np.int64]
+    content: Ints
+    document: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ FindThinned = Callable[[Evidence, ContentAliases], Thinning]
 
 
 def far_contents(
-    content_documents: ContentDocuments, vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]], *, least: int
-) -> NDArray[np.float64]:
+    content_documents: ContentDocuments, vectors: Callable[[Ints], NDArray[np.float32]], *, least: int
+) -> Floats:
     """Cosine of each content to the mean of its document's chunks, of several documents the greatest.
 
     Args:
@@ -150,8 +151,8 @@ def far_contents(
 
 def thinnable(
     content_documents: ContentDocuments,
-    nearness: NDArray[np.float64],
-    stays: NDArray[np.bool_],
+    nearness: Floats,
+    stays: Flags,
     settings: ThinningSettings,
 ) -> list[int]:
     """Rows that can be passed over, the furthest first, ties by row, so that enough of every document stay.
@@ -185,7 +186,7 @@ def used(evidence: Evidence, aliases: ContentAliases = NO_ALIASES) -> frozenset[
 
 def thinning_of(
     rows: Sequence[int],
-    nearness: NDArray[np.float64],
+    nearness: Floats,
     contents: Sequence[ContentHash],
     describe: Callable[[Sequence[int]], Sequence[ThinnedExample]],
     settings: ThinningSettings,

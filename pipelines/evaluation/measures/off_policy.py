@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.settings import BOOTSTRAP_DRAWS, EvaluationSettings
-
-Floats = NDArray[np.float64]
 
 _STRENGTH = 10.0  # observations of the overall mean that each mean of the reward model is drawn towards it by
 
@@ -165,7 +164,7 @@ def _values(
     q: Floats,
     expected: Floats,
     *,
-    owner: NDArray[np.int64],
+    owner: Ints,
     count: int,
     settings: EvaluationSettings,
 ) -> dict[str, Value]:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats
 from pipelines.feedback.settings import AttributionSettings
-
-Floats = NDArray[np.float64]
 
 _SENTENCES = 64  # of a response are compared: an answer that is longer repeats itself
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\s*\n\s*")

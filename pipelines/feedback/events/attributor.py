@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.events import Attribution
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer
@@ -20,7 +20,6 @@ from pipelines.indexes.chunk_store import ChunkStore
 if TYPE_CHECKING:
     from pipelines.embedding.encoders.encoder import Encoder
 
-Floats = NDArray[np.float64]
 
 _HELD = 4_096  # vectors of contents
 

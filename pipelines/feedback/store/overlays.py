@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipelines.catalog.overlays import SessionRows
+from pipelines.domain.arrays import Floats
 from pipelines.feedback.fold.quota import QuotaSegments
 from pipelines.feedback.fold.sessions import (
     OPEN,
@@ -313,8 +311,6 @@ def _delete(connection: sqlite3.Connection, life: SessionLifecycle) -> None:
 def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionLifecycle]:
     return [lifecycle_of(row) for row in connection.execute(select_lifecycles(condition), tuple(values))]
 
-
-Floats = NDArray[np.float64]
 
 _KEY = ", ".join(EvidenceKey._fields)
 _SIGNALS = f"{SIGNAL}.", f"{SIGNAL}/"

@@ -9,6 +9,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Ints
+
 _EXACT_BELOW = 20_000  # vectors, of which all pairs are compared
 _PER_LIST = 128  # vectors in a list of the index, about; below a million it is these, and not the lists, that take time
 _PROBES = (
@@ -19,7 +21,6 @@ _ROUNDING = 1e-3  # of a cosine with a vector of 16 bits: 2⁻¹¹ at most, and 
 _SEED = 7  # of the draw of the lists' centres
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 class Rows(Protocol):

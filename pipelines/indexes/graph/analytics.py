@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.graph.graph import (
     ANALYTICS,
@@ -35,9 +36,6 @@ from pipelines.indexes.graph.graph import (
 from pipelines.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
 from pipelines.indexes.rows import evenly_spaced
 from pipelines.runtime.storage.files import verify_some
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DAMPING = 0.85  # chance that PageRank's walk follows an edge; the authors' own
 EXACT_BELOW = 2_000  # places; from there on bridges are estimated, since exact ones take the square
@@ -219,7 +217,7 @@ def contradictions(edges: EdgeArrays) -> Ints:
     return _by_size(labels.astype(np.int64), np.diff(near.indptr) > 0)
 
 
-def _by_size(labels: Ints, counted: NDArray[np.bool_]) -> Ints:
+def _by_size(labels: Ints, counted: Flags) -> Ints:
     """Labels numbered by how many places have them, then by the first place; −1 of what is not counted."""
     numbers = np.full(len(labels), -1, dtype=np.int64)
     some = np.flatnonzero(counted)

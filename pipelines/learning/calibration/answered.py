@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.matching import Coverage
-
-Floats = NDArray[np.float64]
 
 
 class AskedMatch(NamedTuple):

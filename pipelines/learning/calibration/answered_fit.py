@@ -8,7 +8,8 @@ import numpy as np
 import scipy.optimize
 from scipy.special import expit
 
-from pipelines.learning.calibration.answered import AnsweredCurve, AskedMatch, Floats, values_of
+from pipelines.domain.arrays import Floats
+from pipelines.learning.calibration.answered import AnsweredCurve, AskedMatch, values_of
 
 _BOUNDS = ((None, None), (0.0, None), (0.0, None), (None, 0.0))  # none of the three speaks for the other side
 _FEWEST = 10  # of each side

@@ -29,17 +29,15 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import Channel
 from pipelines.learning.calibration.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Predictions, log_loss, split_folds
 from pipelines.learning.observe.matches import MEASURED, MEASURES, values_of
 from pipelines.learning.priors import VerdictPrior
-
-Floats = NDArray[np.float64]
 
 _EDGE = 1e-9  # how near to 0 and 1 a logarithm is asked for
 

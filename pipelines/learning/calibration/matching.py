@@ -17,20 +17,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import bdtr, expit
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Coverage, MatchFeatures
 from pipelines.learning.calibration.answered import AnsweredCurve, AskedMatch
 from pipelines.learning.evidence import MICRO, Evidence, day_of
-from pipelines.learning.observe.matches import (
-    ASKED,
-    MATCH,
-    MEASURED,
-    MEASURES,
-    Floats,
-    match_cell,
-    rarest_class,
-    values_of,
-)
+from pipelines.learning.observe.matches import ASKED, MATCH, MEASURED, MEASURES, match_cell, rarest_class, values_of
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.learning.families.beta import Beta
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def reliability(predictions: Predictions, *, bins: int) -> Reliability:
 
 
 def error_by_chance(
-    predictions: Predictions, groups: NDArray[np.int64], *, bins: int, draws: int, rng: np.random.Generator
+    predictions: Predictions, groups: Ints, *, bins: int, draws: int, rng: np.random.Generator
 ) -> float:
     """The calibration error to be expected of a curve that is right, on as few observations that hang together.
 
@@ -172,9 +170,7 @@ def bands(predictions: Predictions, edges: Sequence[float], *, minimum: float, l
     return rows
 
 
-def _band(
-    predictions: Predictions, inside: NDArray[np.bool_], bounds: tuple[float, float], minimum: float, level: float
-) -> Band:
+def _band(predictions: Predictions, inside: Flags, bounds: tuple[float, float], minimum: float, level: float) -> Band:
     good, bad = float(predictions.good[inside].sum()), float(predictions.bad[inside].sum())
     mass = good + bad
     weighted = float((predictions.probability * predictions.mass)[inside].sum())

@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.learning.calibration.matching import MatchCalibration
@@ -20,8 +20,6 @@ from pipelines.learning.evidence import MICRO, Evidence, day_of
 from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.priors import RecencyPrior
 from pipelines.learning.recency import Discount
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

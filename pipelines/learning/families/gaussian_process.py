@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import ndtri
 
+from pipelines.domain.arrays import Floats
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import TURN_BINS, Masses, by_bin
 from pipelines.learning.priors import QualityPrior
-
-Floats = NDArray[np.float64]
 
 _JITTER = 1e-10  # relative; keeps the factor of a kernel matrix of neighbouring turns positive
 

@@ -8,11 +8,9 @@ steps, and its curvature there gives the deviation (Laplace's approximation; Bre
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pipelines.domain.arrays import Floats, Ints
 
 _STEPS = 40  # halved steps reach 1e-9 from anywhere in a few; the rest costs nothing
 _REACH = 4.0  # of one step, in log-odds: Newton's overshoots where the curve is flat

@@ -13,13 +13,11 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
+from pipelines.domain.arrays import Floats
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import ACCURATE, AGE_BINS, INACCURATE, Masses, by_bin
-
-Floats = NDArray[np.float64]
 
 _POINTS = 257
 """Of the grid over ln λ: neighbours stand an eighth of a standard deviation apart or less, where the trapezoidal rule

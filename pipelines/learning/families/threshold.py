@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, expit, logit, logsumexp
 
+from pipelines.domain.arrays import Floats
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import BAD, CONFIDENCE_BINS, GOOD, Masses, by_bin
 from pipelines.learning.priors import ThresholdPrior
-
-Floats = NDArray[np.float64]
 
 _CELLS = 121  # of the grid, per axis
 _RESOLVED = 8.0  # cells per standard deviation, from which on a sum over cells is as good as an integral

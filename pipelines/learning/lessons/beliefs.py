@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.errors import InvalidLessonError
 from pipelines.domain.lesson import INJECTABLE, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from pipelines.domain.lesson_match import BelievedLesson
@@ -26,9 +26,6 @@ from pipelines.learning.lessons.counts import PRIORITIES, RESULTS, SOURCES, Less
 from pipelines.learning.lessons.rows import LessonNote, injected_of, lesson_in, note_in
 from pipelines.learning.lessons.sources import SourceRates
 from pipelines.learning.uses import Uses
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ACTIVE, NEEDS_VALIDATION, DORMANT, RETIRED = range(4)
 STATUSES = (LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT, LessonStatus.RETIRED)
@@ -190,7 +187,7 @@ class LessonBeliefs:
         return np.where(self.fails | self.unwanted, RETIRED, status)
 
     @cached_property
-    def fails(self) -> NDArray[np.bool_]:
+    def fails(self) -> Flags:
         """Whether each class is wrong more often than not, as sure as `retired`, with failures counted double: (n,)."""
         a, b = self._posterior
         misses = self.counts.counted[:, 1] / MICRO * self._scale
@@ -201,7 +198,7 @@ class LessonBeliefs:
         return fails
 
     @cached_property
-    def unwanted(self) -> NDArray[np.bool_]:
+    def unwanted(self) -> Flags:
         """Whether people want each class gone, bool (n,)."""
         unwanted = np.zeros(len(self.counts), dtype=bool)
         for place, opinion in self.counts.opinions.items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.ids import principal_fingerprint
 from pipelines.domain.lesson import LessonPriority, LessonResult, LessonSource
 from pipelines.learning.evidence import MICRO
@@ -33,9 +33,6 @@ from pipelines.learning.lessons.rows import (
 from pipelines.learning.observe.newcomers import newcomer_shares
 from pipelines.learning.recency import recency
 from pipelines.learning.uses import UseColumns, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SOURCES, PRIORITIES, RESULTS = tuple(LessonSource), tuple(LessonPriority), tuple(LessonResult)
 _GOOD = np.array([result.value in GOOD_WORDS for result in RESULTS])
@@ -357,7 +354,7 @@ class _Words:
     lesson: Ints
     day: Ints
     ms: Ints
-    good: NDArray[np.bool_]
+    good: Flags
     share: Floats
     word: Sequence[str]
 

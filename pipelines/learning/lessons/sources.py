@@ -13,14 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.learning.lesson_priors import LessonPrior
 from pipelines.learning.lessons.counts import SOURCES
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _STEPS = 30  # of Newton's method: log-odds of ten are beyond all stated ones
 

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import ACCURATE, INACCURATE
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey, Uses, numbered
-
-Floats = NDArray[np.float64]
 
 
 def accuracy_use(day: int, content_hash: str, principal: str, *, accurate: bool) -> Mapping[UsageKey, int]:

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.document_priors import InternalScale
@@ -17,10 +17,6 @@ from pipelines.learning.observe.newcomers import newcomer_shares
 from pipelines.learning.observe.verdicts import is_good
 from pipelines.learning.parameters import INCLUSION, REFERENCE
 from pipelines.learning.uses import UseColumns, Uses, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class CitationsByUse:

@@ -19,18 +19,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.special import ndtri
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.impressions import CLICKED, EXAMINATION, KINDS
 from pipelines.learning.priors import RANKS, ExaminationPrior
 from pipelines.learning.recency import Discount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
 KNOTS = 6  # scores between which attractiveness is interpolated: fewer than bins, whose means differ by rank

@@ -17,16 +17,13 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.priors import RANKS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EXAMINATION = "examination"
 KINDS = SHOWN, SCORE, LEAD, CLICKED = "shown", "score", "lead", "clicked"

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import MatchFeatures
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import EvidenceKey
 from pipelines.learning.parameters import RELEVANCE_BINS
-
-Floats = NDArray[np.float64]
 
 MATCH = "match"
 """The parameter that verdicts are kept under by how well their results matched."""
@@ -59,7 +57,7 @@ def match_key_at(
     return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")
 
 
-def draw_places(chances: Floats) -> NDArray[np.int64]:
+def draw_places(chances: Floats) -> Ints:
     """The class that each chance in (0, 1] to be asked about is counted under: verdicts stand for 1 / chance results.
 
     Examples:
@@ -69,7 +67,7 @@ def draw_places(chances: Floats) -> NDArray[np.int64]:
     return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
 
 
-def rank_places(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+def rank_places(ranks: Ints) -> Ints:
     """The class that each rank from 1 on is counted under.
 
     Examples:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pipelines.domain.arrays import Flags, Floats, Ints
 
 
 def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Floats:
@@ -63,7 +61,7 @@ def capped_weights(weight: Floats, most: Floats, day: Ints, line: Ints) -> Float
     return counted
 
 
-def are_new(principal: Ints, day: Ints) -> NDArray[np.bool_]:
+def are_new(principal: Ints, day: Ints) -> Flags:
     """Of each statement, whether its principal made all of its statements on one day."""
     if not len(principal):
         return np.zeros(0, dtype=np.bool_)

@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
@@ -42,8 +42,6 @@ from pipelines.learning.parameters import (
 )
 from pipelines.learning.uses import UsageKey
 
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
 _T = TypeVar("_T")
 
 _PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(SIGNALS)}
@@ -96,12 +94,12 @@ class _SignalOutcomes(NamedTuple):
         weight: float64 (n,).
     """
 
-    outcomes: _Ints
-    columns: _Ints
-    sides: tuple[_Floats, ...]
-    pairs: _Ints
-    products: _Floats
-    weight: _Floats
+    outcomes: Ints
+    columns: Ints
+    sides: tuple[Floats, ...]
+    pairs: Ints
+    products: Floats
+    weight: Floats
 
 
 class OutcomeColumns:
@@ -227,7 +225,7 @@ class OutcomeColumns:
         """How many tallies and days there are."""
         return int(self.of.max()) + 1, int(self.day.max() - self.day.min()) + 1
 
-    def _match_places(self, some: _Ints, name: str) -> _Ints:
+    def _match_places(self, some: Ints, name: str) -> Ints:
         """In which bin one measure of the match lies, for some outcomes; -1 where it is not known."""
         measures = [getattr(each.match, name, None) for each in self.results]
         values = np.array([math.nan if value is None else value for value in measures], dtype=np.float64)[
@@ -238,7 +236,7 @@ class OutcomeColumns:
         places[present] = _bins(values[present])
         return places
 
-    def _asked_places(self, some: _Ints) -> _Ints:
+    def _asked_places(self, some: Ints) -> Ints:
         """How rarely results like it are asked about, for some outcomes that answer such a request; -1 for others."""
         chances = np.array([each.asked for each in self.results], dtype=np.float64)[self.result[some]]
         answers = (self.judged[some] == ASKED_FOR) & (chances > 0.0)
@@ -246,20 +244,20 @@ class OutcomeColumns:
         places[answers] = draw_places(chances[answers])
         return places
 
-    def _without_principals(self) -> tuple[_Ints, list[OutcomeScope]]:
+    def _without_principals(self) -> tuple[Ints, list[OutcomeScope]]:
         """What parameters are kept under, of every outcome and by number."""
         places: dict[OutcomeScope, int] = {}
         numbers = [places.setdefault(each._replace(principal="", question=""), len(places)) for each in self.unders]
         return np.array(numbers, dtype=np.int64)[self.under], list(places)
 
-    def _leaves(self, columns: tuple[_Ints, ...], sizes: tuple[int, ...]) -> tuple[_Ints, tuple[_Ints, _Ints]]:
+    def _leaves(self, columns: tuple[Ints, ...], sizes: tuple[int, ...]) -> tuple[Ints, tuple[Ints, Ints]]:
         """Codes of all leaves, and the place of each outcome's among them, and of its opposite's."""
         kinds = self.kind, self.kind ^ _GOOD
         codes = np.concatenate([np.ravel_multi_index((*columns, kind), sizes) for kind in kinds])
         leaves, row = np.unique(codes, return_inverse=True)
         return leaves, (row[: len(self.kind)], row[len(self.kind) :])
 
-    def _masses(self, rows: tuple[_Ints, _Ints], leaves: int) -> _Ints:
+    def _masses(self, rows: tuple[Ints, Ints], leaves: int) -> Ints:
         """Masses of every leaf (leaves, places): for and against by signal, then relevance by bin."""
         scores = np.array([math.nan if each.score is None else each.score for each in self.results])[self.result]
         masses = np.zeros((leaves, _FIRST_BIN + RELEVANCE_BINS), dtype=np.int64)
@@ -273,7 +271,7 @@ class OutcomeColumns:
                 _add_rows(masses, row[some.outcomes], some.columns, speaks_for, self._mass(some))
         return masses
 
-    def _mass(self, some: _SignalOutcomes) -> _Ints:
+    def _mass(self, some: _SignalOutcomes) -> Ints:
         """Micro-units of some outcomes, (n,)."""
         return np.rint(some.weight * MICRO).astype(np.int64) * self.times[some.outcomes]
 
@@ -309,14 +307,14 @@ class OutcomeColumns:
                     )
         return of_signals
 
-    def _is_first(self, outcomes: _Ints) -> NDArray[np.bool_]:
+    def _is_first(self, outcomes: Ints) -> Flags:
         """Which outcomes are about what is first by score on its page."""
         results, first = self.result[outcomes].tolist(), self._pages.first
         return np.array(
             [self.results[each].content_hash == first[self._page[each]] for each in results], dtype=np.bool_
         )
 
-    def _weighed(self, outcomes: _Ints) -> _Floats:
+    def _weighed(self, outcomes: Ints) -> Floats:
         """Weights of outcomes: each counts as far as precedent left the order of its page open (LRN-4).
 
         A result that stands first because it was called right before was not shown for how it matches, and that it is
@@ -331,13 +329,13 @@ def _matched_alone(result: ShownResult) -> bool:
     return result.match is not None and result.precedent is None
 
 
-def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:
+def _distinct(each: Sequence[_T]) -> tuple[list[_T], Ints]:
     """The different objects among many, which all live on, and the place of each one's among them."""
     _, first, where = np.unique(np.fromiter(map(id, each), np.int64, len(each)), return_index=True, return_inverse=True)
     return [each[place] for place in first.tolist()], where.astype(np.int64)
 
 
-def _add_rows(masses: _Ints, row: _Ints, columns: _Ints, speaks_for: _Ints, mass: _Ints) -> None:
+def _add_rows(masses: Ints, row: Ints, columns: Ints, speaks_for: Ints, mass: Ints) -> None:
     """Add what each outcome speaks for at some columns of its row, and the rest of its mass in those next to them."""
     order = np.argsort(row, kind="stable")
     rows, begin = np.unique(row[order], return_index=True)
@@ -354,7 +352,7 @@ def _product_name(place: int, kind: int) -> tuple[str, str]:
     return (SURPLUS if kind & _SURPLUS else "") + parameter, AGAINST if place % 2 else FOR
 
 
-def _bins(values: _Floats) -> _Ints:
+def _bins(values: Floats) -> Ints:
     """The bin of each value in [0, 1]."""
     return np.minimum((values * RELEVANCE_BINS).astype(np.int64), RELEVANCE_BINS - 1)
 

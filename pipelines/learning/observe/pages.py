@@ -14,14 +14,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import ALONE, PAIRS, SIGNALS
-
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
 
 _PLACES: Mapping[str, int] = {signal.value: place for place, signal in enumerate(SIGNALS)}
 
@@ -37,9 +34,7 @@ class Pages:
         self._pages = pages
         self.several = np.array([len(page) > 1 for page in pages], dtype=bool)
 
-    def compared(
-        self, values: _Floats, page: _Ints, signals: _Ints, first: NDArray[np.bool_], slope: _Floats
-    ) -> tuple[_Floats, _Floats]:
+    def compared(self, values: Floats, page: Ints, signals: Ints, first: Flags, slope: Floats) -> tuple[Floats, Floats]:
         """How high what was chosen is on its page about ½, and how high what was shown beside it, (n, signals) each.
 
         ½ + s − mean, and ½ − (s − mean) / (results that tell the signal − 1), cut to [0, 1]. Of the first one by score
@@ -59,7 +54,7 @@ class Pages:
         others = np.maximum(self._counts[where] - 1, 1)
         return np.clip(0.5 + away, 0.0, 1.0), np.clip(0.5 - away / others, 0.0, 1.0)
 
-    def products(self, page: _Ints, pairs: _Ints) -> _Floats:
+    def products(self, page: Ints, pairs: Ints) -> Floats:
         """Means over pages of products of signals, each measured against its page: (½ + s − mean)·(½ + t − mean).
 
         Args:
@@ -83,7 +78,7 @@ class Pages:
         return first
 
     @cached_property
-    def _steepest(self) -> _Floats:
+    def _steepest(self) -> Floats:
         """The slope at which an expected choice scores as high as the first: (best − mean) / variance, (pages,)."""
         steepest = np.zeros(len(self._pages))
         for number, first in enumerate(self.first):
@@ -95,7 +90,7 @@ class Pages:
         return steepest
 
     @cached_property
-    def order_uncertainty(self) -> _Floats:
+    def order_uncertainty(self) -> Floats:
         """How far precedent left the order of each open, (pages,): the least 2·min(p, 1 − p) of its results, at most 1.
 
         It is 1 where nothing had come of the question before, or nothing was shown beside a result.
@@ -108,17 +103,17 @@ class Pages:
         return left
 
     @property
-    def _means(self) -> _Floats:
+    def _means(self) -> Floats:
         """Of every page and signal, over the results that tell it, (pages, signals)."""
         return self._sums[0]
 
     @property
-    def _counts(self) -> _Ints:
+    def _counts(self) -> Ints:
         """How many results tell each signal, (pages, signals)."""
         return self._sums[1]
 
     @cached_property
-    def _sums(self) -> tuple[_Floats, _Ints]:
+    def _sums(self) -> tuple[Floats, Ints]:
         """Sums are of whole micro-units, the same in any order."""
         sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
         for signals, of, values, _ in self._by_shape:
@@ -129,7 +124,7 @@ class Pages:
         return sums / np.maximum(counts, 1) / MICRO, counts
 
     @cached_property
-    def _with_score(self) -> _Floats:
+    def _with_score(self) -> Floats:
         """Covariance of every signal, as it is compared, with the score on each page, (pages, signals)."""
         high, scores_, both = np.zeros((3, len(self._pages), len(SIGNALS)), dtype=np.int64)
         for signals, of, values, scores in self._by_shape:
@@ -142,12 +137,12 @@ class Pages:
         mean, score, product = (sums / at_least_one / MICRO for sums in (high, scores_, both))
         return np.asarray(product - mean * score)
 
-    def _against_page(self, values: _Floats, page: _Ints, signals: _Ints) -> _Floats:
+    def _against_page(self, values: Floats, page: Ints, signals: Ints) -> Floats:
         """Values by how far they are from their page's mean: ½ + s − mean, cut to [0, 1], (n, signals)."""
         return np.clip(0.5 + values - self._means[page[:, None], signals], 0.0, 1.0)
 
     @cached_property
-    def _products(self) -> tuple[_Ints, _Ints]:
+    def _products(self) -> tuple[Ints, Ints]:
         """Sums of products over each page in micro-units, and how many results tell both signals, (pages, pairs)."""
         sums, counts = np.zeros((2, len(self._pages), len(PAIRS)), dtype=np.int64)
         for signals, of, values, _ in self._by_shape:
@@ -162,7 +157,7 @@ class Pages:
         return sums, counts
 
     @cached_property
-    def _by_shape(self) -> list[tuple[_Ints, _Ints, _Floats, _Floats]]:
+    def _by_shape(self) -> list[tuple[Ints, Ints, Floats, Floats]]:
         """Results that tell the same signals together: these, numbers of pages, values (results, signals), scores."""
         shapes: dict[tuple[str, ...], tuple[list[int], list[float], list[float]]] = {}
         for number in np.flatnonzero(self.several).tolist():
@@ -181,7 +176,7 @@ class Pages:
         return by_shape
 
 
-def pairs_of(signals: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+def pairs_of(signals: Ints) -> tuple[Ints, Ints, Ints]:
     """Columns of both sides of each pair among told signals, and the pair's place in `PAIRS`.
 
     Args:
@@ -193,11 +188,11 @@ def pairs_of(signals: _Ints) -> tuple[_Ints, _Ints, _Ints]:
     return left, right, at
 
 
-def products_of(values: _Floats, left: _Ints, right: _Ints) -> _Floats:
+def products_of(values: Floats, left: Ints, right: Ints) -> Floats:
     """Products of columns of values (n, signals) and of one more that is 1, (n, pairs)."""
     padded = np.hstack([values, np.ones((len(values), 1))])
     return np.asarray(padded[:, left] * padded[:, right])
 
 
-def _micro(values: _Floats) -> _Ints:
+def _micro(values: Floats) -> Ints:
     return np.rint(values * MICRO).astype(np.int64)

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.families.random_effect import learned_variance
 from pipelines.learning.observe.newcomers import are_new, newcomer_shares
@@ -24,10 +24,6 @@ from pipelines.learning.parameters import NEGATIVE, POSITIVE
 from pipelines.learning.priors import OutcomePrior
 from pipelines.learning.recency import recency
 from pipelines.learning.uses import UseColumns, Uses, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _EVEN = 0.5  # between right and wrong
 

@@ -8,8 +8,8 @@ from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.evidence import MICRO, Evidence
@@ -18,9 +18,6 @@ from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFEREN
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
 from pipelines.learning.uses import DictionaryColumn, Uses, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NEVER = -1
 """The day of the last feedback on a content without any."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri, polygamma, psi
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.evidence import Evidence
@@ -20,9 +20,6 @@ from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, widened
 from pipelines.learning.priors import AgreementPrior, Priors
 from pipelines.learning.recency import Discount, capped_share
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _EDGE = float(np.finfo(np.float64).epsneg)  # a draw may round to 0 or 1, whose log-odds are infinite
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.verdicts import is_good
@@ -27,9 +27,6 @@ from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.learning.priors import CovariancePrior
 from pipelines.learning.recency import Discount, capped_share
 from pipelines.learning.uses import Uses, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _DOMAINS: tuple[Domain, ...] = tuple(Domain)
 _COLUMNS = {

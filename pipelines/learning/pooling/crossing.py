@@ -16,17 +16,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.learning.pooling.hierarchy import Level, Pooled, expected_kappa, pool_below
 from pipelines.learning.pooling.shrinkage import Correlation, believed_strength, intraclass_correlation
 from pipelines.learning.priors import PoolingPrior
 from pipelines.learning.recency import capped_share
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NEWTON_STEPS = 50  # a handful are needed where rates are not far from those of their domains
 _HALVINGS = 30  # of one step

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.priors import RobustnessPrior
 from pipelines.learning.recency import capped_share
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class DailyMasses:
     misses: Ints
 
     @classmethod
-    def of(cls, place: Ints, day: Ints, micro: Ints, against: NDArray[np.bool_]) -> DailyMasses:
+    def of(cls, place: Ints, day: Ints, micro: Ints, against: Flags) -> DailyMasses:
         """From single masses in any order: sums of integers, so that no order makes a difference."""
         if not len(place):
             empty = np.empty(0, dtype=np.int64)

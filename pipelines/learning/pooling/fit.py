@@ -19,18 +19,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal
 from pipelines.learning.pooling.fitted import DomainFit, FittedWeights
 from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.learning.priors import AgreementPrior, FitPrior
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _DOMAINS: tuple[Domain, ...] = tuple(Domain)
 _FREE = 1e-4  # precision of what nothing is stated about: the scale of the stated weights, and the rates of domains
@@ -57,7 +54,7 @@ class LoggedSignals:
     principal: Ints
     content: Ints
     values: Floats
-    good: NDArray[np.bool_]
+    good: Flags
     weight: Floats
     propensity: Floats
 
@@ -68,7 +65,7 @@ class LoggedSignals:
         """The signals that any result has."""
         return tuple(SIGNALS[at] for at in np.flatnonzero(~np.isnan(self.values).all(axis=0)).tolist())
 
-    def rows(self, which: NDArray[np.bool_]) -> LoggedSignals:
+    def rows(self, which: Flags) -> LoggedSignals:
         """Some of them."""
         names = ("domain", "question", "principal", "content", "values", "good", "weight", "propensity")
         return LoggedSignals(**{name: getattr(self, name)[which] for name in names})

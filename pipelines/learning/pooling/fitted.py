@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.aliases import NO_ALIASES, ContentAliases
 from pipelines.learning.edges import NO_EDGES, LearnedEdges
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.thinned import NOTHING_THINNED, Thinned
-
-Floats = NDArray[np.float64]
 
 FIT = "fit"
 """The level that fitted weights come from."""

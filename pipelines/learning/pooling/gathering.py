@@ -11,8 +11,8 @@ from itertools import compress, repeat
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
@@ -20,9 +20,6 @@ from pipelines.learning.parameters import FOR, signal_parameter
 from pipelines.learning.pooling.daily import DailyMasses, trusted_shares
 from pipelines.learning.priors import RobustnessPrior
 from pipelines.learning.recency import Discount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SIGNALS: tuple[Signal, ...] = tuple(Signal)
 # Per signal two rates, after good and after bad outcomes: bad ones are far more frequent and would drown the others.
@@ -109,7 +106,7 @@ class _Named:
 
     names: Sequence[str]
     codes: Ints
-    specified: NDArray[np.bool_]
+    specified: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class _Masses:
     day: Ints
     column: Ints
     micro: Ints
-    against: NDArray[np.bool_]
+    against: Flags
 
     @classmethod
     def of(cls, evidence: Evidence) -> _Masses:

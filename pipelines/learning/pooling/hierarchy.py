@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.learning.pooling.shrinkage import (
     Correlation,
     PoolingStrength,
@@ -23,10 +23,6 @@ from pipelines.learning.pooling.shrinkage import (
 )
 from pipelines.learning.priors import PoolingPrior
 from pipelines.learning.recency import capped_share
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 _BLOCK = 16_384  # numbers that are gone over at once: some arrays of them fit a processor's own cache
 _VAGUEST = 1.0  # no belief is worth less than one observation: below, a Beta is hardly a belief about a rate

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import FOR
 from pipelines.learning.pooling.gathering import COLUMNS, Path, node_path
 from pipelines.learning.pooling.shrinkage import Moments, moments_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.learning.priors import PoolingPrior
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 POINTS = 9
 """Of κ between its bounds, a factor of 1.8 apart as they are: shrinkage between neighbours differs by a seventh."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
 from pipelines.learning.pooling.crossing import Cells, cross, pair_prior
@@ -21,9 +21,6 @@ from pipelines.learning.pooling.hierarchy import Level, Pooled, pool_below
 from pipelines.learning.pooling.shrinkage import Correlation, membership
 from pipelines.learning.priors import PoolingPrior
 from pipelines.learning.recency import Discount
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DOMAINS: tuple[Domain, ...] = tuple(Domain)
 LEVELS = ("global", "domain", "model", "agent", "model and agent")

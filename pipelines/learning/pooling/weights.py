@@ -19,15 +19,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.pooling.agreement import AgreementPosterior
 from pipelines.learning.pooling.covariance import SignalCovariance
 from pipelines.learning.pooling.gathering import SIGNALS
-
-Floats = NDArray[np.float64]
 
 # A draw may round to 0 or 1, whose log-odds are infinite; half a float's resolution keeps it finite.
 _EDGE = float(np.finfo(np.float64).epsneg)

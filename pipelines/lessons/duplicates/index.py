@@ -9,13 +9,11 @@ from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Ints
 from pipelines.domain.lesson import Lesson, LessonId
 from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, LessonTexts, compare
 from pipelines.lessons.wording import LessonWords
-
-Ints = NDArray[np.int64]
 
 _AT_ONCE = 2_000_000  # pairs that are compared together: some hundred megabytes
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import NO_MATCH, Coverage, EvidenceGap, MatchFeatures, best_match
 from pipelines.domain.ranking import RankedResult
 from pipelines.learning.calibration.matching import Answering
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.retrieval.ranking.fusion import WeightDraws
-from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints
+from pipelines.retrieval.ranking.table import SIGNALS, Candidates
 from pipelines.retrieval.snapshot.documents import DOMAINS
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
@@ -132,9 +132,6 @@ def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration 
     return UNLEARNED if calibration is None or calibration.match is None else INSEPARABLE
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreComponents:
     """What scores of some results are made of.
@@ -148,7 +145,7 @@ class ScoreComponents:
 
     values: Floats
     fixed: Floats
-    learned: NDArray[np.bool_]
+    learned: Flags
     domains: Sequence[Domain]
 
     def of(self, lines: slice) -> ScoreComponents:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from pipelines.domain.arrays import Floats
 from pipelines.domain.chunks import made_by
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import MatchFeatures
@@ -18,7 +19,7 @@ from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import exact_sums
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.ranking.fusion import SignalWeight, SignalWeights
-from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, ScoreTerm
+from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, ScoreTerm
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -16,8 +16,7 @@ from pipelines.domain.chunks import Context
 from pipelines.domain.lesson_match import ChosenLesson
 from pipelines.domain.matching import EvidenceGap, MatchFeatures
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
-from pipelines.domain.sessions import HandOff
-from pipelines.domain.understanding import Understanding
+from pipelines.domain.understanding import HandOff, Understanding
 from pipelines.retrieval.answer.reasons import SEEN, because, difference, reason, reasons, related
 from pipelines.retrieval.ranking.effects import CONTENT, QUESTION
 

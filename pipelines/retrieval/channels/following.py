@@ -10,11 +10,12 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.aliases import entity_key, entity_keys
 from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked
+from pipelines.retrieval.channels.run import NOTHING, Among, Hits, Ranked
 from pipelines.retrieval.settings import GraphSettings
 
 _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")

@@ -11,13 +11,10 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ScoreRows = Callable[[Ints], Floats]
 """One number for each of some contents, named by row."""

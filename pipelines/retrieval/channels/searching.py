@@ -11,13 +11,14 @@ from itertools import groupby
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel
 from pipelines.embedding.late_interaction import max_similarities
 from pipelines.embedding.ports import TermEncoder, TextEncoder
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
-from pipelines.retrieval.channels.run import NOTHING, Among, Floats, Hits, Ints, Ranked, ScoreRows, VectorLookup
+from pipelines.retrieval.channels.run import NOTHING, Among, Hits, Ranked, ScoreRows, VectorLookup
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 

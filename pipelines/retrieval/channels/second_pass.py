@@ -11,17 +11,15 @@ from functools import partial
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ranking import Channel
-from pipelines.domain.sessions import SessionMemory
-from pipelines.domain.understanding import Complexity, Variant
+from pipelines.domain.understanding import Complexity, SessionMemory, Variant
 from pipelines.retrieval.channels.run import (
     DENSE,
     NOTHING,
     ChannelRankings,
     ChannelRequest,
-    Floats,
     Hits,
-    Ints,
     Ranked,
     ScoreRows,
     scores_of,

@@ -14,8 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pipelines.domain.ranking import ANY, Query
-from pipelines.domain.sessions import SessionMemory
-from pipelines.domain.understanding import Complexity, InferredFilter, QueryType, Shift, Understanding
+from pipelines.domain.understanding import Complexity, InferredFilter, QueryType, SessionMemory, Shift, Understanding
 from pipelines.retrieval.settings import (
     PrefilterSettings,
     RouterSettings,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.ranking import WeightBelief
 from pipelines.learning.families.random_effect import random_effects
 from pipelines.learning.observe.newcomers import capped_weights
@@ -22,7 +23,7 @@ from pipelines.learning.observe.precedents import Precedents, VerdictTable
 from pipelines.learning.priors import OutcomePrior
 from pipelines.learning.uses import numbered
 from pipelines.retrieval.channels.run import Hits
-from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, Ints, ScoreTerm, best_first
+from pipelines.retrieval.ranking.table import Candidates, ScoreTerm, best_first
 
 CONTENT, QUESTION, OWN = "content", "question", "own_word"
 """Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""

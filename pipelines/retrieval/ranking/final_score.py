@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.ranking import Query, Repeats, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
@@ -16,15 +17,7 @@ from pipelines.retrieval.ranking.effects import PastOutcomes, lifts, with_effect
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
 from pipelines.retrieval.ranking.passages import Named, unnamed
 from pipelines.retrieval.ranking.signals import RequestContext, with_quality
-from pipelines.retrieval.ranking.table import (
-    ABOVE_ALL,
-    SIGNAL_AT,
-    SIGNALS,
-    Candidates,
-    Floats,
-    Ints,
-    best_first,
-)
+from pipelines.retrieval.ranking.table import ABOVE_ALL, SIGNAL_AT, SIGNALS, Candidates, best_first
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snapshot.documents import Documents
 

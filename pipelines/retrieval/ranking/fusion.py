@@ -14,21 +14,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import Beliefs
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE
-from pipelines.retrieval.ranking.table import (
-    CHANNELS,
-    SIGNAL_AT,
-    SIGNALS,
-    Candidates,
-    Floats,
-    Ints,
-    ScoreTerm,
-    best_first,
-)
+from pipelines.retrieval.ranking.table import CHANNELS, SIGNAL_AT, SIGNALS, Candidates, ScoreTerm, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 
 ORDER_DRAWS = 400

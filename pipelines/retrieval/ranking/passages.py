@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.learning.priors import NearPrior
 from pipelines.retrieval.query.wording import Lexicon, Wording
-from pipelines.retrieval.ranking.table import Floats, Ints
 
 Named = Callable[[int, Ints], Floats]
 """From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""

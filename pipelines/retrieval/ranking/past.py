@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.domain.arrays import Flags, Ints
 from pipelines.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts
 from pipelines.learning.observe.precedents import VerdictTable
 from pipelines.retrieval.ranking.effects import PastOutcomes
-from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Flags, Ints
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 
 _ROUNDED = 1e-9  # sums of shares are not exact

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.links import Authority
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
@@ -21,7 +22,7 @@ from pipelines.quality.authority import FusedAuthority, external, fused, log_sca
 from pipelines.quality.groups import Groups
 from pipelines.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorLookup, scores_of
 from pipelines.retrieval.query.understanding import asks_for_changes
-from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import CHANNEL_AT, Candidates, best_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
 from pipelines.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 

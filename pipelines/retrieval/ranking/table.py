@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
@@ -19,10 +19,6 @@ from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.channels.run import NOTHING, Hits, ScoreRows
 from pipelines.retrieval.snapshot.documents import DOMAINS, Documents
 from pipelines.retrieval.snapshot.filters import matches
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 CHANNELS = tuple(sorted(Channel))
 SIGNALS = tuple(Signal)

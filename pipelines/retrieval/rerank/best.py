@@ -10,13 +10,14 @@ from functools import partial
 
 import numpy as np
 
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.embedding.ports import PairScorer
 from pipelines.quality import signals
 from pipelines.retrieval.channels.run import Ranked, ScoreRows
 from pipelines.retrieval.ranking.fusion import SignalWeights, weighed
-from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import Candidates, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 
 log = logging.getLogger(__name__)

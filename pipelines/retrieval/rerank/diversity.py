@@ -8,9 +8,10 @@ from functools import cache, partial
 
 import numpy as np
 
+from pipelines.domain.arrays import Flags, Floats, Ints
 from pipelines.domain.ranking import Channel
 from pipelines.retrieval.channels.run import Ranked, VectorLookup
-from pipelines.retrieval.ranking.table import CHANNELS, Candidates, Flags, Floats, Ints, best_first
+from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first
 from pipelines.retrieval.rerank.succession import after_successors, lowered, successions
 from pipelines.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations

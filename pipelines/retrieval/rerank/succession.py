@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import coo_matrix, csgraph
 
-from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, best_first
+from pipelines.domain.arrays import Flags, Floats
+from pipelines.retrieval.ranking.table import Candidates, best_first
 from pipelines.retrieval.snapshot.relations import Counterparts
 
 SUPERSEDED = "superseded"

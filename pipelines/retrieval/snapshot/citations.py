@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.catalog.citations import CitationCounts
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.errors import StoreError
 from pipelines.domain.links import MEASURES, Measure, works_of
 from pipelines.indexes.chunk_store import StoredDocument
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.snapshot.ports import OpenGeneration
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CITING = [
     list(EdgeKind).index(kind)

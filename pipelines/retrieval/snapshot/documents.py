@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.catalog.citations import NO_CITATION_COUNTS, CitationCounts
+from pipelines.domain.arrays import Floats, Ints
 from pipelines.domain.documents import COMMITTED_AT, ContentType, Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
@@ -30,8 +30,6 @@ from pipelines.retrieval.snapshot.filters import (
 )
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Value = TypeVar("Value", bound=Hashable)
 
 DOMAINS = tuple(Domain)

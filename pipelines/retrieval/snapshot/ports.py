@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash, SessionId
 from pipelines.domain.matching import Coverage, TermWeights
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph.graph import Graph
 from pipelines.indexes.rows import RowSet

@@ -10,7 +10,7 @@ import pytest
 from pipelines.catalog.learned import LearnedState
 from pipelines.catalog.overlays import OpenSession
 from pipelines.domain.ids import SessionId
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.overlays import merge_report_in, session_in
 from pipelines.learning.evidence import Evidence

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from pipelines.domain.links import Authority, Measure, Quadrant, WorkCounts
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.reasons import reasons
 from pipelines.retrieval.answer.trace import result_as_json

@@ -13,7 +13,7 @@ from pipelines.catalog.bases import MemoryStore
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.domain.ranking import Answer, Query, Repeats
-from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.storage.locks import Patience, locked
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings

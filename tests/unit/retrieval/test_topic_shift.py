@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.domain.sessions import SessionMemory
-from pipelines.domain.understanding import Shift
+from pipelines.domain.understanding import SessionMemory, Shift
 from pipelines.retrieval.query.understanding import (
     remembered,
     shift_of,
