@@ -101,13 +101,7 @@ def demo(
     judgements = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, judgements, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = run_visibly(
-        replace(
-            night_of(settings),
-            shadow=_replayed(systems),
-            improve=_improved(systems, settings),
-        )
-    )
+    night = run_visibly(replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings)))
     report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")

@@ -59,8 +59,7 @@ def reindex(
         list[Path], typer.Argument(parser=named_path, metavar="PATH", help="What to index; --source names more.")
     ] = [],
     source: Annotated[
-        list[Path],
-        typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
+        list[Path], typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable.")
     ] = [],
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,

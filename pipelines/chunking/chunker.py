@@ -64,10 +64,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]+?)[ \t#]*$", re.MULTILINE)
 
 
 def chunk_document(
-    document: Document,
-    sizes: ChunkSizes,
-    count_tokens: TokenCounter,
-    chunkers: Chunkers = CHUNKERS,
+    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter, chunkers: Chunkers = CHUNKERS
 ) -> list[Chunk]:
     """Chunks of a document, by its content type.
 
@@ -82,10 +79,7 @@ def chunkers_with(similarity: Similarity) -> Chunkers:
 
 
 def chunk_or_fallback(
-    document: Document,
-    sizes: ChunkSizes,
-    count_tokens: TokenCounter,
-    chunkers: Chunkers = CHUNKERS,
+    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter, chunkers: Chunkers = CHUNKERS
 ) -> tuple[list[Chunk], Rejection | None]:
     """Chunks of a document; plain windows and a note where its own chunker raises (ING-3).
 

@@ -96,14 +96,7 @@ def curves_of(
     if good + bad < settings.minimum_observations or min(good, bad) < _PER_OUTCOME:
         return None
     shown = ShownResults() if look is None else look()
-    fit = calibrate_matches(
-        verdicts,
-        prior,
-        folds=FOLDS,
-        seed=SEED,
-        least_gain=settings.least_gain,
-        shown=shown.pages,
-    )
+    fit = calibrate_matches(verdicts, prior, folds=FOLDS, seed=SEED, least_gain=settings.least_gain, shown=shown.pages)
     return carried_over(fit.calibration, shown.alone, least=settings.minimum_observations)
 
 

@@ -205,11 +205,7 @@ class GenerationBuilder:
         return results[0]
 
     def _manifest(
-        self,
-        merged: MergedTables,
-        dense: Mapping[str, DenseFacts],
-        facts: Mapping[str, Any],
-        graph: Mapping[str, int],
+        self, merged: MergedTables, dense: Mapping[str, DenseFacts], facts: Mapping[str, Any], graph: Mapping[str, int]
     ) -> Manifest:
         others = dict(facts)
         content_hash = self.content_hash(merged, others)

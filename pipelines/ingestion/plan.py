@@ -168,12 +168,7 @@ def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
 
 
 def stored_items(
-    plan: IndexPlan,
-    catalog: Catalog,
-    generation: GenerationId | None,
-    scratch: Path,
-    *,
-    prefixes: tuple[str, ...] = (),
+    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path, *, prefixes: tuple[str, ...] = ()
 ) -> SourceListing:
     """The documents of the live generation, of whatever format.
 

@@ -57,11 +57,7 @@ def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> 
     pointer = catalog.pointer()
     facts = next((one.facts for one in catalog.generations() if one.id == pointer.generation), {})
     return active_sizes(
-        settings,
-        priors,
-        catalog.live.evidence(),
-        learned=pointer.learned or PRIORS_ONLY,
-        before=facts.get(SIZING),
+        settings, priors, catalog.live.evidence(), learned=pointer.learned or PRIORS_ONLY, before=facts.get(SIZING)
     )
 
 

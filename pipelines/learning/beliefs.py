@@ -29,10 +29,7 @@ from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_a
 from pipelines.learning.pooling.fitted import FittedWeights
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import (
-    SEED,
-    SharePosterior,
-)
+from pipelines.learning.pooling.weights import SEED, SharePosterior
 from pipelines.learning.priors import NearPrior, Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -297,11 +294,7 @@ def read_beliefs(
         checks=read_checks(evidence, today, priors.recency.project_half_life_days, aliases),
         citations=CitationsByUse(priors.authority.internal, evidence, aliases),
         lessons=read_lessons(
-            priors.lessons,
-            evidence,
-            today,
-            effective_cap=priors.robustness.effective_cap,
-            level=priors.interval.level,
+            priors.lessons, evidence, today, effective_cap=priors.robustness.effective_cap, level=priors.interval.level
         ),
         fitted=fitted,
         aliases=aliases,

@@ -229,8 +229,7 @@ def conditions_of(step: EpisodeStep) -> Conditions:
     """When a lesson about a step is of use: its tool, and files that end alike."""
     endings = {PurePosixPath(path.replace("\\", "/")).suffix for path in step.files}
     return Conditions(
-        tools=(step.tool,) if step.tool else (),
-        files=tuple(f"*{ending}" for ending in endings if ending),
+        tools=(step.tool,) if step.tool else (), files=tuple(f"*{ending}" for ending in endings if ending)
     )
 
 

@@ -149,12 +149,7 @@ def _wanted(
     document = neighbours.document(result.uris[0])
     own = next(chunk for chunk in document if chunk.chunk_id == result.chunk_id)
     around = surroundings(
-        reach,
-        own,
-        document,
-        points_to=neighbours.points_to(result),
-        used_by=neighbours.used_by(result),
-        most=MOST,
+        reach, own, document, points_to=neighbours.points_to(result), used_by=neighbours.used_by(result), most=MOST
     )
     return reach, [(Role.CHUNK, own), *around]
 

@@ -147,9 +147,7 @@ def own(questions: Sequence[StoredQuestion]) -> QuestionSet:
     """A store's own questions, each answered by the content that it was taken from."""
     queries = [Query(text=one.text, query_id=QueryId(f"own-{at}"), k=PAGE) for at, one in enumerate(questions)]
     return QuestionSet(
-        QuestionSource.OWN,
-        queries,
-        {f"own-{at}": {str(one.content_hash): BEST} for at, one in enumerate(questions)},
+        QuestionSource.OWN, queries, {f"own-{at}": {str(one.content_hash): BEST} for at, one in enumerate(questions)}
     )
 
 

@@ -16,15 +16,7 @@ from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import Definition, definition_of, signature_of
 from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.code.items import (
-    CodeItem,
-    ItemGroup,
-    groups_of,
-    header_end,
-    items_of,
-    mark_of,
-    preamble_length,
-)
+from pipelines.chunking.code.items import CodeItem, ItemGroup, groups_of, header_end, items_of, mark_of, preamble_length
 from pipelines.chunking.code.links import MemberSpan, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text

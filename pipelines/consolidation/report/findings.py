@@ -138,10 +138,7 @@ def _errors(findings: Findings) -> dict[str, float | None]:
     values: dict[str, float | None] = {}
     for name in MEASURES:
         after = "ece_after" if name == "ece" else name
-        for key, measured in (
-            (f"{name}_before", findings.recalibration.before),
-            (after, findings.recalibration.after),
-        ):
+        for key, measured in ((f"{name}_before", findings.recalibration.before), (after, findings.recalibration.after)):
             values[key] = None if measured is None else getattr(measured.measures, name)
     return values
 

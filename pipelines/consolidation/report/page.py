@@ -116,10 +116,7 @@ class NightPage:
 
 
 def page_of(
-    findings: Findings,
-    context: ReportContext,
-    examples: Mapping[str, Sequence[Row]],
-    pictures: Mapping[str, str],
+    findings: Findings, context: ReportContext, examples: Mapping[str, Sequence[Row]], pictures: Mapping[str, str]
 ) -> NightPage:
     """The page of a night; its pictures are SVG."""
     state = _state(findings, context)

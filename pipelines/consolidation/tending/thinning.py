@@ -150,10 +150,7 @@ def far_contents(
 
 
 def thinnable(
-    content_documents: ContentDocuments,
-    nearness: Floats,
-    stays: Flags,
-    settings: ThinningSettings,
+    content_documents: ContentDocuments, nearness: Floats, stays: Flags, settings: ThinningSettings
 ) -> list[int]:
     """Rows that can be passed over, the furthest first, ties by row, so that enough of every document stay.
 

@@ -159,14 +159,7 @@ def of_rankings(
 
 
 def _values(
-    w: Floats,
-    r: Floats,
-    q: Floats,
-    expected: Floats,
-    *,
-    owner: Ints,
-    count: int,
-    settings: EvaluationSettings,
+    w: Floats, r: Floats, q: Floats, expected: Floats, *, owner: Ints, count: int, settings: EvaluationSettings
 ) -> dict[str, Value]:
     def per_answer(values: Floats) -> Floats:
         return np.bincount(owner, weights=values, minlength=count).astype(np.float64)

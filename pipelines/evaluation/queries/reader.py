@@ -129,13 +129,7 @@ class LoggedQuery:
     facts: Mapping[str, Any]
 
 
-def read_queries(
-    root: Path,
-    *,
-    limit: int,
-    since: float = 0.0,
-    query_id: str | None = None,
-) -> list[LoggedQuery]:
+def read_queries(root: Path, *, limit: int, since: float = 0.0, query_id: str | None = None) -> list[LoggedQuery]:
     """The newest `limit` logged queries since a time in seconds since the epoch, newest first.
 
     Raises:
@@ -162,12 +156,7 @@ def _read_queries(root: Path, since: float, values: Mapping[str, object]) -> lis
 def _opened(root: Path, *, since: float) -> Iterator[TableQueries]:
     with (
         tempfile.TemporaryDirectory() as spill,
-        TableQueries(
-            Path(spill),
-            memory_mb=_MEMORY_MB,
-            threads=_THREADS,
-            advice="read fewer days",
-        ) as tables,
+        TableQueries(Path(spill), memory_mb=_MEMORY_MB, threads=_THREADS, advice="read fewer days") as tables,
     ):
         files = files_of(root / QUERY_LOG, since_day=day_of(since))
         tables.define("queries", [*files, _shape(Path(spill), "queries", QUERIES)], QUERIES)

@@ -252,12 +252,7 @@ class MaskedTexts:
 
 
 def masked(
-    snapshot: Snapshot,
-    masks: Masks,
-    encoders: Sequence[TextEncoder],
-    *,
-    pooling: int,
-    terms: TermEncoder | None = None,
+    snapshot: Snapshot, masks: Masks, encoders: Sequence[TextEncoder], *, pooling: int, terms: TermEncoder | None = None
 ) -> Snapshot:
     """The snapshot over a masked generation."""
     generation: Any = MaskedGeneration(snapshot.generation, masks, encoders, pooling=pooling, terms=terms)

@@ -222,11 +222,7 @@ def send_reactions(producer: FeedbackProducer, query: Query, reactions: Iterable
 
 
 def with_replies(
-    answer: Answer,
-    reactions: Iterable[Reaction],
-    right: Collection[ContentHash],
-    *,
-    kind: UserKind = UserKind.HONEST,
+    answer: Answer, reactions: Iterable[Reaction], right: Collection[ContentHash], *, kind: UserKind = UserKind.HONEST
 ) -> list[Reaction]:
     """What a user does, and says about the result that the answer asks about, which is said once."""
     rng = random.Random(f"asked-{answer.query.query_id}")  # noqa: S311  a simulation, repeatable by the query

@@ -90,11 +90,7 @@ def export_saved(run: TrainingRun) -> TrainingProgress:
 def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionReport, CardFacts]:
     """Measure the exported checkpoint and write its card."""
     sentences = read_sentences(run.data / "dev.jsonl.gz")
-    measured = run.settings.model_copy(
-        update={
-            "model": str(run.checkpoint),
-        }
-    )
+    measured = run.settings.model_copy(update={"model": str(run.checkpoint)})
     (run.checkpoint / SCORES_FILE).unlink(missing_ok=True)  # of an earlier state: scores are measured as they are
 
     def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:

@@ -131,10 +131,7 @@ class FeedbackProducer(LessonEvents):
             broker=kafka.bootstrap,
         )
         return cls(
-            publisher,
-            triggers=feedback.triggers,
-            question_characters=feedback.question_characters,
-            key=feedback.key,
+            publisher, triggers=feedback.triggers, question_characters=feedback.question_characters, key=feedback.key
         )
 
     @classmethod

@@ -97,10 +97,7 @@ class SessionChanges:
         life, events = self.life, self.events
         pending, settled = (events, 0) if life.phase in OPEN else (0, events)
         self.life = life._replace(
-            heard=self.heard,
-            heard_ms=self.heard_ms,
-            pending=life.pending + pending,
-            settled=life.settled + settled,
+            heard=self.heard, heard_ms=self.heard_ms, pending=life.pending + pending, settled=life.settled + settled
         )
         self.events = 0
         return self.life

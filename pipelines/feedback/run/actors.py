@@ -197,12 +197,7 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
         undo.callback(source.close)
         dead_letters = Republisher(lambda: _dead_letter_topic(task), rules, most_bytes=FETCH_BYTES)
         updater = Updater.open(
-            source,
-            task.store,
-            partitions,
-            rules,
-            dead_letters=dead_letters,
-            attribute=_attribution(task),
+            source, task.store, partitions, rules, dead_letters=dead_letters, attribute=_attribution(task)
         )
         undo.pop_all()
         return updater

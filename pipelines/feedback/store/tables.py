@@ -125,11 +125,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     _write_dead_letters(connection, change.dead_letters)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
     merged = close_sessions(
-        connection,
-        change.sessions.timeline,
-        next_offset=change.next_offset,
-        clock_ms=change.clock.now_ms,
-        rules=rules,
+        connection, change.sessions.timeline, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules
     )
     (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
     if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):

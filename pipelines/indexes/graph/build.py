@@ -20,15 +20,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
 from pipelines.indexes.graph.analytics import analytics, former_degrees, hashes_in
-from pipelines.indexes.graph.graph import (
-    ANALYTICS_FILE,
-    EDGES,
-    GRAPH_FOLDER,
-    NODES,
-    SYMBOL_LABEL,
-    EdgeKind,
-    Graph,
-)
+from pipelines.indexes.graph.graph import ANALYTICS_FILE, EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind, Graph
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
@@ -256,11 +248,7 @@ def _similar(connection: Database, dense: DenseIndex | None, settings: GraphInde
 
 
 def _write(
-    connection: Database,
-    query: str,
-    schema: pa.Schema,
-    path: Path,
-    values: dict[str, float] | None = None,
+    connection: Database, query: str, schema: pa.Schema, path: Path, values: dict[str, float] | None = None
 ) -> None:
     with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in connection.sql(query, params=values or {}).to_arrow_reader(_ROWS):

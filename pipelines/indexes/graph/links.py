@@ -35,13 +35,7 @@ from pipelines.indexes.graph.keys import (
     symbol_keys,
     work_keys,
 )
-from pipelines.indexes.graph.wanted import (
-    import_wanted,
-    reference_wanted,
-    relation_wanted,
-    symbol_wanted,
-    work_wanted,
-)
+from pipelines.indexes.graph.wanted import import_wanted, reference_wanted, relation_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of
 

@@ -82,12 +82,7 @@ class LexicalIndex:
         ((rows, scores),) = self.search_many([text], k, [among])
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
-    def search_many(
-        self,
-        texts: Sequence[str],
-        k: int,
-        among: Sequence[RowSet | None] | None = None,
-    ) -> list[Hits]:
+    def search_many(self, texts: Sequence[str], k: int, among: Sequence[RowSet | None] | None = None) -> list[Hits]:
         """`search` for many texts, in their order, as arrays.
 
         Args:

@@ -178,12 +178,7 @@ def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceLi
     actual = root.resolve()
     own = None if store is None else store.resolve()
     left_out = own.relative_to(actual).parts if own is not None and actual in own.parents else None
-    listing = tree.listed(
-        actual,
-        skipped=settings.skipped_names,
-        left_out=left_out,
-        secrets=settings.secret_files,
-    )
+    listing = tree.listed(actual, skipped=settings.skipped_names, left_out=left_out, secrets=settings.secret_files)
     return SourceListing(list(_described(actual, listing.paths, settings)), listing.left_out)
 
 

@@ -21,14 +21,7 @@ from pipelines.domain.documents import Document
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import ROUNDED_APART
-from pipelines.indexes.manifest import (
-    ANSWERING,
-    CHUNKS_FOLDER,
-    DESCRIBED,
-    FORMAT,
-    Manifest,
-    read_generation_manifest,
-)
+from pipelines.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, FORMAT, Manifest, read_generation_manifest
 from pipelines.indexes.merge import REPEATED, MergedTables
 from pipelines.runtime.storage.files import canonical, files_below, verify_some, write_atomically
 from pipelines.runtime.storage.sqlite import blob_key

@@ -33,13 +33,7 @@ _PER_DOUBLING = 2  # classes of ranks between one and its double: the first four
 
 
 def match_key_at(
-    day: int,
-    domain: Domain,
-    places: Sequence[int | None],
-    *,
-    depth: int,
-    good: bool,
-    draw: int | None = None,
+    day: int, domain: Domain, places: Sequence[int | None], *, depth: int, good: bool, draw: int | None = None
 ) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it.
 

@@ -142,12 +142,7 @@ class Agreement:
     """The pooled beliefs and where each scope stands among them."""
 
     def __init__(
-        self,
-        prior: AgreementPrior,
-        tree: BeliefTree,
-        *,
-        intents: Intents,
-        spread: Mapping[Domain, SignalCovariance],
+        self, prior: AgreementPrior, tree: BeliefTree, *, intents: Intents, spread: Mapping[Domain, SignalCovariance]
     ) -> None:
         self._spread = spread
         self._prior = prior

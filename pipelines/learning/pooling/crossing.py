@@ -103,17 +103,11 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
     )
     here = Level(np.arange(len(pairs)), cells.hits[pairs], cells.misses[pairs])
     peculiar = intraclass_correlation(
-        cells.agent[pairs],
-        len(cells.domain_of_agent),
-        prior_mean=together.mean,
-        hits=here.hits,
-        misses=here.misses,
+        cells.agent[pairs], len(cells.domain_of_agent), prior_mean=together.mean, hits=here.hits, misses=here.misses
     )
     above = replace(together, strength=agents.strength)
     return CrossedEffects(
-        models,
-        agents,
-        pool_below(above, here, pooling, effective_cap=effective_cap, correlation=peculiar, ratio=apart),
+        models, agents, pool_below(above, here, pooling, effective_cap=effective_cap, correlation=peculiar, ratio=apart)
     )
 
 

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from pipelines.domain.links import LinkKind, Quadrant, RelatedDocument
-from pipelines.domain.ranking import (
-    Channel,
-    Contribution,
-    NewcomerVerdicts,
-    PastVerdicts,
-    RankedResult,
-    Signal,
-)
+from pipelines.domain.ranking import Channel, Contribution, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
 from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from pipelines.retrieval.rerank.succession import SUPERSEDED
 

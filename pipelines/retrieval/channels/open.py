@@ -93,19 +93,13 @@ def open_channels(
 
 # For each channel what of the settings it depends on, and what opens it under that alone.
 def _searching(
-    generation: OpenGeneration,
-    encoders: Sequence[TextEncoder],
-    terms: TermEncoder | None,
-    settings: RetrievalSettings,
+    generation: OpenGeneration, encoders: Sequence[TextEncoder], terms: TermEncoder | None, settings: RetrievalSettings
 ) -> Mapping[Channel, tuple[object, Callable[[], SearchChannel]]]:
     batch = settings.encode_batch
 
     def dense(encoder: TextEncoder, compared: bool) -> Callable[[], SearchChannel]:
         return lambda: DenseChannel(
-            encoder,
-            generation.dense(encoder.name),
-            batch,
-            tokens=generation.tokens(encoder.name) if compared else None,
+            encoder, generation.dense(encoder.name), batch, tokens=generation.tokens(encoder.name) if compared else None
         )
 
     def sparse() -> SearchChannel:

@@ -243,10 +243,7 @@ def _of_documents(
             documents.tier, numbers, lambda word: signals.tier(word, prior.tiers), prior.undeclared
         ),
         Signal.VALIDATION: lambda: _declared(
-            documents.validation,
-            numbers,
-            lambda word: signals.validation(word, prior.validations),
-            prior.undeclared,
+            documents.validation, numbers, lambda word: signals.validation(word, prior.validations), prior.undeclared
         ),
         Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
         Signal.AUTHORITY: lambda: signals.authority(authority_of(candidates, beliefs, facts).value),

@@ -87,10 +87,7 @@ def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: In
 
 
 def reranked(
-    candidates: Candidates,
-    by_query: Sequence[Rerankers],
-    weights: Sequence[SignalWeights],
-    settings: RetrievalSettings,
+    candidates: Candidates, by_query: Sequence[Rerankers], weights: Sequence[SignalWeights], settings: RetrievalSettings
 ) -> tuple[Candidates, list[dict[str, str]]]:
     """The best candidates of each query scored by each reranker, among the others as they were, in new order.
 

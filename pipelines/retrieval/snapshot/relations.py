@@ -241,10 +241,7 @@ def _counterparts(
                 opposed[end].add(each.uri)
                 if each.kind is LinkKind.SUPERSEDES and each.inward:
                     newer[end].add(each.uri)
-    return (
-        Counterparts(_frozen(opposed_rows), _frozen(opposed)),
-        Counterparts(_frozen(newer_rows), _frozen(newer)),
-    )
+    return (Counterparts(_frozen(opposed_rows), _frozen(opposed)), Counterparts(_frozen(newer_rows), _frozen(newer)))
 
 
 def _frozen(sets: Mapping[Name, set[Name]]) -> dict[Name, frozenset[Name]]:

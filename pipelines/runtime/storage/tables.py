@@ -86,12 +86,7 @@ class TableQueries:
     """
 
     def __init__(
-        self,
-        spill: Path,
-        *,
-        memory_mb: int,
-        threads: int,
-        advice: str = "give `index.merge` more memory",
+        self, spill: Path, *, memory_mb: int, threads: int, advice: str = "give `index.merge` more memory"
     ) -> None:
         self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
         self._advice = advice

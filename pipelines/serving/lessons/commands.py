@@ -282,11 +282,7 @@ def _with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
 
 def _print(rows: Iterable[tuple[LessonBelief, Lesson]], *, as_json: bool) -> None:
     print_rows(
-        rows,
-        as_json=as_json,
-        document=lambda row: _document(*row),
-        columns=_COLUMNS,
-        texts=lambda row: _texts(*row),
+        rows, as_json=as_json, document=lambda row: _document(*row), columns=_COLUMNS, texts=lambda row: _texts(*row)
     )
 
 

@@ -82,12 +82,7 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     with lesson_sender(settings.model_copy(update={"kafka": hasty}), None, of) as sender:
         for each in injections:
             sender.producer.lessons_injected(
-                of,
-                each.injection_id,
-                each.lessons,
-                principal=sender.principal,
-                tool=each.tool or None,
-                at_ms=each.at,
+                of, each.injection_id, each.lessons, principal=sender.principal, tool=each.tool or None, at_ms=each.at
             )
         for hits in detections:
             sender.producer.lesson_outcome(

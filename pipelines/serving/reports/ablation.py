@@ -52,10 +52,7 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
     """Ask every query with everything on, and with each feature off."""
     rules, tuned = settings.evaluation, settings.retrieval
     queries, times = [as_query(query, rules) for query in dataset.queries], len(features_of(tuned))
-    with (
-        closing(StoreReplay(settings, times=times)) as replay,
-        Progress(console=stderr, transient=True) as progress,
-    ):
+    with closing(StoreReplay(settings, times=times)) as replay, Progress(console=stderr, transient=True) as progress:
         runs = _Runs(replay, queries, settings, document_id, progress)
         full = runs.explained("everything on")
         features = features_of(tuned, channels=runs.channels, signals=runs.signals)

@@ -227,10 +227,7 @@ def _alone(settings: Settings) -> Settings:
     return settings.model_copy(
         update={
             "embedding": embedding.model_copy(
-                update={
-                    **one,
-                    "further": tuple({**each, **one} for each in embedding.further),
-                }
+                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
             ),
             "retrieval": settings.retrieval.model_copy(update=threads),
         }
