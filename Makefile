@@ -87,7 +87,7 @@ check_static:
 check_unit check_laws: export OMP_NUM_THREADS := 1
 check_unit check_laws: export OPENBLAS_NUM_THREADS := 1
 QUICK := $(BIN)/python -m pytest -m "not slow and not integration" --hypothesis-profile check
-BESIDE_LAWS := $(addprefix tests/unit/,learning lessons quality)
+BESIDE_LAWS := $(addprefix tests/unit/,feedback learning lessons quality)
 
 .PHONY: check_unit
 check_unit:

@@ -18,7 +18,7 @@ from tests.support.secured_kafka import SecuredKafka
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)
-hypothesis.settings.register_profile("check", deadline=None, max_examples=10, stateful_step_count=15)
+hypothesis.settings.register_profile("check", deadline=None, max_examples=6, stateful_step_count=15)
 hypothesis.settings.load_profile("weft")
 
 ROOT = Path(__file__).resolve().parent.parent
