@@ -43,7 +43,7 @@ mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 #: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'five parts side by side, fifteen minutes or so: what one says comes when it is done'
+	@echo 'five parts side by side, fifteen to twenty minutes: what one says comes when it is done'
 	@$(MAKE) --no-print-directory --keep-going --jobs 5 --output-sync=target test_rest test_first test_second test_third test_fourth
 
 # What starts clusters and brokers waits most of the time, so four such parts leave a core to what computes.
@@ -73,7 +73,7 @@ test_rest:
 	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PROCESSES))
 
 .PHONY: check
-check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, in a minute and a half
+check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, in a minute
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target check_unit check_laws check_static
 
 .PHONY: check_static
