@@ -74,15 +74,15 @@ class QuestionSimilarity:
 
 
 class Factors(NamedTuple):
-    """How far outcomes under one question count for another, by bins of likeness (LRN-19).
+    """How far outcomes under one question count for another, by bins of similarity (LRN-19).
 
     Attributes:
-        likeness: Where each bin begins.
+        similarity: Where each bin begins.
         by_similarity: In [0, 1], of each bin.
         same_words: Where the content words are the same.
     """
 
-    likeness: Sequence[float]
+    similarity: Sequence[float]
     by_similarity: Sequence[float]
     same_words: float
 
@@ -91,7 +91,7 @@ class Factors(NamedTuple):
         """What holds before there were verdicts under near questions."""
         return cls(prior.likeness, prior.factors, prior.same_words)
 
-    def bin(self, ours: Wording, theirs: Wording, likeness: float) -> int | None:
+    def bin(self, ours: Wording, theirs: Wording, similarity: float) -> int | None:
         """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts.
 
         Examples:
@@ -105,24 +105,24 @@ class Factors(NamedTuple):
             [None, 4, 3]
         """
         same = ours.content == theirs.content and bool(ours.content)
-        if (likeness < self.likeness[0] and not same) or ours.contradicts(theirs):
+        if (similarity < self.similarity[0] and not same) or ours.contradicts(theirs):
             return None
-        return len(self.likeness) if same else bisect_right(self.likeness, likeness) - 1
+        return len(self.similarity) if same else bisect_right(self.similarity, similarity) - 1
 
-    def factor(self, ours: Wording, theirs: Wording, likeness: float) -> float:
+    def factor(self, ours: Wording, theirs: Wording, similarity: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
-        at = self.bin(ours, theirs, likeness)
+        at = self.bin(ours, theirs, similarity)
         return 0.0 if at is None else (*self.by_similarity, self.same_words)[at]
 
 
 def learned_factors(
-    asked: Sequence[PastQuestion], likeness: QuestionSimilarity, precedents: Precedents, prior: NearPrior
+    asked: Sequence[PastQuestion], similarity: QuestionSimilarity, precedents: Precedents, prior: NearPrior
 ) -> Factors:
     """Factors as verdicts under near questions show them.
 
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
     Where a question and the one nearest to it were answered by different contents, that is a pair of 0. A bin's factor
-    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the likeness. A pair counts
+    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the similarity. A pair counts
     what the words behind it do, so that a flood tells little.
     """
     factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
@@ -130,7 +130,7 @@ def learned_factors(
     sums, counts = np.zeros_like(before), np.zeros_like(before)
     for one, other in dict.fromkeys([*_pairs(verdicts), *_nearest(asked, verdicts)]):
         first, second = asked[one], asked[other]
-        near = likeness.of(first.wording, second.wording, float(first.vector @ second.vector))
+        near = similarity.of(first.wording, second.wording, float(first.vector @ second.vector))
         at = factors.bin(first.wording, second.wording, near)
         if at is not None:
             both = verdicts[one].keys() & verdicts[other].keys()
@@ -144,7 +144,6 @@ def learned_factors(
     return Factors(prior.likeness, by_similarity, same)
 
 
-_NEAREST = 100  # questions that count for one: what is said under more of them moves nothing any further
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
 _COMPARED = 500  # questions of which the nearest is looked for; more say the same and take longer
 
@@ -216,7 +215,7 @@ class _Indexed:
     vectors: np.ndarray
     lexicon: Lexicon
     by_content: Mapping[frozenset[str], Sequence[int]]
-    likeness: QuestionSimilarity
+    similarity: QuestionSimilarity
     factors: Factors
 
 
@@ -248,12 +247,11 @@ class QuestionIndex:
         if not indexed.asked:
             return near
         ours = Wording(text, indexed.lexicon)
-        likeness = indexed.likeness.of_past(ours, indexed.vectors @ vector)
-        near_enough = np.flatnonzero(likeness >= prior.likeness[0])
-        nearest = near_enough[np.argsort(-likeness[near_enough], kind="stable")][:_NEAREST].tolist()
-        for at in dict.fromkeys([*nearest, *indexed.by_content.get(ours.content, ())]):
+        similarity = indexed.similarity.of_past(ours, indexed.vectors @ vector)
+        near_enough = np.flatnonzero(similarity >= prior.likeness[0]).tolist()
+        for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
             theirs = indexed.asked[at]
-            factor = indexed.factors.factor(ours, theirs.wording, float(likeness[at]))
+            factor = indexed.factors.factor(ours, theirs.wording, float(similarity[at]))
             if factor > 0.0 and theirs.fingerprint != own:
                 near[theirs.fingerprint] = factor
         return near
@@ -279,6 +277,6 @@ class QuestionIndex:
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):
             by_content[each.wording.content].append(at)
-        likeness = QuestionSimilarity([each.wording for each in asked], lexicon.prior.overlap)
-        factors = learned_factors(asked, likeness, precedents, lexicon.prior)
-        return _Indexed(asked, vectors, lexicon, by_content, likeness, factors)
+        similarity = QuestionSimilarity([each.wording for each in asked], lexicon.prior.overlap)
+        factors = learned_factors(asked, similarity, precedents, lexicon.prior)
+        return _Indexed(asked, vectors, lexicon, by_content, similarity, factors)
