@@ -122,8 +122,8 @@ def learned_factors(
 
     Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
     Where a question and the one nearest to it were answered by different contents, that is a pair of 0. A bin's factor
-    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the similarity. A pair counts
-    what the words behind it do, so that a flood tells little.
+    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the similarity. A pair
+    counts what the verdicts behind it do, so that a flood tells little.
     """
     factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
