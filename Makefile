@@ -38,7 +38,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, pipelines.runtime.mlflow.runs as runs; print(runs.uri_of(pathlib.Path(os.environ['STORE'])))")"
+	  "import os, pathlib, weft.runtime.mlflow.runs as runs; print(runs.uri_of(pathlib.Path(os.environ['STORE'])))")"
 
 #: Work on it
 .PHONY: test
@@ -95,7 +95,7 @@ check_unit:
 
 .PHONY: check_laws
 check_laws:
-	$(QUICK) tests/laws $(BESIDE_LAWS) pipelines jobs weft
+	$(QUICK) tests/laws $(BESIDE_LAWS) pipelines
 
 .PHONY: format
 format: setup ## format and mend what can be mended
@@ -158,7 +158,7 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 #: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
-	$(BIN)/python -c "import json; from pipelines.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
+	$(BIN)/python -c "import json; from weft.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
 	  > infra/kafka/feedback.schema.json
 
 .PHONY: reference

@@ -1,44 +1,9 @@
-"""Run a Kafka-protocol broker on this machine, for trying things out: everything it holds ends with it.
-
-    python -m jobs.broker [--port 9092]
-
-In production weft talks to Apache Kafka; every job takes `--bootstrap`, or `kafka.bootstrap` in the configuration.
-Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken, it died), 2 usage.
-"""
+"""Run a broker in memory, for one machine: `weft broker`."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from typing import Annotated
-
-import typer
-
-from jobs import _job
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.serving.console.ending import exit_process
-from pipelines.serving.console.terminal import stderr
-
-_LOOK_EVERY_S = 1.0  # whether the broker still runs
-
-
-def broker(
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback interface.")] = 9092,
-) -> None:
-    """Run a broker until it is stopped."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    with EmbeddedBroker(port=port) as running:
-        stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
-        while not stopped.wait(_LOOK_EVERY_S):
-            if running.ended():
-                raise BrokerUnavailableError(
-                    f"expected the broker at {running.bootstrap} to run on, found it ended: what it held is lost; "
-                    "start it again, with a new store for what comes"
-                )
-
+from weft.cli.commands.broker import main
+from weft.cli.console.ending import exit_process
 
 if __name__ == "__main__":
-    exit_process(_job.run(broker))
+    exit_process(main())

@@ -1,56 +1,9 @@
-"""Run the night: fold the day's evidence into a learned version, calibrate, judge, publish and report it in MLflow.
-
-    python -m jobs.consolidate --store DIR [--adopt DIR] [--dry-run] [--json]
-
-Queries of the query log are asked again for the gate, where there are any. Retrieval is measured before and after, on
-judged questions and on the store's own; MLflow draws it over nights. It can be killed at any instant and started again:
-the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over what
-another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no MLflow,
-no store or a damaged one, taken over before), 2 usage.
-"""
+"""Run the nightly job: `weft consolidate`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from jobs import _job
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.candidate import Adopted, learned_by
-from pipelines.serving.console.ending import exit_process
-from pipelines.serving.console.options import CommonOptions, job_command, require_store
-from pipelines.serving.console.terminal import plain, stderr
-from pipelines.serving.night import asking_night, run_visibly
-from pipelines.serving.reports.query_log import ringing
-from pipelines.settings import Settings
-
-
-@job_command
-def consolidate(
-    options: CommonOptions,
-    adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
-    as_json: _job.AsJson = False,
-) -> None:
-    """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
-    settings = options.settings()
-    require_store(settings)  # a night over a folder that is not there would find nothing new, every night
-    adopted = None if adopt is None else _learned_by(adopt, settings)
-    with asking_night(settings) as night:
-        summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
-    alarms = ringing(settings)
-    for alarm in alarms:
-        stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
-    _job.emit({**summary, "alarms": [alarm.as_json() for alarm in alarms]}, as_json=as_json)
-
-
-def _learned_by(store: Path, settings: Settings) -> Adopted:
-    if store.resolve() == Path(settings.storage.root).resolve():
-        raise typer.BadParameter(f"--adopt takes another store than the one that it is taken over into, {store}")
-    return learned_by(str(store.resolve()), Catalog(store))
-
+from weft.cli.commands.consolidate import main
+from weft.cli.console.ending import exit_process
 
 if __name__ == "__main__":
-    exit_process(_job.run(consolidate))
+    exit_process(main())

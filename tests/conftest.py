@@ -9,12 +9,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.ray.cluster import connect, disconnect
-from pipelines.settings import load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.places import Place
 from tests.support.secured_kafka import SecuredKafka
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.ray.cluster import connect, disconnect
+from weft.settings import load_settings
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)

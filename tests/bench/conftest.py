@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs import reindex
-from pipelines.catalog.catalog import Catalog
-from pipelines.retrieval.searcher import Searcher
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import load_settings
 from tests.support.search_bench import CORES, QUERIES, ROUNDS, Corpus, Line
 from tests.support.search_corpus import kept_corpus
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import reindex
+from weft.retrieval.searcher import Searcher
+from weft.settings import load_settings
 
 CHUNKS = int(os.environ.get("WEFT_SEARCH_CHUNKS") or 100_000)
 

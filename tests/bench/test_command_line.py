@@ -15,7 +15,7 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WEFT = (sys.executable, "-m", "weft.cli")
+WEFT = (sys.executable, "-m", "weft")
 ROUNDS = 7
 
 

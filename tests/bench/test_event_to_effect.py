@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs import update
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.settings import Settings, load_settings
 from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store
+from weft.cli.commands import update
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query
+from weft.feedback.events.producer import FeedbackProducer
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import system_clock
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.settings import Settings, load_settings
 
 WORDS = 30
 

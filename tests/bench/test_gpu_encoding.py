@@ -15,10 +15,10 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.embedding.models import locate
-from pipelines.settings import load_settings
 from tests.bench.test_precisions import texts
+from weft.embedding.encoders.encoder import load_encoder
+from weft.embedding.models import locate
+from weft.settings import load_settings
 
 TEXTS, BARE_BATCHES = 20_000, (32, 256, 1024)
 SETTINGS = load_settings(environment={}).embedding.model_copy(update={"device": "cuda"})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pipelines.indexes.graph.analytics import (
+from weft.indexes.graph.analytics import (
     WeightedEdges,
     analytics,
     betweenness,
@@ -18,7 +18,7 @@ from pipelines.indexes.graph.analytics import (
     communities,
     pagerank,
 )
-from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
+from weft.indexes.graph.graph import EdgeArrays, EdgeKind
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
-from pipelines.retrieval.searcher import Searcher
 from tests.support.search_bench import Corpus, Line, asked_one_by_one
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query
+from weft.retrieval.searcher import Searcher
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 

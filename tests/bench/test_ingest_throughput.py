@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from jobs import reindex
-from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.embedding.models import locate
-from pipelines.extraction.entities import EntityExtractor
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.settings import Settings, load_settings
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import reindex
+from weft.embedding.encoders.encoder import load_encoder
+from weft.embedding.models import locate
+from weft.extraction.entities import EntityExtractor
+from weft.ingestion.report import IndexOutcome
+from weft.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "tests" / "support" / "rivals"
@@ -139,7 +139,7 @@ def test_documents_per_second_beside_others(line: Line, tmp_path: Path, abstract
 @pytest.fixture(scope="module")
 def cluster_of_all_cores() -> Iterator[None]:
     """A local cluster that knows how many cores there are."""
-    from pipelines.runtime.ray.cluster import connect, disconnect
+    from weft.runtime.ray.cluster import connect, disconnect
 
     # Ray gives its workers less of a busy machine than other processes get; beside those it is compared with, as much.
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  Ray's own spelling

@@ -14,9 +14,9 @@ import faiss
 import numpy as np
 import pytest
 
-from pipelines.indexes.dense.vectors import build_dense, open_dense
-from pipelines.settings import load_settings
 from tests.support.real_vectors import real_vectors
+from weft.indexes.dense.vectors import build_dense, open_dense
+from weft.settings import load_settings
 
 QUERIES, DEPTH = 1_000, 10
 

@@ -16,18 +16,18 @@ from statistics import median
 
 import pytest
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.lessons.rows import outcome_bin, statement_bin, text_bin
-from pipelines.learning.uses import UsageKey, Uses
-from pipelines.lessons.duplicates.index import DuplicateIndex
-from pipelines.lessons.finding import finder_of
-from pipelines.lessons.relevance import ToolUse
-from pipelines.lessons.wording import LessonWords
 from tests.conftest import ROOT
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import TODAY, believed
 from tests.support.session_store import Partition
+from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.lessons.rows import outcome_bin, statement_bin, text_bin
+from weft.learning.uses import UsageKey, Uses
+from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.finding import finder_of
+from weft.lessons.relevance import ToolUse
+from weft.lessons.wording import LessonWords
 
 TOOLS = ("Bash", "Edit", "Write", "Read", "Grep", "mcp__*")
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release", "backup")
@@ -122,7 +122,7 @@ def test_a_hook_answers_from_a_cold_shell(lessons: int, tmp_path: Path, capsys: 
     rng, partition = random.Random(1), Partition(tmp_path)
     partition.feed([lesson_added(a_lesson(rng, number)) for number in range(lessons)], cuts=False)
     partition.publish()
-    command = [sys.executable, "-m", "weft.cli", "lessons", "hook", "--store", str(tmp_path)]
+    command = [sys.executable, "-m", "weft", "lessons", "hook", "--store", str(tmp_path)]
     asked = json.dumps({"tool": "Bash", "context": "drop the index of the schema"}).encode()
 
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}

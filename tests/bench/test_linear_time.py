@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipelines.chunking.config.yaml import yaml_entries
-from pipelines.domain.documents import Domain
-from pipelines.ingestion.git.ignore import IgnoreRules
-from pipelines.ingestion.sources.content_types import kind_of
-from pipelines.ingestion.sources.transcripts import sessions
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.settings import load_settings
+from weft.chunking.config.yaml import yaml_entries
+from weft.domain.documents import Domain
+from weft.ingestion.git.ignore import IgnoreRules
+from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.transcripts import sessions
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 TIMES = 8

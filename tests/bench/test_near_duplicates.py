@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.embedding.models import locate
-from pipelines.embedding.static_vectors import static_vectors
-from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.duplicate_bench import collection, found_shares, mixed, plant
+from weft.embedding.models import locate
+from weft.embedding.static_vectors import static_vectors
+from weft.settings import load_settings
 
 RIVAL_PYTHON = Path(os.environ.get("WEFT_DUPLICATES_RIVAL") or ROOT / ".venv-bench" / "bin" / "python")
 RIVAL = ROOT / "tests" / "support" / "rivals" / "semhash_duplicates.py"

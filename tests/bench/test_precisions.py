@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.encoders.precision import resolve_precision
-from pipelines.embedding.models import locate
-from pipelines.settings import load_settings
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.encoders.precision import resolve_precision
+from weft.embedding.models import locate
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.live import SNAPSHOT_FILE
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.clock import day_of
-from pipelines.serving.searching.engines import opened
 from tests.support.search_bench import P95_MS, ROUNDS, Corpus, Line, asked_one_by_one
+from weft.app.searching.engines import opened
+from weft.catalog.live import SNAPSHOT_FILE
+from weft.domain.ids import ContentHash
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.runtime.clock import day_of
 
 USES, PARTITIONS, BESIDE_S = 300_000, 4, 20.0
 

@@ -19,20 +19,6 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from pipelines.catalog.overlays import SessionListing
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Query, ScoredResult, ScoredResults
-from pipelines.domain.understanding import Complexity
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.models import locate
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.clock import day_of
-from pipelines.serving.searching.engines import load_engines, opened, source_of
-from pipelines.serving.searching.replay import caching_engines
-from pipelines.serving.searching.searcher_pool import SearcherPool
-from pipelines.serving.searching.views import OpenViews, View, interleaved
-from pipelines.settings import Settings
 from tests.support.nights import a_day
 from tests.support.search_bench import (
     COMPARED,
@@ -47,6 +33,20 @@ from tests.support.search_bench import (
     asked_one_by_one,
     found_rate,
 )
+from weft.app.searching.engines import load_engines, opened, source_of
+from weft.app.searching.replay import caching_engines
+from weft.app.searching.searcher_pool import SearcherPool
+from weft.app.searching.views import OpenViews, View, interleaved
+from weft.catalog.overlays import SessionListing
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Answer, Query, ScoredResult, ScoredResults
+from weft.domain.understanding import Complexity
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.models import locate
+from weft.learning.evidence import Evidence
+from weft.retrieval.searcher import Searcher
+from weft.runtime.clock import day_of
+from weft.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "tests" / "support" / "rivals"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.log import FETCH_BYTES
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
+from weft.feedback.run.actors import Task, open_updater
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.log import FETCH_BYTES
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVAL = ROOT / "tests/support/rivals/quix_updates.py"

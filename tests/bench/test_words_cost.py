@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from jobs import reindex
-from jobs.evaluate import measuring
-from pipelines.domain.documents import ContentType
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.indexes.text.build import lexical_document, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import load_settings
 from tests.support.search_bench import Line
+from weft.app.searching.engines import opened
+from weft.cli.commands import reindex
+from weft.cli.commands.evaluate import measuring
+from weft.domain.documents import ContentType
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query
+from weft.evaluation.measures.beir import read_dataset
+from weft.indexes.text.build import lexical_document, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.feedback.log import FeedbackSource
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.log import Record
-from pipelines.runtime.kafka.reader import KafkaSource
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.runtime.settings import KafkaSettings
-from pipelines.settings import load_settings
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import BrokerUnavailableError, WrongLogError
+from weft.feedback.log import FeedbackSource
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.log import Record
+from weft.runtime.kafka.reader import KafkaSource
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.runtime.settings import KafkaSettings
+from weft.settings import load_settings
 
 VALUES = [b"event %d" % number for number in range(30)]
 KEY = b"one session"

@@ -23,9 +23,6 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.feedback_traffic import traffic
 from tests.support.object_store import ObjectStore
@@ -41,6 +38,9 @@ from tests.support.updater_process import (
     start,
     whole_log,
 )
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 EVENTS = 14_000  # 40 ms apart, begun ten minutes ago: none is newer than its record
 PER_SECOND = 100

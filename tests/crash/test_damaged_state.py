@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
-from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import NOON, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_simulation import MEMORY
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
+from weft.domain.errors import CorruptionError
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.checkpoints import checkpoints_in, write_checkpoint
+from weft.runtime.kafka.log import Record
 
 SIZE = 240
 RECORDS = [

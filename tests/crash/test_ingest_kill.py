@@ -22,12 +22,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.report import IndexOutcome, IndexProgress
-from pipelines.runtime.ray.stages import ON_CLUSTER
 from tests.conftest import ROOT
 from tests.support.ingest_process import Point, run, run_and_die, workers_titled
 from tests.support.ingestion import a_tree
+from weft.catalog.catalog import Catalog
+from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.runtime.ray.stages import ON_CLUSTER
 
 FILES = 40
 WORKERS = {  # Ray's titles of those that work in each phase: stages, mergers of tables, writers of indexes
@@ -86,7 +86,7 @@ def kill_drivers(source: Path, folder: Path, undisturbed: tuple[IndexOutcome, in
     rng = random.Random(seed())
     # Forked from a fresh server: quick, and free of whatever threads this process has.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.ingest_process", "pipelines.indexes.text.build"])
+    context.set_forkserver_preload(["tests.support.ingest_process", "weft.indexes.text.build"])
     killed = 0
     for number in range(times):
         store = folder / str(number)

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.crash.test_ingest_kill import kills, seed
 from tests.integration.test_night_duplicates import write
 from tests.support.night_process import ASSIGNMENTS, Death, run_night
 from tests.support.nights import a_day, stream
+from weft.app.indexing import plan_of
+from weft.catalog.catalog import Catalog
+from weft.ingestion.pipeline import ingest
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.mlflow.tracking import Tracking
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 NOW = system_clock()
 

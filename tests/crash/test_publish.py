@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
 from tests.support.generations import a_staged_generation, publish
+from weft.catalog.catalog import Catalog
 
 STEPS = ("fsync", "rename", "replace", "mkdir", "unlink")
 

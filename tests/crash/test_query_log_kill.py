@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.evaluation.queries.days import QUERY_LOG, files_of
-from pipelines.evaluation.queries.reader import read_queries
-from pipelines.settings import load_settings
+from weft.evaluation.queries.days import QUERY_LOG, files_of
+from weft.evaluation.queries.reader import read_queries
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.crash
 
@@ -21,8 +21,8 @@ LOGGING = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.settings import load_settings
+from weft.evaluation.queries.writer import QueryLog
+from weft.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
 log = QueryLog(Path(sys.argv[1]), load_settings(environment={}).query_log, waiting=100000, flush_rows=5)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.pointer import POINTER_FILE
-from pipelines.indexes.manifest import Manifest
 from tests.crash.test_ingest_kill import kills, seed
 from tests.support.rebuilding import NOTES, index, rebuild_store, settings_of
+from weft.catalog.catalog import Catalog
+from weft.catalog.pointer import POINTER_FILE
+from weft.indexes.manifest import Manifest
 
 
 def live(store: Path) -> Manifest:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.feedback.settings import FeedbackSettings
 from tests.support.session_logs import Log, logs, require_unlearned, tight, unlearnings
+from weft.feedback.settings import FeedbackSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(1_800)]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import StoreError
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.state import STATE_FILE
-from pipelines.runtime.storage.locks import Patience, holders_of, locked
 from tests.support.feedback_events import explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import StoreError
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.state import STATE_FILE
+from weft.runtime.storage.locks import Patience, holders_of, locked
 
 SETTINGS = rules(lock_timeout_s=3_600.0)
 IN_A_TRANSACTION = """

@@ -20,9 +20,6 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 from kafka import KafkaProducer
 
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.failpoints import NAMES
 from tests.support.feedback_traffic import traffic
@@ -41,6 +38,9 @@ from tests.support.updater_process import (
     start,
     whole_log,
 )
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 EVENTS = 5_000
 LESSON_EVENTS = 10_000

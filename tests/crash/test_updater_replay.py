@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.fold.batch import Arrivals, arrived
-from pipelines.feedback.fold.updates import fold
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
+from weft.feedback.fold.batch import Arrivals, arrived
+from weft.feedback.fold.updates import fold
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.state import PartitionState
+from weft.feedback.store.tables import evidence_in
+from weft.runtime.kafka.log import LogFacts, Record
 
 RECORDS = [
     Record(0, offset, NOON + offset, key, value)

@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from jobs import evaluate
-from pipelines.domain.matching import best_match
-from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
-from pipelines.learning.calibration.matching import Answering, answering_from
-from pipelines.serving.study.bench import Bench
-from pipelines.settings import load_settings
+from lab.study.bench import Bench
+from weft.cli.commands import evaluate
+from weft.domain.matching import best_match
+from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
+from weft.learning.calibration.matching import Answering, answering_from
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

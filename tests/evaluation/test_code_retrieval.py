@@ -16,19 +16,19 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.ground_truth import masked_corpus
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.models import locate
-from pipelines.embedding.tokens import load_token_counter, read_tokenizer
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.indexes.text.build import LexicalDocument, code_terms, merge_shards, symbol_terms, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.settings import load_settings
 from tests.support.code_units import kept_whole, plain_windows, python_files, python_functions
+from weft.chunking.chunker import chunk_document
+from weft.chunking.ground_truth import masked_corpus
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.models import locate
+from weft.embedding.tokens import load_token_counter, read_tokenizer
+from weft.evaluation.measures.beir import read_dataset
+from weft.indexes.text.build import LexicalDocument, code_terms, merge_shards, symbol_terms, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.ingestion.sizing import prior_sizes
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

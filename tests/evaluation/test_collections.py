@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from jobs import evaluate
-from pipelines.domain.ranking import Channel
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.measures.compare import compare
-from pipelines.evaluation.measures.measuring import Measurement
-from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.settings import Settings, load_settings
+from weft.cli.commands import evaluate
+from weft.domain.ranking import Channel
+from weft.evaluation.measures.beir import read_dataset
+from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.measuring import Measurement
+from weft.retrieval.settings import FusionMode, RetrievalSettings
+from weft.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.quality.opposites import opposition
-from pipelines.quality.statements import Statements
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
 from tests.support.duplicate_bench import collection
 from tests.support.opposed_texts import Pair, opposed, unopposed
+from weft.app.night import word_lists
+from weft.quality.opposites import opposition
+from weft.quality.statements import Statements
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 LISTS, RULES = word_lists(SETTINGS), SETTINGS.consolidation

@@ -16,15 +16,15 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.chunking.chunker import chunk_document, chunkers_with
-from pipelines.chunking.conversation.dialogue import Turn
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources.transcripts import Transcript, sessions
-from pipelines.settings import load_settings
 from tests.support.turns import turns_of
+from weft.chunking.chunker import chunk_document, chunkers_with
+from weft.chunking.conversation.dialogue import Turn
+from weft.domain.documents import ContentType, Document, Domain
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.word_vectors import load_word_vectors
+from weft.ingestion.sizing import prior_sizes
+from weft.ingestion.sources.transcripts import Transcript, sessions
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(1800)]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.embedding.late_interaction import compressed, max_similarities
-from pipelines.embedding.projection import stored_projection
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.evaluation.measures.beir import Dataset, read_dataset
-from pipelines.evaluation.measures.metrics import measure
-from pipelines.settings import load_settings
+from weft.embedding.encoders.encoder import load_encoder
+from weft.embedding.late_interaction import compressed, max_similarities
+from weft.embedding.projection import stored_projection
+from weft.embedding.tokens import load_token_counter
+from weft.evaluation.measures.beir import Dataset, read_dataset
+from weft.evaluation.measures.metrics import measure
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(3600)]
 

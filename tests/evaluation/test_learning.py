@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs import evaluate, study
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.serving.study.report import MEANS, PRIOR, WITH_EFFECTS, StudyResult, largest_falls, table
-from pipelines.settings import load_settings
+from lab.study import command as study
+from lab.study.report import MEANS, PRIOR, WITH_EFFECTS, StudyResult, largest_falls, table
+from weft.cli.commands import evaluate
+from weft.evaluation.measures.beir import read_dataset
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

@@ -12,24 +12,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.tending.duplicates import GenerationContents
-from pipelines.consolidation.tending.links import ExistingEdges, find_links
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.evaluation.measures.beir import Dataset, read_dataset
-from pipelines.evaluation.measures.compare import compare
-from pipelines.evaluation.measures.measuring import as_query
-from pipelines.evaluation.measures.metrics import measure
-from pipelines.evaluation.measures.runs import as_ranked
-from pipelines.learning.edges import NO_EDGES, LearnedEdges
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.pooling.fitted import Learned
-from pipelines.learning.uses import UsageKey
-from pipelines.serving.collections import document_id, indexed, measuring
-from pipelines.serving.searching.replay import StoreReplay
-from pipelines.settings import Settings, load_settings
 from tests.support.duplicate_bench import collection
+from weft.app.collections import document_id, indexed, measuring
+from weft.app.searching.replay import StoreReplay
+from weft.catalog.catalog import Catalog
+from weft.consolidation.tending.duplicates import GenerationContents
+from weft.consolidation.tending.links import ExistingEdges, find_links
+from weft.domain.ids import ContentHash, content_hash
+from weft.embedding.encoders.encoder import load_encoder
+from weft.evaluation.measures.beir import Dataset, read_dataset
+from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.measuring import as_query
+from weft.evaluation.measures.metrics import measure
+from weft.evaluation.measures.runs import as_ranked
+from weft.learning.edges import NO_EDGES, LearnedEdges
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.pooling.fitted import Learned
+from weft.learning.uses import UsageKey
+from weft.settings import Settings, load_settings
 
 SETTINGS = load_settings(environment={})
 TEXTS, PLANTED = 600, 200

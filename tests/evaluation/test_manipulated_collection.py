@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from jobs import evaluate
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import AnyEvent, Correction, Explicit
-from pipelines.domain.ids import QueryId, content_hash
-from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.evaluation.measures.beir import Dataset, read_dataset
-from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.searcher import Searcher
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import evaluate
+from weft.domain.events import AnyEvent, Correction, Explicit
+from weft.domain.ids import QueryId, content_hash
+from weft.domain.ranking import Answer, Query
+from weft.embedding.encoders.encoder import load_encoder
+from weft.evaluation.measures.beir import Dataset, read_dataset
+from weft.evaluation.measures.measuring import measure_searcher
+from weft.feedback.events.impressions import impression_of
+from weft.learning.evidence import Evidence
+from weft.retrieval.searcher import Searcher
+from weft.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(1800)]
 

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from jobs import evaluate
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import Impression, Selection
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.evaluation.measures.beir import Dataset, read_dataset
-from pipelines.evaluation.measures.compare import Difference, compare
-from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
-from pipelines.ingestion.sources.corpus import corpus_name
-from pipelines.learning.beliefs import Beliefs
-from pipelines.learning.evidence import SECONDS_PER_DAY
-from pipelines.learning.observe.tallies import Tally
-from pipelines.retrieval.searcher import Searcher
-from pipelines.settings import Settings, load_settings
 from tests.support.learner import Learner
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import evaluate
+from weft.domain.documents import Domain
+from weft.domain.events import Impression, Selection
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Answer, Query
+from weft.embedding.encoders.encoder import load_encoder
+from weft.evaluation.measures.beir import Dataset, read_dataset
+from weft.evaluation.measures.compare import Difference, compare
+from weft.evaluation.measures.measuring import measure_searcher
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
+from weft.ingestion.sources.corpus import corpus_name
+from weft.learning.beliefs import Beliefs
+from weft.learning.evidence import SECONDS_PER_DAY
+from weft.learning.observe.tallies import Tally
+from weft.retrieval.searcher import Searcher
+from weft.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(3600)]
 

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs import evaluate, study
-from pipelines.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.simulation.study import hold_out_share
-from pipelines.serving.study.report import calibrated
-from pipelines.settings import load_settings
+from lab.simulation.study import hold_out_share
+from lab.study import command as study
+from lab.study.report import calibrated
+from weft.cli.commands import evaluate
+from weft.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
+from weft.evaluation.measures.beir import read_dataset
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

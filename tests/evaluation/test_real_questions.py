@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.evaluation.measures.compare import compare
-from pipelines.serving.collections import measuring
-from pipelines.settings import load_settings
 from tests.support.real_measure import OWN_RRF, PLAIN, WEFT, report
 from tests.support.real_questions import UnreachableError
+from weft.app.collections import measuring
+from weft.evaluation.measures.compare import compare
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
 

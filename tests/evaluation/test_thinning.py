@@ -11,19 +11,19 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep
-from pipelines.ingestion.pipeline import ingest
-from pipelines.learning.aliases import NO_ALIASES
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.fitted import Learned
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.night import asking_night
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
 from tests.evaluation.test_conversation_retrieval import DEV, questions
+from weft.app.indexing import plan_of
+from weft.app.night import asking_night
+from weft.catalog.catalog import Catalog
+from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep
+from weft.ingestion.pipeline import ingest
+from weft.learning.aliases import NO_ALIASES
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fitted import Learned
+from weft.runtime.clock import system_clock
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(1800)]
 

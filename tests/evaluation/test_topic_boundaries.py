@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.chunking.conversation.dialogue import Turn
-from pipelines.chunking.conversation.session import WINDOW_TURNS, distances
-from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.sources.transcripts import sessions
-from pipelines.settings import load_settings
 from tests.support.turns import turns_of
+from weft.chunking.conversation.dialogue import Turn
+from weft.chunking.conversation.session import WINDOW_TURNS, distances
+from weft.embedding.word_vectors import load_word_vectors
+from weft.ingestion.sources.transcripts import sessions
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]
 

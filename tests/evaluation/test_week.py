@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pipelines.serving.collections import measuring
-from pipelines.settings import load_settings
 from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, UnreachableError
 from tests.support.week import NAMES, WIDTH, indexed, overall, table, week
 from tests.support.week_corpus import Standing, make_corpus
+from weft.app.collections import measuring
+from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 

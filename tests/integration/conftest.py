@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.night import Night
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.tracking import Tracking
 from tests.support.consolidating import DAY, SETTINGS, unmoved
+from weft.catalog.catalog import Catalog
+from weft.consolidation.night import Night
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.mlflow.tracking import Tracking
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import NothingPublishedError, WeftError
-from pipelines.runtime.ray.actors import ActorPool, Shared
+from weft.domain.errors import NothingPublishedError, WeftError
+from weft.runtime.ray.actors import ActorPool, Shared
 
 
 class Clerk:

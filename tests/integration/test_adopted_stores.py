@@ -8,16 +8,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import _job
-from jobs.consolidate import consolidate as consolidate_job
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.candidate import ADOPTED, Adopted, learned_by
-from pipelines.consolidation.champion import (
-    follow_champion,
-)
-from pipelines.consolidation.night import Night
-from pipelines.domain.errors import StoreError
 from tests.support.consolidating import (
     FIRST_DAY,
     NIGHT,
@@ -30,6 +20,16 @@ from tests.support.consolidating import (
     move_alias_in_the_ui,
 )
 from tests.support.nights import stream
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.cli.commands.consolidate import consolidate as consolidate_job
+from weft.cli.console import jobs as _job
+from weft.consolidation.candidate import ADOPTED, Adopted, learned_by
+from weft.consolidation.champion import (
+    follow_champion,
+)
+from weft.consolidation.night import Night
+from weft.domain.errors import StoreError
 
 
 @pytest.fixture

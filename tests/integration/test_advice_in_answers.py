@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from jobs.search import show
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import ModelQuality, Report, Review
-from pipelines.domain.ranking import Answer, Query
-from pipelines.feedback.fold.reports import report_evidence
-from pipelines.learning.evidence import Evidence, day_of
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.settings import load_settings
 from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.cli.commands.search import show
+from weft.domain.documents import Domain
+from weft.domain.events import ModelQuality, Report, Review
+from weft.domain.ranking import Answer, Query
+from weft.feedback.fold.reports import report_evidence
+from weft.learning.evidence import Evidence, day_of
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 NOW = 1.7e9

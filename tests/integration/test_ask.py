@@ -15,24 +15,24 @@ from pathlib import Path
 
 import pytest
 
-from jobs import ask, evaluate, update
-from jobs.search import new_id
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.domain.events import Explicit, Impression, Selection
-from pipelines.domain.ranking import Query, RankedResult
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.queries.reader import read_queries
-from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.events.codec import decode
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.retrieval.answer.reasons import reason
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
-from weft.cli import main
+from weft.app.searching.engines import opened
+from weft.cli.commands import ask, evaluate, update
+from weft.cli.commands.search import new_id
+from weft.cli.main import main
+from weft.domain.errors import BrokerUnavailableError
+from weft.domain.events import Explicit, Impression, Selection
+from weft.domain.ranking import Query, RankedResult
+from weft.evaluation.measures.beir import read_dataset
+from weft.evaluation.queries.reader import read_queries
+from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.events.codec import decode
+from weft.feedback.events.producer import FeedbackProducer
+from weft.retrieval.answer.reasons import reason
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 TEXTS = {
     "d1": "Apples are green or red and grow on trees.",

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.events import Success
-from pipelines.domain.ids import content_hash
-from pipelines.feedback.events.attributor import Attributor
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.settings import load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
-from weft.cli import main
+from weft.cli.main import main
+from weft.domain.events import Success
+from weft.domain.ids import content_hash
+from weft.feedback.events.attributor import Attributor
+from weft.feedback.events.producer import FeedbackProducer
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 RULES = SETTINGS.feedback.attribution

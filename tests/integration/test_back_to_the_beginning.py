@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import CHAMPION, ChampionFollower
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.ids import PRIORS_VERSION
-from pipelines.domain.ranking import Answer, Query, Signal
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.serving.night import night_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings
 from tests.integration.test_night_duplicates import stored
 from tests.support.nights import a_day, stream
-from weft.cli import main
+from weft.app.night import night_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.main import main
+from weft.consolidation.champion import CHAMPION, ChampionFollower
+from weft.consolidation.pipeline import consolidate
+from weft.domain.ids import PRIORS_VERSION
+from weft.domain.ranking import Answer, Query, Signal
+from weft.retrieval.searcher import Searcher
+from weft.runtime.clock import day_of, system_clock
+from weft.settings import Settings
 
 TEXTS = {
     "kettle": "Kettles are descaled with vinegar once a month, or the lime keeps them from switching off.",

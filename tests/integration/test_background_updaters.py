@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.updaters import BackgroundUpdaters, isolated_store
-from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import a_plan, a_tree
+from weft.app.updaters import BackgroundUpdaters, isolated_store
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import BrokerUnavailableError
+from weft.ingestion.pipeline import ingest
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 _KILLED = """
 import os, signal, sys
-from pipelines.serving.updaters import isolated_store
-from pipelines.settings import load_settings
+from weft.app.updaters import isolated_store
+from weft.settings import load_settings
 with isolated_store(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
     print(own.storage.root, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

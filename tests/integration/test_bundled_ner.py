@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.entities import EntityExtractor
-from pipelines.extraction.settings import CHECKPOINT, ExtractionSettings
-from pipelines.settings import load_settings
+from weft.domain.errors import ModelUnavailableError
+from weft.extraction.entities import EntityExtractor
+from weft.extraction.settings import CHECKPOINT, ExtractionSettings
+from weft.settings import load_settings
 
 MOST_BYTES = 30_000_000
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.embedding.late_interaction import compressed, max_similarities, unit_rows
-from pipelines.embedding.projection import stored_projection
-from pipelines.indexes.generation import Generation
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
 from tests.support.parts import embed
+from weft.catalog.catalog import Catalog
+from weft.embedding.encoders.encoder import load_encoder
+from weft.embedding.late_interaction import compressed, max_similarities, unit_rows
+from weft.embedding.projection import stored_projection
+from weft.indexes.generation import Generation
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 TOKENS = "embedding.tokens={enabled: true, dimension: 8, pooling: 2}"
 SHORT = "embedding.further=[{dimension: 8}]"

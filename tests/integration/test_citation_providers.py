@@ -13,23 +13,23 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from jobs import _job
-from jobs.consolidate import consolidate
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.citations import CITATIONS_FILE
-from pipelines.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
-from pipelines.consolidation.citations.refresh import RefreshResult, due, providers_of, refreshed
-from pipelines.consolidation.settings import CitationSettings
-from pipelines.domain.errors import ConfigurationError
-from pipelines.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
-from pipelines.domain.ranking import Query
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.night import citations_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import load_settings
 from tests.support.citation_server import Asked, Reply, a_service
+from weft.app.indexing import plan_of
+from weft.app.night import citations_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.catalog.citations import CITATIONS_FILE
+from weft.cli.commands.consolidate import consolidate
+from weft.cli.console import jobs as _job
+from weft.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
+from weft.consolidation.citations.refresh import RefreshResult, due, providers_of, refreshed
+from weft.consolidation.settings import CitationSettings
+from weft.domain.errors import ConfigurationError
+from weft.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
+from weft.domain.ranking import Query
+from weft.ingestion.pipeline import ingest
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

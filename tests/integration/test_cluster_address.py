@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import ray
 
-from jobs import _job
-from jobs.reindex import reindex
-from pipelines.domain.errors import WeftError
-from pipelines.runtime.ray.cluster import require_head
-from pipelines.settings import load_settings
+from weft.cli.commands.reindex import reindex
+from weft.cli.console import jobs as _job
+from weft.domain.errors import WeftError
+from weft.runtime.ray.cluster import require_head
+from weft.settings import load_settings
 
 
 @pytest.fixture

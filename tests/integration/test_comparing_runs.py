@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from jobs import evaluate
-from pipelines.domain.ranking import Signal
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
+from lab.ablation import command as ablation
+from weft.cli.commands import evaluate
+from weft.domain.ranking import Signal
+from weft.evaluation.measures.beir import read_dataset
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")
 CONTRACT = {"ndcg_at_10", "mrr_at_5", "mrr_at_10", "recall_at_20", "recall_at_100", "hit_rate_at_1", "queries"}
@@ -77,14 +78,13 @@ def test_a_run_file_that_is_none_is_refused(
     common = ["--dataset", str(dataset), "--store", str(store)]
     assert evaluate.main([*common, "--compare", str(tmp_path / "absent.run"), "base"]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-    assert evaluate.main([*common, "--compare", "base", "base", "--ablate"]) == 2
+    assert evaluate.main([*common, "--compare", "base", "base", "--run-file", "x.run"]) == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (("--run-file", "a.run", "--compare", "base", "base"), "give one of --compare and --run-file"),
-        (("--run-file", "a.run", "--ablate"), "give one of --ablate and --run-file"),
         (("--judgements", "j.jsonl", "--judge", "3"), "--judgements and --judge: only without a --dataset"),
         (("--bootstrap", "localhost:9092"), "--bootstrap: only without a --dataset"),
         (("--days", "7"), "--days: only without a --dataset"),
@@ -110,7 +110,9 @@ def test_the_halves_of_a_data_set_share_no_query(
 
 def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """EVA-9: one table, effects with intervals, found from the settings."""
-    summary, printed = evaluated(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
+    assert ablation.main(["--dataset", str(dataset), "--store", str(store), "--limit", "6", "--json"]) == 0
+    printed = capsys.readouterr().out
+    summary = json.loads(printed.splitlines()[-1])
     effects = {row["feature"]: row for row in summary["features"]}
     weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.FRESHNESS)
     assert {f"signal {signal.value}" for signal in weighed} | {"channel dense", "mpab_factor"} <= effects.keys()

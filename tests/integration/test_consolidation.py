@@ -11,26 +11,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.champion import (
-    CHALLENGER,
-    CHAMPION,
-    EXPERIMENT,
-    PROMOTED_TAG,
-    REFUSED_TAG,
-    ChampionFollower,
-    follow_champion,
-)
-from pipelines.consolidation.improvement import Improvement
-from pipelines.consolidation.night import STEPS, Night
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import PRIORS_VERSION
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.fitted import FIT, Learned
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL
 from tests.support.consolidating import (
     DAY,
     FIRST_DAY,
@@ -51,7 +31,27 @@ from tests.support.consolidating import (
 )
 from tests.support.logged_worlds import a_world
 from tests.support.nights import a_day, improved, stream
-from weft.cli import main
+from weft.catalog.learned import LearnedState
+from weft.cli.main import main
+from weft.consolidation.champion import (
+    CHALLENGER,
+    CHAMPION,
+    EXPERIMENT,
+    PROMOTED_TAG,
+    REFUSED_TAG,
+    ChampionFollower,
+    follow_champion,
+)
+from weft.consolidation.improvement import Improvement
+from weft.consolidation.night import STEPS, Night
+from weft.domain.documents import Domain
+from weft.domain.ids import PRIORS_VERSION
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fitted import FIT, Learned
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.mlflow.tracking import REGISTERED_MODEL
 
 
 def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night: Night) -> None:
@@ -308,9 +308,7 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
     stream(root, 0, FIRST_DAY)
     with monkeypatch.context() as patch:
         patch.setattr(killed_before, killed)
-        patch.setattr(
-            "pipelines.runtime.mlflow.tracking.TrackedRun.__exit__", lambda *_: None
-        )  # the dead finish no run
+        patch.setattr("weft.runtime.mlflow.tracking.TrackedRun.__exit__", lambda *_: None)  # the dead finish no run
         with pytest.raises(Killed):
             go(night)
     summary = go(night)

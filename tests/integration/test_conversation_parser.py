@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.domain.documents import Document, Domain
-from pipelines.ingestion.parser.parser import Parser
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.settings import load_settings
+from weft.chunking.chunker import chunk_document
+from weft.domain.documents import Document, Domain
+from weft.ingestion.parser.parser import Parser
+from weft.ingestion.sizing import prior_sizes
+from weft.ingestion.sources.sources import read_source
+from weft.settings import load_settings
 
 FRUIT = ["Are pears sweet fruit?", "Pears are sweet fruit.", "Are apples sweet fruit?", "Apples are sweet fruit too."]
 STEEL = [

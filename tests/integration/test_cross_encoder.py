@@ -9,15 +9,15 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.domain.ranking import Signal
-from pipelines.embedding.encoders.encoder import load_pair_encoder
-from pipelines.embedding.models import locate
-from pipelines.embedding.ports import PairScorer
-from pipelines.embedding.settings import CrossEncoderSettings
-from pipelines.retrieval.searcher import Searcher
-from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings
+from weft.domain.errors import ModelUnavailableError
+from weft.domain.ranking import Signal
+from weft.embedding.encoders.encoder import load_pair_encoder
+from weft.embedding.models import locate
+from weft.embedding.ports import PairScorer
+from weft.embedding.settings import CrossEncoderSettings
+from weft.retrieval.searcher import Searcher
+from weft.settings import load_settings
 
 TEXTS = ["a checkpoint is written", "bananas are yellow", "word " * 900, ""]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from jobs.update import run
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.store.report import PartitionReport
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import explicit, impression
 from tests.support.places import Place
-from weft.cli import main
+from weft.cli.commands.update import run
+from weft.cli.main import main
+from weft.feedback.events.codec import encode
+from weft.feedback.store.report import PartitionReport
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 TIGHT, WIDE = "feedback.limits.event_bytes=2000", "feedback.limits.event_bytes=262144"
 

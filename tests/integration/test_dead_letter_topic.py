@@ -23,19 +23,19 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaConsumer, TopicPartition
 
-from jobs import _job
-from jobs.update import update
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.publish.snapshot import NAME
-from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
+from weft.catalog.overlays import OFFSET_KEY, metadata_of
+from weft.cli.commands.update import update
+from weft.cli.console import jobs as _job
+from weft.feedback.events.codec import encode
+from weft.feedback.publish.snapshot import NAME
+from weft.feedback.run.actors import Task, open_updater
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 LARGE = b"\xff" * 4_000
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.links import Link, LinkKind
-from pipelines.indexes.schemas import table_to_documents
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.runtime.ray.stages import HERE
 from tests.support.ingestion import a_plan, a_tree
+from weft.catalog.catalog import Catalog
+from weft.domain.links import Link, LinkKind
+from weft.indexes.schemas import table_to_documents
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.report import IndexOutcome
+from weft.runtime.ray.stages import HERE
 
 FACTS = {
     "trigger_phrases": ["zanzibar handshake"],

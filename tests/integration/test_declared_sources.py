@@ -8,20 +8,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import _job
-from jobs.reindex import reindex
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import SourceError
-from pipelines.indexes import schemas
-from pipelines.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.ingestion.settings import SourceSettings
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import dropped
 from tests.support.ingestion import a_plan
+from weft.app.indexing import dropped
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.reindex import reindex
+from weft.cli.console import jobs as _job
+from weft.domain.documents import Domain
+from weft.domain.errors import SourceError
+from weft.indexes import schemas
+from weft.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome
+from weft.ingestion.settings import SourceSettings
+from weft.runtime.ray.stages import HERE
 
 
 def written(path: Path, text: str) -> Path:

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import RankedResult, Signal
-from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph.graph import FORMER_DEGREES
-from pipelines.ingestion.pipeline import ingest
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.cli.main import main
+from weft.domain.ranking import RankedResult, Signal
+from weft.indexes.generation import Generation
+from weft.indexes.graph.graph import FORMER_DEGREES
+from weft.ingestion.pipeline import ingest
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

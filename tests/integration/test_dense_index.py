@@ -6,12 +6,12 @@ import faiss
 import numpy as np
 import pytest
 
-from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.dense.vectors import DenseIndex, TrainedIndex, build_dense, index_vectors, open_dense
-from pipelines.indexes.manifest import DenseFacts
-from pipelines.indexes.rows import RowSet
-from pipelines.indexes.settings import VectorSettings
-from pipelines.settings import load_settings
+from weft.domain.errors import CorruptionError
+from weft.indexes.dense.vectors import DenseIndex, TrainedIndex, build_dense, index_vectors, open_dense
+from weft.indexes.manifest import DenseFacts
+from weft.indexes.rows import RowSet
+from weft.indexes.settings import VectorSettings
+from weft.settings import load_settings
 
 CONTENTS, DIMENSION = 20_000, 32
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from jobs import reindex
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.cli.commands import reindex
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.learning.evidence import Evidence
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.runtime.kafka.broker import EmbeddedBroker
+from weft.domain.errors import BrokerUnavailableError
+from weft.runtime.kafka.broker import EmbeddedBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +48,7 @@ def test_it_answers_inside_its_block_and_is_gone_after_it() -> None:
 def test_it_ends_with_a_parent_that_was_killed() -> None:
     """OPS: SIGKILL leaves no time to clean up."""
     program = (
-        "import time; from pipelines.runtime.kafka.broker import EmbeddedBroker\n"
+        "import time; from weft.runtime.kafka.broker import EmbeddedBroker\n"
         "with EmbeddedBroker() as broker: print(broker.pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
-from pipelines.embedding.encoders import int8_models
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.settings import load_settings
+from weft.domain.errors import ConfigurationError, ModelUnavailableError
+from weft.embedding.encoders import int8_models
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.tokens import load_token_counter
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 TEXTS = [

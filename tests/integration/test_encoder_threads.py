@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.settings import load_settings
+from weft.embedding.encoders.encoder import load_encoder
+from weft.settings import load_settings
 
 
 @pytest.mark.parametrize("threads", [1, 2])

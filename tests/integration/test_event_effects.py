@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.retrieval.ranking.signals import RequestContext, with_quality
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.candidate_tables import a_hit, a_table
 from tests.support.feedback_events import HASHES
 from tests.support.retrieval_fakes import a_place, settings
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.feedback.events.producer import FeedbackProducer
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.retrieval.ranking.signals import RequestContext, with_quality
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 CODE, ADA = Domain.CODE, "ada"
 Send = Callable[[FeedbackProducer], None]

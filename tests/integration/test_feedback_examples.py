@@ -13,17 +13,17 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.partitioner.default import murmur2
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import question_fingerprint
-from pipelines.feedback.events.codec import decode, encode
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES, impression
 from tests.support.words_spoken import side_of
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.domain.ids import question_fingerprint
+from weft.feedback.events.codec import decode, encode
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = "127.0.0.1:9092"

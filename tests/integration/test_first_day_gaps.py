@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from jobs.search import show
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.probes import probes
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
-from pipelines.indexes.manifest import ANSWERING, DESCRIBED
-from pipelines.ingestion.questions import StoredQuestion, stored_questions
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import OneSnapshot
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of, run
-from pipelines.serving.searching.engines import masking_engines, opened, searching, source_of
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import write
+from weft.app.indexing import plan_of, run
+from weft.app.searching.engines import masking_engines, opened, searching, source_of
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.search import show
+from weft.consolidation.probes import probes
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query
+from weft.indexes.manifest import ANSWERING, DESCRIBED
+from weft.ingestion.questions import StoredQuestion, stored_questions
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.snapshot import OneSnapshot
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 SOURCES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "feedback.md", ROOT / "docs" / "operations.md"]
 PATIENT = [

@@ -10,21 +10,21 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.documents import COMMITTED_AT, Domain
-from pipelines.domain.ids import content_hash
-from pipelines.domain.ranking import Query, Signal
-from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.manifest import CHUNKS_FOLDER
-from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.observe.accuracy import accuracy_use
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, a_document, write_part
 from tests.support.small_store import DirectionEncoder, published_store
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.domain.documents import COMMITTED_AT, Domain
+from weft.domain.ids import content_hash
+from weft.domain.ranking import Query, Signal
+from weft.feedback.fold.names import principal_fingerprint
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.manifest import CHUNKS_FOLDER
+from weft.learning.evidence import Evidence, day_of
+from weft.learning.observe.accuracy import accuracy_use
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 NOW = 1.7e9 - 1.7e9 % 3600.0  # ages are counted in whole hours

@@ -20,19 +20,19 @@ from typing import Any
 
 import pytest
 
-from jobs import update
-from pipelines.domain.errors import DiskError, StoreError
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import PartitionReport
-from pipelines.feedback.store.state import PartitionState
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import WEIGHTS
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.small_disk import KIB, SmallDisk, small_disk
+from weft.cli.commands import update
+from weft.domain.errors import DiskError, StoreError
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.report import PartitionReport
+from weft.feedback.store.state import PartitionState
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_PARTITION = "feedback.partitions=1"

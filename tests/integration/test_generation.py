@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import ContentType
-from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.domain.ids import content_hash
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.generation import Generation, open_generation
-from pipelines.indexes.manifest import Manifest
-from pipelines.indexes.merge import REPEATED
-from pipelines.indexes.settings import IndexSettings
-from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, a_document, embed, write_part
+from weft.domain.documents import ContentType
+from weft.domain.errors import CorruptionError, StoreError
+from weft.domain.ids import content_hash
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.generation import Generation, open_generation
+from weft.indexes.manifest import Manifest
+from weft.indexes.merge import REPEATED
+from weft.indexes.settings import IndexSettings
+from weft.settings import load_settings
 
 DOCUMENTS = [
     a_document("b.txt", "shared words stand twice", "rivers flow to the sea"),

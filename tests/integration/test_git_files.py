@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingestion.git.repository import parsed
-from pipelines.ingestion.sources.tree import SkipReason, TreeListing, listed
 from tests.support.git_trees import git, listed_by_git, random_repository
 from tests.support.ingestion import write
+from weft.ingestion.git.repository import parsed
+from weft.ingestion.sources.tree import SkipReason, TreeListing, listed
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
 

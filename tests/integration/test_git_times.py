@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.documents import COMMITTED_AT, Document
-from pipelines.ingestion.git.times import last_commits
-from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.settings import load_settings
+from weft.domain.documents import COMMITTED_AT, Document
+from weft.ingestion.git.times import last_commits
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sources.sources import read_source
+from weft.settings import load_settings
 
 INGEST = load_settings(environment={}).ingest
 FIRST, SECOND = 1_500_000_000, 1_600_000_000

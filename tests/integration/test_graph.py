@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.domain.ids import ContentHash
-from pipelines.extraction.checkpoints import identify
-from pipelines.extraction.settings import CHECKPOINT
-from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph.graph import Direction, EdgeKind
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import IndexProgress
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import ModelUnavailableError
+from weft.domain.ids import ContentHash
+from weft.extraction.checkpoints import identify
+from weft.extraction.settings import CHECKPOINT
+from weft.indexes.generation import Generation
+from weft.indexes.graph.graph import Direction, EdgeKind
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.report import IndexProgress
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COPIED = ("ingestion",)
@@ -29,9 +29,11 @@ COPIED = ("ingestion",)
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some packages of this repository and a page about them, indexed twice with other shards."""
     folder = tmp_path_factory.mktemp("graph")
-    tree = folder / "pipelines"
+    tree = folder / "pipelines" / "weft"
     for package in COPIED:
-        shutil.copytree(REPOSITORY / "pipelines" / package, tree / package, ignore=shutil.ignore_patterns("*.pyc"))
+        shutil.copytree(
+            REPOSITORY / "pipelines" / "weft" / package, tree / package, ignore=shutil.ignore_patterns("*.pyc")
+        )
     (tree / "__init__.py").write_text('"""Packages."""\n')
     (tree / "guide.md").write_text("# Guide\n\nAda Lovelace says: read [the plan](ingestion/plan.py).\n")
     for shards, name in ((1, "store"), (3, "again")):
@@ -66,33 +68,37 @@ def symbols_of(generation: Generation, contents: list[ContentHash | None]) -> se
 
 def test_known_calls_of_this_repository_resolve_across_files(generation: Generation) -> None:
     """ING-14: `ingest` calls `stages_of` of another module, which is thereby called by it; surely."""
-    caller = contents_of(generation, "pipelines/ingestion/pipeline.py", "ingest")
+    caller = contents_of(generation, "pipelines/weft/ingestion/pipeline.py", "ingest")
     called = [near for part in caller for near in generation.graph.neighbours(part, [EdgeKind.CALLS])]
     sure = symbols_of(generation, [near.content for near in called if near.confidence > 0.9])
-    assert {("pipelines/ingestion/plan.py", name) for name in ("stages_of", "units_of", "facts_of")} <= sure
-    stages = contents_of(generation, "pipelines/ingestion/plan.py", "stages_of")[0]
+    assert {("pipelines/weft/ingestion/plan.py", name) for name in ("stages_of", "units_of", "facts_of")} <= sure
+    stages = contents_of(generation, "pipelines/weft/ingestion/plan.py", "stages_of")[0]
     callers = generation.graph.neighbours(stages, [EdgeKind.CALLS], Direction.IN)
-    assert ("pipelines/ingestion/pipeline.py", "ingest") in symbols_of(generation, [near.content for near in callers])
+    assert ("pipelines/weft/ingestion/pipeline.py", "ingest") in symbols_of(
+        generation, [near.content for near in callers]
+    )
 
 
 def test_imports_base_types_and_prose_resolve_too(generation: Generation) -> None:
     """ING-14: imports, extends and references, each of its kind."""
     edges = generation.graph.table("edges").to_pylist()
     assert {row["kind"] for row in edges} >= {"calls", "extends", "imports", "references", "mentions", "defines"}
-    worker = contents_of(generation, "pipelines/ingestion/units.py", "UnitWorker")[0]
+    worker = contents_of(generation, "pipelines/weft/ingestion/units.py", "UnitWorker")[0]
     heirs = generation.graph.neighbours(worker, [EdgeKind.EXTENDS], Direction.IN)
-    assert ("pipelines/ingestion/stages/models.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
-    guide = contents_of(generation, "pipelines/guide.md", None)[0]
+    assert ("pipelines/weft/ingestion/stages/models.py", "Embed") in symbols_of(
+        generation, [near.content for near in heirs]
+    )
+    guide = contents_of(generation, "pipelines/weft/guide.md", None)[0]
     (plan,) = symbols_of(
         generation, [near.content for near in generation.graph.neighbours(guide, [EdgeKind.REFERENCES])]
     )
-    assert plan[0] == "pipelines/ingestion/plan.py"
+    assert plan[0] == "pipelines/weft/ingestion/plan.py"
 
 
 def test_entities_and_counts_are_in_the_sealed_generation(generation: Generation) -> None:
     """ING-16, ING-17: mentions and symbols are nodes; the manifest counts and seals both files."""
     (ada,) = generation.graph.find("ADA")
-    assert contents_of(generation, "pipelines/guide.md", None)[0] in generation.graph.contents_of(ada.node)
+    assert contents_of(generation, "pipelines/weft/guide.md", None)[0] in generation.graph.contents_of(ada.node)
     assert {entity.label for entity in generation.graph.find("ingest")} == {"code symbol"}
     counts = generation.manifest.counts
     assert counts["entities"] == generation.graph.table("nodes").num_rows

@@ -16,26 +16,26 @@ import pyarrow.parquet as pq
 import pytest
 
 import weft
-from jobs.search import show
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.catalog.live import RELATIONS_FILE
-from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.domain.ranking import Answer, RankedResult
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.learning.edges import LearnedEdge, LearnedEdges
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.reasons import reason, reasons, sentence_of
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.catalog.live import RELATIONS_FILE
+from weft.cli.commands.search import show
+from weft.cli.main import main
+from weft.domain.links import LinkKind, RelationSource
+from weft.domain.ranking import Answer, RankedResult
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.report import IndexOutcome
+from weft.learning.edges import LearnedEdge, LearnedEdges
+from weft.learning.evidence import Evidence
+from weft.retrieval.answer.reasons import reason, reasons, sentence_of
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

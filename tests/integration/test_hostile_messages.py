@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.tables import dead_letters_in, evidence_in
-from pipelines.learning.observe.verdicts import is_good
-from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import NOON, explicit, impression, one_of_each, rules
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.feedback.events.codec import encode
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.tables import dead_letters_in, evidence_in
+from weft.learning.observe.verdicts import is_good
+from weft.runtime.kafka.log import Record
 
 TIMES = (-1, 0, 2**62, -(2**63), 2**63 - 1, NOON)
 LIMIT = 16_384

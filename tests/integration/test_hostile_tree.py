@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import StoreError
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources.sources import list_items
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from pipelines.ingestion.units import Unit
-from pipelines.runtime.ray.stages import HERE, Stage
 from tests.support.ingestion import a_plan
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import StoreError
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.report import IndexOutcome
+from weft.ingestion.sizing import prior_sizes
+from weft.ingestion.sources.sources import list_items
+from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
+from weft.ingestion.units import Unit
+from weft.runtime.ray.stages import HERE, Stage
 
 SECRET = "the combination of the vault is 4711"
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import Channel
-from pipelines.ingestion.pipeline import ingest
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
+from weft.catalog.catalog import Catalog
+from weft.domain.ranking import Channel
+from weft.ingestion.pipeline import ingest
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

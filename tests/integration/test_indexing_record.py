@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from jobs.reindex import keep_record
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.record import EXPERIMENT
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan, a_tree
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.reindex import keep_record
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.record import EXPERIMENT
+from weft.ingestion.report import IndexOutcome
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 
 @pytest.fixture(scope="module")

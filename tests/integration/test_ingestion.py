@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import ModelUnavailableError, SourceError, StoreError
-from pipelines.ingestion import pipeline as run_module
-from pipelines.ingestion import plan as plan_module
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.report import IndexOutcome, IndexProgress
-from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
 from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import ModelUnavailableError, SourceError, StoreError
+from weft.ingestion import pipeline as run_module
+from weft.ingestion import plan as plan_module
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 
 QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
 

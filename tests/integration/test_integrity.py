@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import CorruptionError
-from pipelines.domain.ids import GenerationId
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.ray.stages import HERE
 from tests.support.ingestion import a_plan, a_tree
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.cli.main import main
+from weft.domain.errors import CorruptionError
+from weft.domain.ids import GenerationId
+from weft.ingestion.pipeline import ingest
+from weft.runtime.ray.stages import HERE
 
 FLIPS = 3
 # An approximate index too, so that every kind of file is there; what it finds does not matter here.

@@ -7,23 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.events import AnyEvent, Correction, Explicit
-from pipelines.domain.ids import QueryId, content_hash
-from pipelines.domain.ranking import Answer, RankedResult
-from pipelines.domain.signatures import SigningKey
-from pipelines.feedback.events.authenticity import signed, token_of
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.reasons import reason
-from pipelines.retrieval.searcher import Searcher
-from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder, published_store
+from weft.domain.events import AnyEvent, Correction, Explicit
+from weft.domain.ids import QueryId, content_hash
+from weft.domain.ranking import Answer, RankedResult
+from weft.domain.signatures import SigningKey
+from weft.feedback.events.authenticity import signed, token_of
+from weft.feedback.events.codec import encode
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.settings import FeedbackSettings
+from weft.learning.evidence import Evidence
+from weft.retrieval.answer.reasons import reason
+from weft.retrieval.searcher import Searcher
+from weft.settings import load_settings
 
 DAY = 86_400_000
 QUESTION, SPAM = "locks are released when", "buy.md"

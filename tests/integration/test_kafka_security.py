@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs import update
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.reader import KafkaSource
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings
 from tests.support.certificates import Authority
 from tests.support.feedback_events import session
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka, permissions_in
-from weft.cli import main
+from weft.cli.commands import update
+from weft.cli.main import main
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError
+from weft.feedback.events.codec import encode
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.reader import KafkaSource
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/kafka.md").read_text(encoding="utf-8")
 PERMISSIONS = permissions_in(DOCUMENTED.splitlines())

@@ -10,25 +10,25 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.chunks import pairs_of
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import Explicit
-from pipelines.domain.ids import LearnedVersion, QueryId
-from pipelines.domain.ranking import Query
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.feedback.run.updater import Updater
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.sizing import SIZING, live_sizes
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, records, rules, stamp
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.ingestion import WordEncoder, a_plan
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.domain.chunks import pairs_of
+from weft.domain.documents import Domain
+from weft.domain.events import Explicit
+from weft.domain.ids import LearnedVersion, QueryId
+from weft.domain.ranking import Query
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.run.updater import Updater
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.sizing import SIZING, live_sizes
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import system_clock
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 SENTENCE = "The {topic} of number {number} waits until it is asked for and then answers at once. "

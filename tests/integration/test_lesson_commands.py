@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonSource
-from pipelines.runtime.kafka.broker import EmbeddedBroker
 from tests.conftest import ROOT
+from weft.domain.lesson import Conditions, Lesson, LessonSource
+from weft.runtime.kafka.broker import EmbeddedBroker
 
 TEXT = "Run the migrations before starting the API"
 LESSON = Lesson(
@@ -33,7 +33,7 @@ class Agents:
 
     def run(self, *arguments: str, given: str = "", says: bool = False, room: str = "lessons") -> str:
         place = ["--store", str(self.store), *(["--bootstrap", self.bootstrap] if says else [])]
-        command = [sys.executable, "-m", "weft.cli", room, *arguments, *place]
+        command = [sys.executable, "-m", "weft", room, *arguments, *place]
         done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -41,14 +41,14 @@ class Agents:
     def both(self, *arguments: str) -> tuple[str, str]:
         """What a command that says something prints, and what it says on stderr."""
         place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
-        command = [sys.executable, "-m", "weft.cli", "lessons", *arguments, *place]
+        command = [sys.executable, "-m", "weft", "lessons", *arguments, *place]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return done.stdout, done.stderr
 
     def refused(self, *arguments: str, room: str = "lessons") -> str:
         """What a command that is refused says."""
         place = ["--store", str(self.store), "--bootstrap", self.bootstrap]
-        command = [sys.executable, "-m", "weft.cli", room, *arguments, *place]
+        command = [sys.executable, "-m", "weft", room, *arguments, *place]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 1, done.stdout
         return done.stderr
@@ -263,7 +263,7 @@ def test_the_first_lesson_makes_store_and_topic_and_says_what_is_to_run(tmp_path
     store = tmp_path / "fresh"
     with EmbeddedBroker() as broker:
         place = ["--store", str(store), "--bootstrap", broker.bootstrap]
-        command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, "--tool", "Bash", *place]
+        command = [sys.executable, "-m", "weft", "lessons", "add", TEXT, "--tool", "Bash", *place]
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         update = ["-m", "jobs.update", "--local", *place]
         assert f"once updaters run: python {' '.join(update)}\n" in said.stderr
@@ -279,7 +279,7 @@ def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp
     """LES-10: nothing is made, and nothing but the reason is printed."""
     store = tmp_path / "fresh"
     place = ["--store", str(store), "--bootstrap", "127.0.0.1:1"]
-    command = [sys.executable, "-m", "weft.cli", "lessons", "add", TEXT, *place]
+    command = [sys.executable, "-m", "weft", "lessons", "add", TEXT, *place]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout, store.exists()) == (1, "", False)
     assert said.stderr.startswith("weft: ")

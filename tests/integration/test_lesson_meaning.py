@@ -6,9 +6,9 @@ from statistics import fmean
 
 import pytest
 
-from pipelines.embedding.encoders.encoder import load_encoder
 from tests.support.lesson_figures import free_queries
 from tests.support.lessons import lines_of, settings
+from weft.embedding.encoders.encoder import load_encoder
 
 
 @pytest.mark.integration

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.lesson import Lesson, LessonSource
-from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.learning.lessons.rows import ALIAS, NIGHT
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.serving.lessons.lesson_sender import ensure_store_and_topic, lesson_sender
-from pipelines.serving.lessons.pairs import tend_lessons
-from pipelines.serving.lessons.view import live_lessons
-from pipelines.serving.night import asking_night
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
+from weft.app.lessons.lesson_sender import ensure_store_and_topic, lesson_sender
+from weft.app.lessons.pairs import tend_lessons
+from weft.app.lessons.view import live_lessons
+from weft.app.night import asking_night
+from weft.catalog.catalog import Catalog
+from weft.consolidation.pipeline import consolidate
+from weft.domain.lesson import Lesson, LessonSource
+from weft.learning.lessons.beliefs import LessonBeliefs
+from weft.learning.lessons.rows import ALIAS, NIGHT
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.settings import Settings, load_settings
 
 
 def correction(content: str) -> Lesson:
@@ -65,7 +65,7 @@ def beliefs_of(settings: Settings) -> LessonBeliefs:
 def apply(settings: Settings, *operations: object) -> tuple[int, dict[str, object]]:
     """The exit code of `weft lessons apply`, and what it prints."""
     given = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in operations)
-    command = [sys.executable, "-m", "weft.cli", "lessons", "apply", "-", *places(settings)]
+    command = [sys.executable, "-m", "weft", "lessons", "apply", "-", *places(settings)]
     done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)

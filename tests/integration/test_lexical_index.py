@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.domain.errors import CorruptionError
-from pipelines.domain.ranking import QUERY_TERMS
-from pipelines.indexes.manifest import Manifest
-from pipelines.indexes.rows import RowSet
-from pipelines.indexes.settings import FieldWeights, LexicalSettings
-from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.settings import load_settings
 from tests.support.generations import a_manifest
 from tests.support.small_disk import small_disk
+from weft.domain.errors import CorruptionError
+from weft.domain.ranking import QUERY_TERMS
+from weft.indexes.manifest import Manifest
+from weft.indexes.rows import RowSet
+from weft.indexes.settings import FieldWeights, LexicalSettings
+from weft.indexes.text.build import LexicalDocument, merge_shards, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.settings import load_settings
 
 WORDS = [f"term{letter}" for letter in "abcdefghijklmnopqrst"]
 
@@ -175,9 +175,9 @@ def test_an_index_of_other_contents_is_refused(contents: list[str], index: Lexic
 FIRST_SEARCHES = """
 import sys
 from pathlib import Path
-from pipelines.indexes.text.jvm import java_class
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.settings import load_settings
+from weft.indexes.text.jvm import java_class
+from weft.indexes.text.lexical import LexicalIndex
+from weft.settings import load_settings
 
 def loaded():
     classes = java_class("java.lang.management.ManagementFactory").getClassLoadingMXBean()

@@ -8,24 +8,24 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import NothingPublishedError
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import content_hash
-from pipelines.domain.ranking import Channel, Scope, Signal
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.retrieval.ranking.effects import CONTENT
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, explicit, impression, shown
 from tests.support.outcomes import outcome_evidence
 from tests.support.parts import ENCODER, a_document, write_part
 from tests.support.retrieval_fakes import a_query
 from tests.support.session_store import Partition, phase
 from tests.support.small_store import DirectionEncoder
+from weft.catalog.catalog import Catalog
+from weft.domain.documents import Domain
+from weft.domain.errors import NothingPublishedError
+from weft.domain.events import AnyEvent
+from weft.domain.ids import content_hash
+from weft.domain.ranking import Channel, Scope, Signal
+from weft.indexes.builder import GenerationBuilder
+from weft.retrieval.ranking.effects import CONTENT
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import day_of, system_clock
+from weft.settings import load_settings
 
 DOCUMENTS = [
     a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),

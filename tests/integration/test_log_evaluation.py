@@ -11,27 +11,27 @@ from typing import Any
 
 import pytest
 
-from jobs import evaluate, reindex, search
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Channel, Query
-from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
-from pipelines.evaluation.queries.schema import OUTCOMES
-from pipelines.evaluation.queries.writer import QueryLog, write_rows
-from pipelines.indexes.generation import Generation
-from pipelines.learning.calibration.matching import answering_from
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving import night
-from pipelines.serving.reports import query_log
-from pipelines.serving.searching.engines import opened
-from pipelines.serving.searching.replay import StoreReplay
-from pipelines.settings import Settings, load_settings
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
+from weft.app import night
+from weft.app.searching.engines import opened
+from weft.app.searching.replay import StoreReplay
+from weft.cli.commands import evaluate, reindex, search
+from weft.cli.reports import query_log
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Channel, Query
+from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
+from weft.evaluation.measures.beir import read_dataset
+from weft.evaluation.queries.days import OUTCOME_LOG, day_folder
+from weft.evaluation.queries.schema import OUTCOMES
+from weft.evaluation.queries.writer import QueryLog, write_rows
+from weft.indexes.generation import Generation
+from weft.learning.calibration.matching import answering_from
+from weft.learning.evidence import Evidence
+from weft.retrieval.settings import RetrievalSettings
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")
 ASKED = [f"what holds a {one}" for one in WORDS] * 4
@@ -158,7 +158,7 @@ def test_logged_queries_are_asked_again_under_two_configurations(
     assert all(value["n"] == 14 for value in [*control.values(), *treatment.values()])
     assert "would have earned" in said
     assert evaluate.main(["--store", store.storage.root, "--compare", "base", "absent.run"]) == 1
-    assert evaluate.main(["--store", store.storage.root, "--ablate"]) == 2
+    assert evaluate.main(["--store", store.storage.root, "--run-file", "x.run"]) == 2
 
 
 def test_a_night_judges_its_candidate_by_the_logged_queries(
@@ -245,7 +245,7 @@ def test_figures_are_recorded_with_the_hash_of_the_configuration(
 ) -> None:
     """EVA-8: one run per measurement in MLflow, numbers as metrics, found again by the configuration."""
     found, _ = told(capsys, store, "--snapshot")
-    from pipelines.runtime.mlflow.tracking import Tracking
+    from weft.runtime.mlflow.tracking import Tracking
 
     tracking = Tracking.of(store.tracking, Path(store.storage.root))
     run = tracking._client.get_run(found["run"])

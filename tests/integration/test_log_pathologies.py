@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.updater import Updater
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.reader import KafkaSource
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import BrokerUnavailableError, WrongLogError
+from weft.feedback.events.codec import encode
+from weft.feedback.run.actors import Task, open_updater
+from weft.feedback.run.updater import Updater
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.reader import KafkaSource
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 POLLS = 50
 

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from jobs import _job
-from jobs.update import update
-from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.updater import Updater
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
-from weft.cli import main
+from weft.cli.commands.update import update
+from weft.cli.console import jobs as _job
+from weft.cli.main import main
+from weft.domain.errors import BrokerUnavailableError, WrongLogError
+from weft.domain.events import AnyEvent
+from weft.feedback.events.codec import encode
+from weft.feedback.run.actors import Task, open_updater
+from weft.feedback.run.updater import Updater
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 
 class Run(NamedTuple):

@@ -10,16 +10,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import content_hash, principal_fingerprint, question_fingerprint
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.fold.names import OVERFLOW
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.parameters import PRODUCT
-from pipelines.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts, effects_of
-from pipelines.settings import load_settings
 from tests.support.feedback_events import (
     HASHES,
     NOON,
@@ -35,6 +25,16 @@ from tests.support.feedback_events import (
 )
 from tests.support.learner import learned
 from tests.support.session_store import phase
+from weft.domain.documents import Domain
+from weft.domain.events import AnyEvent
+from weft.domain.ids import content_hash, principal_fingerprint, question_fingerprint
+from weft.domain.ranking import Scope, Signal
+from weft.feedback.fold.names import OVERFLOW
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.parameters import PRODUCT
+from weft.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts, effects_of
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 BAD, GOOD = HASHES[1], HASHES[2]

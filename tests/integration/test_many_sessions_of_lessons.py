@@ -13,14 +13,14 @@ from statistics import median, quantiles
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.lesson import Lesson, LessonSource
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.serving.lessons.view import live_lessons
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
+from weft.app.lessons.view import live_lessons
+from weft.catalog.catalog import Catalog
+from weft.domain.lesson import Lesson, LessonSource
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 SESSIONS, EACH, PARTITIONS = 64, 100, 4
 MEASURED = 100

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.train_ner import main
-from pipelines.extraction.entities import EntityExtractor
-from pipelines.settings import load_settings
+from lab.entities.command import main
+from weft.extraction.entities import EntityExtractor
+from weft.settings import load_settings
 
 SENTENCES = [
     ("wikigold", "Ada Lovelace lived in London .", [[0, 1, "person"], [4, 4, "location"]]),

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import ALIASES_FILE
-from pipelines.consolidation import pipeline, publish
-from pipelines.consolidation.champion import CHAMPION, follow_champion
-from pipelines.consolidation.night import Night
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.consolidation.tending.duplicates import Duplicates
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.learning.aliases import ContentAliases
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.fitted import Learned
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import ALIASES_FILE
+from weft.consolidation import pipeline, publish
+from weft.consolidation.champion import CHAMPION, follow_champion
+from weft.consolidation.night import Night
+from weft.consolidation.pipeline import consolidate
+from weft.consolidation.tending.duplicates import Duplicates
+from weft.domain.ids import ContentHash, content_hash
+from weft.learning.aliases import ContentAliases
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fitted import Learned
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.mlflow.tracking import Tracking
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

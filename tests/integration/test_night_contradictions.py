@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import CHAMPION, follow_champion
-from pipelines.domain.links import LinkKind, Relation, RelationSource
-from pipelines.domain.ranking import Query
-from pipelines.learning.edges import NO_EDGES
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.reasons import warnings
-from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.serving.night import contradictions_of, duplicates_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings
 from tests.integration.test_night_duplicates import TEXTS, files_of, hashes, night, stored
 from tests.support.near_duplicates import denied, renumbered
+from weft.app.night import contradictions_of, duplicates_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.consolidation.champion import CHAMPION, follow_champion
+from weft.domain.links import LinkKind, Relation, RelationSource
+from weft.domain.ranking import Query
+from weft.learning.edges import NO_EDGES
+from weft.learning.evidence import Evidence
+from weft.retrieval.answer.reasons import warnings
+from weft.runtime.mlflow.tracking import Tracking
+from weft.settings import Settings
 
 ASKED = "proteins of the membrane isolated from cells of patients"
 
@@ -69,7 +69,7 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     assert any("contradicts" in line and "cells-denied" in line for line in warned["cells-own"])
     assert any("contradicts" in line and "cells-own" in line for line in warned["cells-denied"])
     assert not warned.get("cells-renumbered")
-    command = [sys.executable, "-m", "weft.cli", "graph", "show", "files/cells-own.txt", "--json", "--store", str(root)]
+    command = [sys.executable, "-m", "weft", "graph", "show", "files/cells-own.txt", "--json", "--store", str(root)]
     shown = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert [(each["kind"], each["source"]) for each in shown["relations"]] == [("contradicts", "auto")]
 

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from jobs import _job
-from jobs.consolidate import consolidate
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Query
-from pipelines.ingestion.pipeline import ingest
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.support.near_duplicates import denied, noisy, noticed, renumbered, reordered
 from tests.support.nights import stream
+from weft.app.indexing import plan_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.consolidate import consolidate
+from weft.cli.console import jobs as _job
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Query
+from weft.ingestion.pipeline import ingest
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 TEXTS = {
     "retries": "The scheduler retries a failed task 3 times before it gives up on the whole run. Workers that were "

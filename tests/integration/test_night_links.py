@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import CHAMPION, follow_champion
-from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.learning.edges import NO_EDGES
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.settings import Settings
 from tests.integration.test_night_duplicates import TEXTS, files_of, hashes, night, stored
 from tests.support.nights import stream
+from weft.catalog.catalog import Catalog
+from weft.consolidation.champion import CHAMPION, follow_champion
+from weft.domain.links import LinkKind, RelationSource
+from weft.learning.edges import NO_EDGES
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.mlflow.tracking import Tracking
+from weft.settings import Settings
 
 
 @pytest.fixture

@@ -12,30 +12,30 @@ from typing import Any
 
 import pytest
 
-from jobs import _job
-from jobs.consolidate import consolidate
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import EXPERIMENT
-from pipelines.consolidation.night import CURVES
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query, Signal
-from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep
-from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
-from pipelines.evaluation.queries.schema import OUTCOMES
-from pipelines.evaluation.queries.writer import QueryLog, write_rows
-from pipelines.evaluation.replay.masking import MaskedTexts, Masks
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.questions import questions_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
 from tests.support.nights import a_day, stream
+from weft.app.indexing import plan_of
+from weft.app.questions import questions_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.consolidate import consolidate
+from weft.cli.console import jobs as _job
+from weft.consolidation.champion import EXPERIMENT
+from weft.consolidation.night import CURVES
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query, Signal
+from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep
+from weft.evaluation.queries.days import OUTCOME_LOG, day_folder
+from weft.evaluation.queries.schema import OUTCOMES
+from weft.evaluation.queries.writer import QueryLog, write_rows
+from weft.evaluation.replay.masking import MaskedTexts, Masks
+from weft.ingestion.pipeline import ingest
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.mlflow.tracking import Tracking
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
-SOURCES = [ROOT / "pipelines" / "learning" / "pooling"]
+SOURCES = [ROOT / "pipelines" / "weft" / "learning" / "pooling"]
 
 NO_PROBES = "consolidation.calibration.probes=''"
 """They ask a store what it has no answer to, which is another matter."""

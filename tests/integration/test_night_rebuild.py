@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.settings import Settings, load_settings
 from tests.integration.test_night_duplicates import OPTIONS
 from tests.support.nights import stream
 from tests.support.sizing import liked
+from weft.app.indexing import plan_of
+from weft.catalog.catalog import Catalog
+from weft.ingestion.pipeline import ingest
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 PLAIN = "extraction.enabled=false", "embedding.tokens.enabled=false"
 TOPICS = ("lock", "queue", "parser", "socket", "index", "token", "cache", "thread")

@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import content_hash
-from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.gaussian_process import quality_masses
-from pipelines.learning.families.survival import survival_masses
-from pipelines.learning.families.threshold import threshold_masses
-from pipelines.learning.lessons.rows import outcome_bin
-from pipelines.learning.parameters import reported_evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.serving.night import night_of
-from pipelines.settings import load_settings
 from tests.support.feedback_events import lesson_added, lesson_outcome
 from tests.support.lesson_words import evidence_of
 from tests.support.nights import a_day, stream
 from tests.support.outcomes import outcome_evidence
+from weft.app.night import night_of
+from weft.consolidation.pipeline import consolidate
+from weft.domain.documents import Domain
+from weft.domain.ids import content_hash
+from weft.domain.lesson import Lesson, LessonResult, LessonSource
+from weft.domain.ranking import Scope
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.lessons.rows import outcome_bin
+from weft.learning.parameters import reported_evidence
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 DAY = 20_000

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs import _job
-from jobs.reindex import reindex
-from pipelines.domain.errors import StoreError
-from pipelines.runtime.storage.locks import exclusive_lock
 from tests.conftest import ROOT
+from weft.cli.commands.reindex import reindex
+from weft.cli.console import jobs as _job
+from weft.domain.errors import StoreError
+from weft.runtime.storage.locks import exclusive_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from pipelines.runtime.storage.locks import exclusive_lock
+from weft.runtime.storage.locks import exclusive_lock
 with exclusive_lock(Path(sys.argv[1]), "indexing"):
     print("held", flush=True)
     sys.stdin.read()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.retrieval.query.near import Factors, QuestionSimilarity
-from pipelines.retrieval.query.wording import Lexicon, Wording
-from pipelines.settings import load_settings
+from weft.embedding.encoders.encoder import load_encoder
+from weft.retrieval.query.near import Factors, QuestionSimilarity
+from weft.retrieval.query.wording import Lexicon, Wording
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

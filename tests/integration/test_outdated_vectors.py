@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.tending.rebuild import Rebuild
-from pipelines.indexes.manifest import Manifest
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.rebuilding import rebuild_of
 from tests.support.rebuilding import NOTES, index, settings_of
+from weft.app.rebuilding import rebuild_of
+from weft.catalog.catalog import Catalog
+from weft.consolidation.tending.rebuild import Rebuild
+from weft.indexes.manifest import Manifest
+from weft.runtime.ray.stages import HERE
 
 pytestmark = pytest.mark.integration
 

@@ -13,24 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Channel, Query, ScoredResults
-from pipelines.indexes.text.build import LexicalDocument, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.indexes.text.outside import OutsideTexts
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.questions import StoredQuestion, stored_questions
-from pipelines.retrieval.settings import ResultUnit
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.searching.engines import masking_engines
-from pipelines.serving.searching.replay import StoreReplay
-from pipelines.settings import Settings, load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import write
+from weft.app.indexing import plan_of
+from weft.app.searching.engines import masking_engines
+from weft.app.searching.replay import StoreReplay
+from weft.catalog.catalog import Catalog
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Channel, Query, ScoredResults
+from weft.indexes.text.build import LexicalDocument, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.outside import OutsideTexts
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.questions import StoredQuestion, stored_questions
+from weft.retrieval.settings import ResultUnit
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
-SOURCES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "feedback.md", ROOT / "pipelines" / "learning" / "pooling"]
+SOURCES = [
+    ROOT / "docs" / "kafka.md",
+    ROOT / "docs" / "feedback.md",
+    ROOT / "pipelines" / "weft" / "learning" / "pooling",
+]
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.broker import EmbeddedBroker
 from weft import Query, load_settings
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.broker import EmbeddedBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser.parser import Parser
-from pipelines.settings import load_settings
 from tests.conftest import ROOT
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.embedding.tokens import load_token_counter
+from weft.ingestion.parser.parser import Parser
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 SIZES = ChunkSizes(max_tokens=254, target_tokens=254, min_tokens=30, overlap_tokens=20)

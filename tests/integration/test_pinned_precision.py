@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 import torch
 
-from jobs import reindex
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import ConfigurationError
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
-from pipelines.embedding.encoders import precision
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.runtime.ray.stages import HERE, Executor, Stage
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import reindex
+from weft.domain.errors import ConfigurationError
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query
+from weft.embedding.encoders import precision
+from weft.ingestion.report import IndexOutcome
+from weft.runtime.ray.stages import HERE, Executor, Stage
+from weft.settings import Settings, load_settings
 
 NEW, OLD = "avx2 avx512_vnni", "sse4_2"
 """Flags of two processors, of which "auto" would choose int8 on one and fp32 on the other."""

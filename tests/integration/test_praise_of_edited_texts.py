@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import RankedResult
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.ingestion.pipeline import ingest
-from pipelines.retrieval.answer.reasons import reason
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import Settings, load_settings
 from tests.support.ingestion import a_plan
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.cli.main import main
+from weft.domain.ranking import RankedResult
+from weft.feedback.events.producer import FeedbackProducer
+from weft.ingestion.pipeline import ingest
+from weft.retrieval.answer.reasons import reason
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import system_clock
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

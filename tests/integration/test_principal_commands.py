@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from jobs.update import run
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import LearnedVersion
-from pipelines.domain.signatures import SigningKey
-from pipelines.feedback.events.authenticity import signed, token_of
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import correction, explicit, impression, unlearned
 from tests.support.session_store import judged, phase
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.cli.commands.update import run
+from weft.cli.main import main
+from weft.domain.events import AnyEvent
+from weft.domain.ids import LearnedVersion
+from weft.domain.signatures import SigningKey
+from weft.feedback.events.authenticity import signed, token_of
+from weft.feedback.events.codec import encode
+from weft.feedback.fold.names import principal_fingerprint
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 SECRET = "a key that only services and updaters share"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
-from weft.cli import main
+from weft.cli.main import main
+from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import load_settings
 
 FRUIT = MemoryGeneration({"a.md": ["red apple"], "b.md": ["red pear"], "c.md": ["green apple pie"]})
 

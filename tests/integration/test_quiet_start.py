@@ -11,8 +11,8 @@ from tests.conftest import ROOT
 
 START = """
 import logging
-from pipelines.runtime.ray.cluster import connect, disconnect
-from pipelines.settings import load_settings
+from weft.runtime.ray.cluster import connect, disconnect
+from weft.settings import load_settings
 logging.basicConfig(level=logging.INFO)
 connect(load_settings(assignments=["cluster.cpus=1"], environment={}).cluster)
 disconnect()

@@ -20,9 +20,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipelines.catalog.catalog import Catalog
 from tests.conftest import ROOT
 from tests.support.ingestion import a_tree
+from weft.catalog.catalog import Catalog
 
 BIN = Path(sys.executable).parent
 PATIENCE_S = 120.0
@@ -108,8 +108,8 @@ def test_a_program_joins_with_the_token_that_it_has(head: Head) -> None:
     """ARC-5: `cluster.address` is all it takes; that there is a token need not be said besides."""
     joining = (
         "import sys, ray\n"
-        "from pipelines.runtime.ray.cluster import connect\n"
-        "from pipelines.settings import load_settings\n"
+        "from weft.runtime.ray.cluster import connect\n"
+        "from weft.settings import load_settings\n"
         "connect(load_settings(assignments=[f'cluster.address={sys.argv[1]}'], environment={}).cluster)\n"
         "print('nodes', len(ray.nodes()))\n"
     )

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from jobs import evaluate, search
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import Impression
-from pipelines.domain.signatures import SigningKey
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.feedback.events.codec import decode
-from pipelines.ingestion import plan
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving import collections
-from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
+from weft.app import collections
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import evaluate, search
+from weft.domain.events import Impression
+from weft.domain.signatures import SigningKey
+from weft.evaluation.measures.beir import read_dataset
+from weft.feedback.events.codec import decode
+from weft.ingestion import plan
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 RECORDS = {
     "d1": ("Checkpoints", "A checkpoint is written after every commit."),

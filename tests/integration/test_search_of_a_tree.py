@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs import reindex
-from jobs.evaluate import measuring
-from pipelines.domain.chunks import Role
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Channel, Query, Repeats, Signal
-from pipelines.domain.understanding import SessionMemory
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import load_settings
+from weft.app.searching.engines import opened
+from weft.cli.commands import reindex
+from weft.cli.commands.evaluate import measuring
+from weft.domain.chunks import Role
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Channel, Query, Repeats, Signal
+from weft.domain.understanding import SessionMemory
+from weft.retrieval.searcher import Searcher
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTES = """---
@@ -65,7 +65,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def searcher(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     source = tmp_path_factory.mktemp("source")
-    for path in sorted((ROOT / "pipelines" / "retrieval" / "channels").glob("*.py")):
+    for path in sorted((ROOT / "pipelines" / "weft" / "retrieval" / "channels").glob("*.py")):
         (source / path.name).write_bytes(path.read_bytes())
     (source / "space.md").write_text(NOTES)
     changes = [f"storage.root={store}", "embedding.tokens.enabled=true"]

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.documents import ContentType, Domain
-from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
-from pipelines.domain.ranking import Scope
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.manifest import read_generation_manifest, seal
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
 from tests.support.parts import a_document, write_part
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.domain.documents import ContentType, Domain
+from weft.domain.ids import ContentHash, GenerationId, LearnedVersion
+from weft.domain.ranking import Scope
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.manifest import read_generation_manifest, seal
+from weft.learning.evidence import Evidence
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import day_of, system_clock
+from weft.settings import load_settings
 
 GENERATIONS, LEARNED, READERS = 100, 50, 4
 SETTINGS = load_settings(environment={})

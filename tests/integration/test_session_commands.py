@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from jobs.update import run
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.events.codec import encode
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.session_store import judged, phase
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.cli.commands.update import run
+from weft.cli.main import main
+from weft.domain.events import AnyEvent
+from weft.domain.ids import LearnedVersion
+from weft.feedback.events.codec import encode
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 OTHERS = "other"
 

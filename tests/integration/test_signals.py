@@ -12,9 +12,9 @@ _JAVA_THEN_RAY = """
 import ctypes
 import json
 import signal
-from pipelines.indexes.text.jvm import java_class
-from pipelines.runtime.ray.cluster import connect, disconnect
-from pipelines.settings import load_settings
+from weft.indexes.text.jvm import java_class
+from weft.runtime.ray.cluster import connect, disconnect
+from weft.settings import load_settings
 
 
 def handler_of(number):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.ranking import Answer, Channel
-from pipelines.indexes.text.build import LexicalDocument, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
-from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.ranking import Answer, Channel
+from weft.indexes.text.build import LexicalDocument, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.run.metrics import (
+from tests.support.feedback_events import RULES, explicit, impression, records
+from tests.support.feedback_source import FakeLog, FakeSource
+from weft.catalog.catalog import Catalog
+from weft.cli.main import main
+from weft.domain.events import AnyEvent
+from weft.feedback.run.metrics import (
     LEAST_IMPRESSIONS,
     LEAST_VERDICTS,
     EventRates,
@@ -19,10 +22,7 @@ from pipelines.feedback.run.metrics import (
     samples,
     write_metrics,
 )
-from pipelines.feedback.run.updater import Updater
-from tests.support.feedback_events import RULES, explicit, impression, records
-from tests.support.feedback_source import FakeLog, FakeSource
-from weft.cli import main
+from weft.feedback.run.updater import Updater
 
 ANSWERS = LEAST_IMPRESSIONS
 

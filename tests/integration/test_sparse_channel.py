@@ -16,28 +16,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from jobs import reindex
-from jobs.evaluate import measuring
-from pipelines.domain.errors import ModelUnavailableError, StoreError
-from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import TermWeights
-from pipelines.domain.ranking import Channel, Query, Signal
-from pipelines.embedding.encoders.encoder import load_sparse_encoder
-from pipelines.embedding.ports import TermEncoder
-from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.evaluation.replay.masking import MaskedImpacts, Masks
-from pipelines.indexes import schemas
-from pipelines.indexes.generation import Generation
-from pipelines.indexes.manifest import WEIGHTS_FILE
-from pipelines.indexes.rows import RowSet
-from pipelines.indexes.text.impact import ImpactIndex, write_impacts
-from pipelines.retrieval.channels.run import ChannelRequest, Channels, run_channels
-from pipelines.retrieval.channels.searching import SparseChannel
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.support.sparse_model import QUESTION, TEXTS, splade_tiny
+from weft.app.searching.engines import opened
+from weft.cli.commands import reindex
+from weft.cli.commands.evaluate import measuring
+from weft.domain.errors import ModelUnavailableError, StoreError
+from weft.domain.ids import QueryId
+from weft.domain.matching import TermWeights
+from weft.domain.ranking import Channel, Query, Signal
+from weft.embedding.encoders.encoder import load_sparse_encoder
+from weft.embedding.ports import TermEncoder
+from weft.embedding.settings import EmbeddingSettings
+from weft.evaluation.replay.masking import MaskedImpacts, Masks
+from weft.indexes import schemas
+from weft.indexes.generation import Generation
+from weft.indexes.manifest import WEIGHTS_FILE
+from weft.indexes.rows import RowSet
+from weft.indexes.text.impact import ImpactIndex, write_impacts
+from weft.retrieval.channels.run import ChannelRequest, Channels, run_channels
+from weft.retrieval.channels.searching import SparseChannel
+from weft.retrieval.searcher import Searcher
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

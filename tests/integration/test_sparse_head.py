@@ -18,23 +18,23 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch.nn.modules.module import register_module_forward_hook
 from transformers import AutoModel, AutoTokenizer
 
-from jobs import reindex
-from jobs.evaluate import measuring
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import TermWeights
-from pipelines.domain.ranking import Channel, Query
-from pipelines.embedding import models
-from pipelines.embedding.cache import Embedded, EmbeddedCache
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.embedding.encoders.sparse_head import OnePassEncoder, SparseHead
-from pipelines.indexes import schemas
-from pipelines.indexes.manifest import WEIGHTS_FILE
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.support.sparse_head_model import MAX_TOKENS, save_tiny_m3
 from tests.support.sparse_model import QUESTION, TEXTS
+from weft.app.searching.engines import opened
+from weft.cli.commands import reindex
+from weft.cli.commands.evaluate import measuring
+from weft.domain.errors import ModelUnavailableError
+from weft.domain.ids import QueryId
+from weft.domain.matching import TermWeights
+from weft.domain.ranking import Channel, Query
+from weft.embedding import models
+from weft.embedding.cache import Embedded, EmbeddedCache
+from weft.embedding.encoders.encoder import load_encoder
+from weft.embedding.encoders.sparse_head import OnePassEncoder, SparseHead
+from weft.indexes import schemas
+from weft.indexes.manifest import WEIGHTS_FILE
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

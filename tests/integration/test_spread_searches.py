@@ -13,24 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import NothingPublishedError, StoreError
-from pipelines.domain.ids import GenerationId, QueryId
-from pipelines.domain.ranking import Answer, Query, ScoredResult, ScoredResults
-from pipelines.domain.understanding import SessionMemory
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.ray.actors import Shared
-from pipelines.serving.searching.engines import Engines, source_of
-from pipelines.serving.searching.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
-from pipelines.serving.searching.views import OpenViews, View, interleaved
-from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder, published_store
 from tests.support.spread_engines import DIES, WAITS, obedient
+from weft.app.searching.engines import Engines, source_of
+from weft.app.searching.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
+from weft.app.searching.views import OpenViews, View, interleaved
+from weft.domain.errors import NothingPublishedError, StoreError
+from weft.domain.ids import GenerationId, QueryId
+from weft.domain.ranking import Answer, Query, ScoredResult, ScoredResults
+from weft.domain.understanding import SessionMemory
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.settings import FusionMode
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.ray.actors import Shared
+from weft.settings import Settings, load_settings
 
 DOCUMENTS = [
     a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),

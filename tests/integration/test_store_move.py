@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from mlflow.tracking import MlflowClient
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import CHAMPION
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.ids import LearnedVersion
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.moving import correct_places
-from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
-from pipelines.serving.night import night_of
-from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
-from weft.cli import main
+from weft.app.night import night_of
+from weft.catalog.catalog import Catalog
+from weft.cli.main import main
+from weft.consolidation.champion import CHAMPION
+from weft.consolidation.pipeline import consolidate
+from weft.domain.ids import LearnedVersion
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.mlflow.moving import correct_places
+from weft.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
+from weft.settings import load_settings
 
 DAY = 20_000
 HOLD = "import sys; held = open(sys.argv[1]); print('held', flush=True); sys.stdin.read()"

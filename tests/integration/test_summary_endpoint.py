@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.chunking.prose.summary import summary_of
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.settings import SummarySettings
-from pipelines.ingestion.stages.read_and_chunk import FAILED, MOST_FAILURES, SHOWN_CHARACTERS, WRITTEN, Summariser
-from pipelines.settings import load_settings
+from weft.chunking.prose.summary import summary_of
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.settings import SummarySettings
+from weft.ingestion.stages.read_and_chunk import FAILED, MOST_FAILURES, SHOWN_CHARACTERS, WRITTEN, Summariser
+from weft.settings import load_settings
 
 TEXT = " ".join(f"Sentence number {number} says little of note." for number in range(60))
 GOOD = json.dumps({"choices": [{"message": {"role": "assistant", "content": " It says\nlittle. "}}]}).encode()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import ContentType
-from pipelines.domain.errors import CorruptionError
-from pipelines.domain.ids import GenerationId
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.manifest import read_generation_manifest, seal
-from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, a_document, embed, write_part
+from weft.catalog.catalog import Catalog
+from weft.domain.documents import ContentType
+from weft.domain.errors import CorruptionError
+from weft.domain.ids import GenerationId
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.manifest import read_generation_manifest, seal
+from weft.settings import load_settings
 
 SWAPS, READERS = 50, 4
 

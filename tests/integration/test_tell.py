@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import RankedResult
-from pipelines.retrieval.answer.reasons import reason
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder, published_store
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.cli.main import main
+from weft.domain.ranking import RankedResult
+from weft.retrieval.answer.reasons import reason
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.clock import system_clock
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import Settings, load_settings
 
 QUESTION = "locks are released when"
 DEEP = "zebras graze"

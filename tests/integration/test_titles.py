@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import search
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.settings import Settings, load_settings
 from tests.support.ingestion import write
+from weft.app.indexing import plan_of
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import search
+from weft.ingestion.pipeline import ingest
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -15,13 +15,13 @@ import pytest
 from matplotlib.figure import Figure
 from mlflow.tracking import MlflowClient
 
-from pipelines.consolidation.champion import CHAMPION
-from pipelines.consolidation.figures import as_svg
-from pipelines.domain.errors import TrackingUnavailableError
-from pipelines.domain.ids import LearnedVersion
-from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
-from pipelines.runtime.settings import TrackingSettings
 from tests.support.small_disk import small_disk
+from weft.consolidation.champion import CHAMPION
+from weft.consolidation.figures import as_svg
+from weft.domain.errors import TrackingUnavailableError
+from weft.domain.ids import LearnedVersion
+from weft.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
+from weft.runtime.settings import TrackingSettings
 
 SQLITE = TrackingSettings(uri="")
 FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")

@@ -12,14 +12,14 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs import update
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.runtime.clock import system_clock
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import review
 from tests.support.places import Place
+from weft.cli.commands import update
+from weft.feedback.events.codec import encode
+from weft.feedback.run.actors import Task, open_updater
+from weft.feedback.run.updater import PartitionProgress
+from weft.runtime.clock import system_clock
+from weft.settings import Settings, load_settings
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_an_open_transaction_is_named_with_its_age(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FBK-14: what lies behind it is lag until it ends."""
-    monkeypatch.setattr("pipelines.feedback.run.watch.OPEN_TRANSACTION_S", 0.0)
+    monkeypatch.setattr("weft.feedback.run.watch.OPEN_TRANSACTION_S", 0.0)
     producer = transactional(settings)
     producer.begin_transaction()
     send(producer, settings, events(1))

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from jobs import reindex
-from jobs.update import run
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import QueryId, SessionId
-from pipelines.domain.ranking import Query, RankedResult
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
-from weft.cli import main
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import reindex
+from weft.cli.commands.update import run
+from weft.cli.main import main
+from weft.domain.ids import QueryId, SessionId
+from weft.domain.ranking import Query, RankedResult
+from weft.feedback.events.producer import FeedbackProducer
+from weft.learning.beliefs import read_beliefs
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 
 @pytest.fixture

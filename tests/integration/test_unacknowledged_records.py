@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.reader import KafkaSource
-from pipelines.runtime.kafka.writer import KafkaPublisher
-from pipelines.settings import Settings
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka
-from weft.cli import main
+from weft.cli.main import main
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.reader import KafkaSource
+from weft.runtime.kafka.writer import KafkaPublisher
+from weft.settings import Settings
 
 # A record that nobody acknowledges is given up soon; nothing here depends on how soon.
 SOON = {"request_timeout_ms": 3000}

@@ -8,27 +8,27 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import AnyEvent, Attribution
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.fold.credit import Attribute
-from pipelines.feedback.log import FeedbackSource
-from pipelines.feedback.run.responses import LiveAttribution
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.settings import MS
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.parameters import POSITIVE, REFERENCE
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import load_settings
 from tests.support.feedback_events import RULES, impression, inclusion, records, reference, rules, shown, success
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.domain.events import AnyEvent, Attribution
+from weft.domain.ids import ContentHash, content_hash
+from weft.feedback.events.codec import encode
+from weft.feedback.fold.credit import Attribute
+from weft.feedback.log import FeedbackSource
+from weft.feedback.run.responses import LiveAttribution
+from weft.feedback.run.updater import Updater
+from weft.feedback.settings import MS
+from weft.feedback.store.tables import evidence_in
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.parameters import POSITIVE, REFERENCE
+from weft.runtime.clock import system_clock
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 TEXTS = (

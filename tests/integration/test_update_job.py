@@ -18,21 +18,21 @@ import pyarrow.parquet as pq
 import pytest
 from kafka import KafkaProducer
 
-from jobs import update
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import BrokerUnavailableError, StoreError
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.run.actors import Task, UpdaterActor
-from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import WEIGHTS, explicit, impression
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.places import Place
+from weft.catalog.catalog import Catalog
+from weft.cli.commands import update
+from weft.domain.errors import BrokerUnavailableError, StoreError
+from weft.feedback.events.codec import encode
+from weft.feedback.run.actors import Task, UpdaterActor
+from weft.feedback.run.updater import PartitionProgress
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import KafkaPublisher, create_topic
+from weft.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = "weft.feedback"

@@ -8,17 +8,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import CorruptionError, NothingPublishedError
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.runtime.ray.stages import HERE
-from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
 from tests.support.old_generations import age
 from tests.support.parts import a_document, write_part
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import CorruptionError, NothingPublishedError
+from weft.indexes.builder import GenerationBuilder
+from weft.ingestion.pipeline import ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome
+from weft.runtime.ray.stages import HERE
+from weft.settings import load_settings
 
 
 def _run(plan: IndexPlan) -> IndexOutcome:

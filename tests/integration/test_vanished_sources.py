@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.store_id import StoreGuard
-from pipelines.domain.errors import SourceError, StoreError
-from pipelines.domain.ids import StoreId
-from pipelines.ingestion.git.safe_files import VANISHED
-from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.ingestion.report import IndexOutcome
-from pipelines.ingestion.stages.visibility import require_same_view
-from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write
+from weft.catalog.catalog import Catalog
+from weft.catalog.store_id import StoreGuard
+from weft.domain.errors import SourceError, StoreError
+from weft.domain.ids import StoreId
+from weft.ingestion.git.safe_files import VANISHED
+from weft.ingestion.pipeline import Watch, ingest
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome
+from weft.ingestion.stages.visibility import require_same_view
+from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 
 LINE = '{"_id": "1", "text": "about locks"}\n'
 

@@ -6,12 +6,12 @@ from itertools import chain
 
 import pytest
 
-from pipelines.feedback.events.codec import decode
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.kafka.writer import create_topic
-from pipelines.settings import load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
+from weft.feedback.events.codec import decode
+from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.kafka.broker import EmbeddedBroker
+from weft.runtime.kafka.writer import create_topic
+from weft.settings import load_settings
 
 
 @pytest.mark.timeout(120)

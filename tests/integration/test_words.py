@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from pipelines.domain.documents import ContentType
 from tests.support.shelf import FILLER, Find, Shelf, entries, pairs, words
+from weft.domain.documents import ContentType
 
 pytestmark = pytest.mark.integration
 

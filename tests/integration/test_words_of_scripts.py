@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from pipelines.domain.documents import ContentType
 from tests.support.shelf import Find, Shelf, pairs, words
+from weft.domain.documents import ContentType
 
 pytestmark = pytest.mark.integration
 

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.aliases import NO_ALIASES, ContentAliases
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.accuracy import Checks
-from pipelines.learning.observe.usage import ContentSignals
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.domain.ids import ContentHash
+from weft.learning.aliases import NO_ALIASES, ContentAliases
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.accuracy import Checks
+from weft.learning.observe.usage import ContentSignals
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 DAY = 20_000

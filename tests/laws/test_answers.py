@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.explain import Verdict, explain_candidates, results
-from pipelines.retrieval.ranking.final_score import BONUS, best_results
-from pipelines.retrieval.ranking.fusion import believed_weights, fuse
-from pipelines.retrieval.ranking.signals import RequestContext, active_signals, with_similarity
-from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.candidate_tables import a_hit, a_table
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_query, settings
+from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.answer.explain import Verdict, explain_candidates, results
+from weft.retrieval.ranking.final_score import BONUS, best_results
+from weft.retrieval.ranking.fusion import believed_weights, fuse
+from weft.retrieval.ranking.signals import RequestContext, active_signals, with_similarity
+from weft.retrieval.settings import FusionMode, ResultUnit
 
 SETTINGS = settings()
 SCORES = {Channel.DENSE: st.floats(-1.0, 1.0), Channel.LEXICAL: st.floats(0.0, 50.0)}

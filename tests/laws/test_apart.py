@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.tending.duplicates import GenerationContents
-from pipelines.domain.ids import content_hash
-from pipelines.indexes.chunk_store import ChunkStore
+from weft.consolidation.tending.duplicates import GenerationContents
+from weft.domain.ids import content_hash
+from weft.indexes.chunk_store import ChunkStore
 
 
 class ContentDocuments:

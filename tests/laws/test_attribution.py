@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pipelines.feedback.events.attribution import Attributed, Method, Views, attribute, counterfactual, method_of
-from pipelines.settings import load_settings
+from weft.feedback.events.attribution import Attributed, Method, Views, attribute, counterfactual, method_of
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.attribution
 COSINES = st.floats(-1.0, 1.0).map(lambda value: round(value, 3))  # ties are likely

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.links import MEASURES, Measure, Quadrant
-from pipelines.quality.authority import QUADRANTS, external, fused, log_scaled
-from pipelines.settings import load_settings
+from weft.domain.links import MEASURES, Measure, Quadrant
+from weft.quality.authority import QUADRANTS, external, fused, log_scaled
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.authority
 SHARES = st.floats(0.0, 1.0, allow_nan=False)

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash, QueryId
-from pipelines.domain.ranking import Answer, Query, Repeats
-from pipelines.domain.understanding import SessionMemory
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash, QueryId
+from weft.domain.ranking import Answer, Query, Repeats
+from weft.domain.understanding import SessionMemory
+from weft.indexes.graph.graph import EdgeKind
+from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.retrieval.settings import FusionMode, ResultUnit
 
 WORDS = ("red", "green", "apple", "pear", "pie", "plum", "tart", "jam")
 TEXTS = {

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.pooling.weights import discriminant
-from pipelines.learning.recency import recency
-from pipelines.settings import load_settings
 from tests.support.examples import examples
 from tests.support.outcomes import outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.pooling.weights import discriminant
+from weft.learning.recency import recency
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 NOW = 86_400.0 * 10

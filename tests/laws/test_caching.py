@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from pipelines.domain.ranking import Answer, Channel, Query
-from pipelines.evaluation.replay.ablation import features_of
-from pipelines.evaluation.replay.caching import CachingEncoder, CachingSource, LruCache, remembered
-from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.channels.open import OpenedCache
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
+from lab.ablation.features import features_of
 from tests.laws.test_batches import GENERATION, queries, told
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, MemorySource, a_query, settings
+from weft.domain.ranking import Answer, Channel, Query
+from weft.evaluation.replay.caching import CachingEncoder, CachingSource, LruCache, remembered
+from weft.indexes.rows import RowSet
+from weft.retrieval.channels.open import OpenedCache
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.settings import FusionMode, RetrievalSettings
+from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 
 BASE = settings()
 WAYS = {

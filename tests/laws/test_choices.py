@@ -10,15 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import MadeBy
-from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
-from pipelines.learning.observe.outcomes import OutcomeScope
-from pipelines.learning.observe.tallies import Tally
-from pipelines.settings import load_settings
+from weft.domain.chunks import MadeBy
+from weft.domain.documents import Domain
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
+from weft.learning.observe.outcomes import OutcomeScope
+from weft.learning.observe.tallies import Tally
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 SLOPE = SETTINGS.feedback.credit.choice_slope

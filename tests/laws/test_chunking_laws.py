@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.ids import content_hash
 from tests.support.shown import reads_from, shown
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.ids import content_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOUND = (ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.tending.links import co_uses, strength
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
+from weft.consolidation.tending.links import co_uses, strength
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
 
 CONTENTS = ["aa", "bb", "cc", "dd"]
 KEYS = st.builds(

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from tree_sitter import Node, Parser
 from tree_sitter_language_pack import get_language
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.ids import content_hash
 from tests.support.code_samples import SAMPLES
 from tests.support.code_units import kept_whole, python_files, python_functions
 from tests.support.examples import examples
+from weft.chunking.chunker import chunk_document
+from weft.chunking.code.grammars import GRAMMARS
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.ids import content_hash
 
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6)
 LARGE = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)

@@ -13,19 +13,19 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document, chunkers_with
-from pipelines.chunking.config.entries import Entry
-from pipelines.chunking.config.yaml import yaml_entries
-from pipelines.chunking.conversation.dialogue import Line, Turn, places, written
-from pipelines.chunking.conversation.exchanges import exchanges
-from pipelines.chunking.units.splitting import ChunkSizes, TopicRules
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.sources.content_types import kind_of
-from pipelines.ingestion.sources.transcripts import sessions
-from pipelines.settings import load_settings
 from tests.support.notations import ini, properties, toml
+from weft.chunking.chunker import chunk_document, chunkers_with
+from weft.chunking.config.entries import Entry
+from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.conversation.dialogue import Line, Turn, places, written
+from weft.chunking.conversation.exchanges import exchanges
+from weft.chunking.units.splitting import ChunkSizes, TopicRules
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.embedding.word_vectors import load_word_vectors
+from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.transcripts import sessions
+from weft.settings import load_settings
 
 RULES = TopicRules(0.47, ("by the way",))
 SMALL = ChunkSizes(40, 24, 5, 6, whole_tokens=20, nested_tokens=10, topics=RULES)

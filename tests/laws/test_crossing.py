@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY, Scope
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.pooling.agreement import Agreement, read_agreement
-from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.settings import load_settings
 from tests.support.examples import examples
+from weft.domain.documents import Domain
+from weft.domain.ranking import ANY, Scope
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.pooling.agreement import Agreement, read_agreement
+from weft.learning.pooling.gathering import SIGNALS
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.embedding.tokens import level
+from weft.embedding.tokens import level
 
 LENGTHS = st.lists(st.integers(1, 300), min_size=1, max_size=40)
 

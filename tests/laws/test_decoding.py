@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.events.codec import decode, decode_all
 from tests.support.feedback_events import explicit, impression, records, session
+from weft.domain.errors import InvalidEventError
+from weft.feedback.events.codec import decode, decode_all
 
 EVENTS = [record.value or b"" for record in records([impression(), explicit(), session()])]
 WHOLE = EVENTS[0]

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.explain import Candidate
-from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.rerank.diversity import Choice, contending, diverse
-from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import settings
+from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.answer.explain import Candidate
+from weft.retrieval.ranking.table import Candidates
+from weft.retrieval.rerank.diversity import Choice, contending, diverse
+from weft.retrieval.settings import DiversitySettings, RetrievalSettings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
 

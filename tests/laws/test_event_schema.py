@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import MadeBy, Overflow
-from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import AnyEvent, Attribution
-from pipelines.domain.matching import MatchFeatures
-from pipelines.feedback.events.codec import decode, encode
 from tests.support.feedback_events import HASHES, explicit, impression, one_of_each, selection, shown
+from weft.domain.chunks import MadeBy, Overflow
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import AnyEvent, Attribution
+from weft.domain.matching import MatchFeatures
+from weft.feedback.events.codec import decode, encode
 
 PUBLISHED = json.loads((Path(__file__).resolve().parents[2] / "infra/kafka/feedback.schema.json").read_text())
 SCHEMA = jsonschema.Draft202012Validator(PUBLISHED)

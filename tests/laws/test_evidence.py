@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.evidence import Evidence, EvidenceKey, merge
-from pipelines.learning.observe.tallies import Tally
-from pipelines.learning.uses import UsageKey
 from tests.support.examples import examples
 from tests.support.outcomes import observe_outcome, outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.evidence import Evidence, EvidenceKey, merge
+from weft.learning.observe.tallies import Tally
+from weft.learning.uses import UsageKey
 
 names = st.sampled_from(["*", "a", "ß"])
 masses = st.integers(-(10**12), 10**12)

@@ -11,20 +11,20 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import MadeBy, Overflow
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import Evidence, merge
-from pipelines.learning.families.gaussian_process import quality_masses
-from pipelines.learning.families.survival import survival_masses
-from pipelines.learning.families.threshold import threshold_masses
-from pipelines.learning.observe.sizes import read_sizing
-from pipelines.learning.parameters import reported_evidence
-from pipelines.learning.reported import Reported
-from pipelines.settings import load_settings
 from tests.support.examples import examples
 from tests.support.outcomes import outcome_evidence
+from weft.domain.chunks import MadeBy, Overflow
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope
+from weft.learning.evidence import Evidence, merge
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.observe.sizes import read_sizing
+from weft.learning.parameters import reported_evidence
+from weft.learning.reported import Reported
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 shares = st.floats(0.0, 1.0)

@@ -11,16 +11,16 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.feedback.pipeline import consume
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import PartitionReport
-from pipelines.feedback.store.state import PartitionState
-from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import NOON, RULES, WEIGHTS, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.many_sessions import events_of
+from weft.feedback.pipeline import consume
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.report import PartitionReport
+from weft.feedback.store.state import PartitionState
+from weft.runtime.kafka.log import LogFacts, Record
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 seeds = st.integers(0, 2**32)

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.links import Link, LinkKind
-from pipelines.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
 from tests.support.examples import examples
 from tests.support.graphs import a_file, a_graph, edges
+from weft.domain.links import Link, LinkKind
+from weft.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
 LINKS = st.builds(

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.hierarchy import REMAINDER
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Overflow
-from pipelines.domain.documents import ContentType, Document, Domain
 from tests.support.shown import shown
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.hierarchy import REMAINDER
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Overflow
+from weft.domain.documents import ContentType, Document, Domain
 
 
 def words(text: str) -> int:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import EDGES_FILE, LearnedState
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import content_hash
-from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
-from pipelines.learning.evidence import MICRO, Evidence
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import EDGES_FILE, LearnedState
+from weft.domain.errors import StoreError
+from weft.domain.ids import content_hash
+from weft.domain.links import LinkKind, RelationSource
+from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from weft.learning.evidence import MICRO, Evidence
 
 CONTENTS = sorted(content_hash(letter) for letter in "abcdef")
 FOUND = st.builds(

@@ -11,14 +11,14 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.events.codec import decode
-from pipelines.learning.evidence import Evidence
 from tests.support.examples import examples
 from tests.support.feedback_events import NOON, unlearned
 from tests.support.lesson_fold import lesson_event
 from tests.support.lesson_words import believed
 from tests.support.session_store import Partition, phase
+from weft.domain.events import AnyEvent
+from weft.feedback.events.codec import decode
+from weft.learning.evidence import Evidence
 
 WHO = {"s1": "ada", "s2": "bob", "s3": "cyd"}
 seeds = st.integers(0, 2**32 - 1)

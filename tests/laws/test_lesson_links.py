@@ -8,13 +8,13 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.events import LessonChange, LessonEvent
-from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
-from pipelines.learning.lessons.beliefs import LessonBeliefs
-from pipelines.learning.lessons.rows import NIGHT
 from tests.support.examples import examples
 from tests.support.feedback_events import NOON, lesson_added, lesson_changed, lesson_outcome
 from tests.support.lesson_words import believed
+from weft.domain.events import LessonChange, LessonEvent
+from weft.domain.lesson import Lesson, LessonResult, LessonSource
+from weft.learning.lessons.beliefs import LessonBeliefs
+from weft.learning.lessons.rows import NIGHT
 
 PEOPLE = ("ada", "bob", "cyd")
 LESSONS = [

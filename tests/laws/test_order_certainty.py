@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Query, Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.confidence import ScoreComponents, rank_confidence
-from pipelines.retrieval.ranking.fusion import believed_draws
-from pipelines.settings import load_settings
 from tests.support.examples import examples
 from tests.support.nights import a_day
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.documents import Domain
+from weft.domain.ranking import Query, Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.retrieval.answer.confidence import ScoreComponents, rank_confidence
+from weft.retrieval.ranking.fusion import believed_draws
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 BELIEFS = read_beliefs(PRIORS, Evidence(), now=0.0)

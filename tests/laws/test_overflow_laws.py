@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.hierarchy import REMAINDER, fitted, leading, trailing
-from pipelines.chunking.units.parsed import ParsedUnit
-from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenMeter, digest
-from pipelines.domain.chunks import Chunk, Overflow, made_by, pairs_of
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.hierarchy import REMAINDER, fitted, leading, trailing
+from weft.chunking.units.parsed import ParsedUnit
+from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenMeter, digest
+from weft.domain.chunks import Chunk, Overflow, made_by, pairs_of
+from weft.domain.documents import ContentType, Document, Domain
 
 PIECES = st.sampled_from(
     [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.prose.text import byte_length, chunk_plainly
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.prose.text import byte_length, chunk_plainly
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=12, target_tokens=12, min_tokens=2, overlap_tokens=0)
 TEXTS = st.text(st.sampled_from("ab \n(é中\ud800"), max_size=400)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.settings import load_settings
 from tests.support.papers import LATEX, MARKDOWN
 from tests.support.shown import shown
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.settings import load_settings
 
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6, list_tokens=12, paragraph_tokens=20)
 LARGE = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=30, overlap_tokens=50, list_tokens=200)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.indexes.text.build import code_terms, split_identifier
-from pipelines.indexes.text.lexical import cleaned
+from weft.indexes.text.build import code_terms, split_identifier
+from weft.indexes.text.lexical import cleaned
 
 anything = st.text(st.characters())
 words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)

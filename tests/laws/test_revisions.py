@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.ids import content_hash
-from pipelines.indexes import schemas
-from pipelines.indexes.former_places import FormerPlaces
-from pipelines.indexes.revisions import REVISIONS, RevisionTask, write_revisions
-from pipelines.indexes.settings import RevisionSettings
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.settings import load_settings
 from tests.support.examples import examples
 from tests.support.parts import a_document
+from weft.domain.chunks import Chunk
+from weft.domain.ids import content_hash
+from weft.indexes import schemas
+from weft.indexes.former_places import FormerPlaces
+from weft.indexes.revisions import REVISIONS, RevisionTask, write_revisions
+from weft.indexes.settings import RevisionSettings
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.settings import load_settings
 
 INDEX = load_settings(environment={}).index
 RULES = RevisionSettings(least_overlap=0.5, days=365)

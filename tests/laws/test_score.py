@@ -7,15 +7,15 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.quality.signals import lexical, vector
-from pipelines.retrieval.answer.explain import explain_candidates
-from pipelines.retrieval.ranking.fusion import SignalWeight, weighed
-from pipelines.settings import load_settings
 from tests.support.candidate_tables import a_hit, a_table
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.quality.signals import lexical, vector
+from weft.retrieval.answer.explain import explain_candidates
+from weft.retrieval.ranking.fusion import SignalWeight, weighed
+from weft.settings import load_settings
 
 BELIEFS = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) | st.just(1.0) for signal in Signal})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.feedback.store.deduplication import SeenIndex
+from weft.feedback.store.deduplication import SeenIndex
 
 # Few distinct keys, so that ids share theirs and come again.
 fingerprints = st.integers(0, 40).map(lambda n: (n % 7).to_bytes(8, "little") + n.to_bytes(8, "little"))

@@ -11,11 +11,6 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import PENDING, SETTLED, sessions_in
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.parameters import SURPLUS
 from tests.support.examples import examples
 from tests.support.session_logs import (
     SESSIONS,
@@ -32,6 +27,11 @@ from tests.support.session_logs import (
 )
 from tests.support.session_projects import read_at_random
 from tests.support.session_store import Partition, alone, judged, phase
+from weft.domain.events import AnyEvent
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.overlays import PENDING, SETTLED, sessions_in
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.parameters import SURPLUS
 
 NAMES = ("ada", "bob", "cyd", "dan")
 signals = st.lists(st.sampled_from([1.0, -1.0, 0.3, -0.7]), min_size=1, max_size=3)

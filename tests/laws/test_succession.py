@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.retrieval.rerank.diversity import Choice, contending, diverse
-from pipelines.retrieval.rerank.succession import SUPERSEDED, lowered
-from pipelines.retrieval.snapshot.relations import Counterparts, ResolvedRelations
 from tests.laws.test_diversity import contenders, scored, tuned
 from tests.support.candidate_tables import told
+from weft.retrieval.rerank.diversity import Choice, contending, diverse
+from weft.retrieval.rerank.succession import SUPERSEDED, lowered
+from weft.retrieval.snapshot.relations import Counterparts, ResolvedRelations
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
 

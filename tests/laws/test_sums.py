@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.quality import groups
+from weft.quality import groups
 
 AMOUNTS = st.one_of(
     st.floats(-1.0, 1.0), st.sampled_from([0.0, float("nan"), 1e16, -1e16, 0.1, 2.0**-53, -(2.0**-54), 1e-305])

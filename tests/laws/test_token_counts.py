@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.embedding.models import locate
-from pipelines.embedding.tokens import WordCounts, load_token_counter, read_tokenizer, splits_at_words
-from pipelines.settings import load_settings
 from tests.support.examples import examples
+from weft.embedding.models import locate
+from weft.embedding.tokens import WordCounts, load_token_counter, read_tokenizer, splits_at_words
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 COUNT = load_token_counter(SETTINGS)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.usage import read_usage
-from pipelines.learning.pooling.covariance import read_design_effect
-from pipelines.learning.recency import Discount
-from pipelines.learning.uses import UsageKey, Uses
-from pipelines.settings import load_settings
+from weft.domain.ids import ContentHash
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.usage import read_usage
+from weft.learning.pooling.covariance import read_design_effect
+from weft.learning.recency import Discount
+from weft.learning.uses import UsageKey, Uses
+from weft.settings import load_settings
 
 TODAY, PRIOR = 20, load_settings(environment={}).priors.usage
 CONTENTS, QUESTIONS = ["a", "b", "ß"], ["", "what", "who"]

@@ -9,8 +9,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from pipelines.feedback.events.attribution import Method, Views, attribute, sentences_of
-from pipelines.settings import load_settings
+from weft.feedback.events.attribution import Method, Views, attribute, sentences_of
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.attribution
 CONTENTS = [

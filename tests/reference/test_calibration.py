@@ -10,12 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope
-from pipelines.learning.calibration.reliability import Predictions, bands, reliability
-from pipelines.learning.calibration.scores import (
+from tests.support.outcomes import outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.errors import StoreError
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope
+from weft.learning.calibration.reliability import Predictions, bands, reliability
+from weft.learning.calibration.scores import (
     BetaCurve,
     Isotonic,
     ScoreBins,
@@ -23,9 +24,8 @@ from pipelines.learning.calibration.scores import (
     calibrate,
     score_bins,
 )
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.settings import load_settings
-from tests.support.outcomes import outcome_evidence
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.settings import load_settings
 
 RECENCY = load_settings(environment={}).priors.recency
 MIDDLES = (np.arange(20) + 0.5) / 20

@@ -10,15 +10,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import betaincinv, expit, logit
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY, Scope, Signal
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.learning.pooling.crossing import Cells, cross
-from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
-from pipelines.learning.priors import PoolingPrior
-from pipelines.settings import load_settings
+from weft.domain.documents import Domain
+from weft.domain.ranking import ANY, Scope, Signal
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.pooling.agreement import read_agreement
+from weft.learning.pooling.crossing import Cells, cross
+from weft.learning.pooling.gathering import SIGNALS
+from weft.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
+from weft.learning.priors import PoolingPrior
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 POOLING = PRIORS.pooling

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
-from pipelines.learning.observe.tallies import Tally
-from pipelines.learning.parameters import POSITIVE
-from pipelines.learning.pooling.covariance import read_design_effect, read_signal_covariance
-from pipelines.learning.priors import Priors
-from pipelines.learning.recency import Discount
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
 from tests.support.outcomes import observe_outcome
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
+from weft.learning.observe.tallies import Tally
+from weft.learning.parameters import POSITIVE
+from weft.learning.pooling.covariance import read_design_effect, read_signal_covariance
+from weft.learning.priors import Priors
+from weft.learning.recency import Discount
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 DAY = 20_000

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import ShownResult
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.examination import Examination, read_examination
-from pipelines.learning.observe.impressions import SHOWN, Cell, ImpressionBuckets, cell_key
-from pipelines.learning.observe.tallies import Tally
-from pipelines.learning.recency import Discount
-from pipelines.settings import load_settings
+from weft.domain.documents import Domain
+from weft.domain.events import ShownResult
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.examination import Examination, read_examination
+from weft.learning.observe.impressions import SHOWN, Cell, ImpressionBuckets, cell_key
+from weft.learning.observe.tallies import Tally
+from weft.learning.recency import Discount
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.examination
 HASHES = [f"{rank:064x}" for rank in range(10)]

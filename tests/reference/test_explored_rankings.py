@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.log.questions import explored
-from pipelines.evaluation.measures.off_policy import Value, of_rankings
-from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Answer, Query
+from weft.evaluation.log.questions import explored
+from weft.evaluation.measures.off_policy import Value, of_rankings
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).evaluation
 WORDS = ("red", "green", "ripe", "sweet", "round")

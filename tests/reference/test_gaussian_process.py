@@ -9,8 +9,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from pipelines.learning.families.gaussian_process import Quality, matern52, quality_masses, turn_bin, turn_of
-from pipelines.settings import load_settings
+from weft.learning.families.gaussian_process import Quality, matern52, quality_masses, turn_bin, turn_of
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.quality
 AHEAD = np.array([1.0, 5.0, 17.0, 40.0, 64.0, 90.0])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.indexes.graph.analytics import (
+from weft.indexes.graph.analytics import (
     DAMPING,
     WeightedEdges,
     analytics,
@@ -19,7 +19,7 @@ from pipelines.indexes.graph.analytics import (
     degrees,
     pagerank,
 )
-from pipelines.indexes.graph.graph import ANALYTICS, FORMER_DEGREES, EdgeArrays, EdgeKind
+from weft.indexes.graph.graph import ANALYTICS, FORMER_DEGREES, EdgeArrays, EdgeKind
 
 KINDS = list(EdgeKind)
 Edge = tuple[EdgeKind, int, int, float]

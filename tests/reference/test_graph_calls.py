@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.graphs import Part, a_graph, edges
+from weft.chunking.chunker import chunk_document
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sizing import prior_sizes
+from weft.settings import load_settings
 
 CALLING = "retrieval"
 PACKAGES = (CALLING, "domain", "learning", "quality")
@@ -23,7 +23,7 @@ Call = tuple[str, str]  # "uri symbol" that calls, and that is called
 
 
 def _files(*packages: str) -> list[Path]:
-    return sorted(path for package in packages for path in (ROOT / "pipelines" / package).rglob("*.py"))
+    return sorted(path for package in packages for path in (ROOT / "pipelines" / "weft" / package).rglob("*.py"))
 
 
 def _uri(path: Path) -> str:
@@ -65,7 +65,7 @@ def _called(path: Path) -> Iterator[Call]:
                     module, function.name
                 ):
                     file = target.__module__.replace(".", "/") + ".py"
-                    if any(file.startswith(f"pipelines/{package}/") for package in PACKAGES):
+                    if any(file.startswith(f"pipelines/weft/{package}/") for package in PACKAGES):
                         yield f"{_uri(path)} {function.name}", f"{file} {target.__qualname__}"
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
-from pipelines.learning.pooling.shrinkage import intraclass_correlation
-from pipelines.settings import load_settings
 from tests.support.pooling_by_hand import node_by_node
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.pooling.hierarchy import Level, Pooled, pool
+from weft.learning.pooling.shrinkage import intraclass_correlation
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 POOLING = PRIORS.pooling

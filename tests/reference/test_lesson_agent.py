@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pipelines.domain.lesson import Lesson
-from pipelines.lessons.finding import LessonFinder, finder_of
-from pipelines.lessons.reflection import EpisodeStep, RuleReflector
-from pipelines.lessons.relevance import ToolUse
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
 from tests.support.lessons import labelled, lesson_words
+from weft.domain.lesson import Lesson
+from weft.lessons.finding import LessonFinder, finder_of
+from weft.lessons.reflection import EpisodeStep, RuleReflector
+from weft.lessons.relevance import ToolUse
 
 ROUNDS = 50
 CARELESS, TOLD = 0.8, 0.1

@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import beta
 
-from pipelines.domain.events import LessonEvent
-from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_outcome
 from tests.support.lesson_words import DAY_MS, believed
+from weft.domain.events import LessonEvent
+from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 
 PRIOR = SETTINGS.priors.lessons
 GOOD = {"success", "confirmation"}

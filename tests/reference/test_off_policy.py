@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import ContentHash
-from pipelines.evaluation.measures import off_policy
-from pipelines.evaluation.measures.off_policy import (
+from weft.domain.ids import ContentHash
+from weft.evaluation.measures import off_policy
+from weft.evaluation.measures.off_policy import (
     ShownPlace,
     TargetPlace,
     Value,
@@ -22,8 +22,8 @@ from pipelines.evaluation.measures.off_policy import (
     of_rankings,
     snips,
 )
-from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.settings import load_settings
+from weft.evaluation.settings import EvaluationSettings
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).evaluation
 ACTIONS = 5

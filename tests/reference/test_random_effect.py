@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
-from pipelines.learning.families.random_effect import learned_variance, random_effects
+from weft.learning.families.random_effect import learned_variance, random_effects
 
 Outcome = tuple[float, float, float]
 outcomes = st.lists(

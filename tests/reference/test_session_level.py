@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS
-from pipelines.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
-from pipelines.learning.pooling.sessions import SessionEvidence, from_plain, moments_among, observed_by, to_plain
-from pipelines.learning.pooling.shrinkage import Moments, moments_of
-from pipelines.settings import load_settings
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.pooling.agreement import read_agreement
+from weft.learning.pooling.gathering import COLUMNS, SIGNALS
+from weft.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
+from weft.learning.pooling.sessions import SessionEvidence, from_plain, moments_among, observed_by, to_plain
+from weft.learning.pooling.shrinkage import Moments, moments_of
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 POOLING = PRIORS.pooling

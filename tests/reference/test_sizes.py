@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.domain.chunks import MadeBy
-from pipelines.learning.evidence import MICRO
-from pipelines.learning.families.gamma import Dirichlet, Gamma
-from pipelines.learning.observe.sizes import size_masses
+from weft.domain.chunks import MadeBy
+from weft.learning.evidence import MICRO
+from weft.learning.families.gamma import Dirichlet, Gamma
+from weft.learning.observe.sizes import size_masses
 
 
 @pytest.mark.parametrize("sizes", [[120.0], [40.0, 90.0, 500.0], list(np.linspace(60.0, 900.0, 40))], ids=len)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.learning.families.beta import confidence
-from pipelines.learning.families.survival import Survival, survival_masses
+from weft.learning.families.beta import confidence
+from weft.learning.families.survival import Survival, survival_masses
 
 PRIOR = Survival(2.0, 200.0)
 AGES = (1.0, 30.0, 200.0, 5000.0)

@@ -11,9 +11,9 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from pipelines.learning.families.threshold import Threshold, threshold_masses
-from pipelines.learning.priors import ThresholdPrior
-from pipelines.settings import load_settings
+from weft.learning.families.threshold import Threshold, threshold_masses
+from weft.learning.priors import ThresholdPrior
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.thresholds
 COSTLY = PRIOR.model_copy(update={"cost_false_positive": 4.0})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering
 
-from pipelines.embedding.late_interaction import unit_rows, ward_pooled
+from weft.embedding.late_interaction import unit_rows, ward_pooled
 
 
 @pytest.mark.parametrize(("rows", "pooling"), [(12, 3), (50, 4), (191, 4), (40, 7)])

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.families.beta import Beta, confidence
-from pipelines.learning.parameters import reported_evidence
-from pipelines.learning.pooling.agreement import IntentFactor
-from pipelines.learning.pooling.hierarchy import Level, Pooled
-from pipelines.settings import load_settings
 from tests.support.pooling_by_hand import node_by_node
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.families.beta import Beta, confidence
+from weft.learning.parameters import reported_evidence
+from weft.learning.pooling.agreement import IntentFactor
+from weft.learning.pooling.hierarchy import Level, Pooled
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 DAY = 100

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.weights import StickBreaking
-from pipelines.settings import load_settings
 from tests.support.nights import a_day
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.weights import StickBreaking
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 ALL = frozenset(Signal)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
-from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from tests.support.feedback_events import HASHES
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from weft.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 
 
 def a_query(**changes: Any) -> Query:

@@ -16,7 +16,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
-from pipelines.runtime.kafka.broker import _die_with_parent
+from weft.runtime.kafka.broker import _die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 _POM = ROOT / "infra/kafka/apache/pom.xml"

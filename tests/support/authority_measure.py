@@ -16,17 +16,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.documents import Domain
-from pipelines.evaluation.measures.compare import compare
-from pipelines.evaluation.measures.metrics import measure
-from pipelines.evaluation.measures.runs import Run
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.questions import by_chunk, own, questions_of
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
+from weft.app.indexing import plan_of
+from weft.app.questions import by_chunk, own, questions_of
+from weft.app.searching.engines import opened
+from weft.catalog.catalog import Catalog
+from weft.domain.documents import Domain
+from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.metrics import measure
+from weft.evaluation.measures.runs import Run
+from weft.ingestion.pipeline import ingest
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 MEASURE = "ndcg_at_10"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.explain import Candidate, explain_candidates
-from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first, occurrences_of, table_of
-from pipelines.retrieval.snapshot.documents import Documents
 from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.answer.explain import Candidate, explain_candidates
+from weft.retrieval.ranking.table import CHANNELS, Candidates, best_first, occurrences_of, table_of
+from weft.retrieval.snapshot.documents import Documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,17 @@ from typing import Any
 
 from mlflow.tracking import MlflowClient
 
-from pipelines.consolidation.champion import (
+from tests.support.nights import a_day
+from weft.consolidation.champion import (
     CHAMPION,
     EXPERIMENT,
 )
-from pipelines.consolidation.night import Night
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.ids import ContentHash, LearnedVersion
-from pipelines.learning.pooling.fitted import Learned
-from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL
-from pipelines.settings import load_settings
-from tests.support.nights import a_day
+from weft.consolidation.night import Night
+from weft.consolidation.pipeline import consolidate
+from weft.domain.ids import ContentHash, LearnedVersion
+from weft.learning.pooling.fitted import Learned
+from weft.runtime.mlflow.tracking import REGISTERED_MODEL
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 DAY = 20_000
@@ -66,5 +66,5 @@ def state_of(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.mlflow.tracking.Tracking"
-PUBLISH = "pipelines.consolidation.publish"
+NIGHT, TRACKING = "weft.consolidation.pipeline", "weft.runtime.mlflow.tracking.Tracking"
+PUBLISH = "weft.consolidation.publish"

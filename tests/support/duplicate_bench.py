@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.consolidation.tending.duplicates import find_duplicates
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.embedding.static_vectors import static_vectors
-from pipelines.learning.evidence import Evidence
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
 from tests.support.near_duplicates import opposites, plantings
+from weft.app.night import word_lists
+from weft.consolidation.tending.duplicates import find_duplicates
+from weft.domain.ids import ContentHash, content_hash
+from weft.embedding.static_vectors import static_vectors
+from weft.learning.evidence import Evidence
+from weft.settings import load_settings
 
 
 @dataclass

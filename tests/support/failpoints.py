@@ -89,8 +89,8 @@ def _watch_statements(wanted: str, death: Countdown, *, after: bool) -> None:
 
 
 if __name__ == "__main__":
-    from jobs import _job
-    from jobs.update import update
+    from weft.cli.commands.update import update
+    from weft.cli.console import jobs as _job
 
     watch(sys.argv[1], int(sys.argv[2]))
     sys.argv = ["jobs.update", *sys.argv[3:]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import (
+from weft.domain.documents import Domain
+from weft.domain.events import (
     Accuracy,
     AnyEvent,
     Correction,
@@ -28,13 +28,13 @@ from pipelines.domain.events import (
     TriggerRemoval,
     Trust,
 )
-from pipelines.domain.ids import content_hash
-from pipelines.domain.lesson import Lesson, LessonResult, LessonSource
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.lesson_events import lesson_text
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.runtime.kafka.log import Record
-from pipelines.settings import load_settings
+from weft.domain.ids import content_hash
+from weft.domain.lesson import Lesson, LessonResult, LessonSource
+from weft.feedback.events.codec import encode
+from weft.feedback.events.lesson_events import lesson_text
+from weft.feedback.settings import FeedbackSettings
+from weft.runtime.kafka.log import Record
+from weft.settings import load_settings
 
 NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 """Noon UTC of some day, in milliseconds: minutes around it stay within the day."""

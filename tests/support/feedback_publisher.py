@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError, WeftError
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.events.codec import decode
-from pipelines.feedback.events.producer import Publisher
-from pipelines.feedback.publish.dead_letters import DeadLetterSink, Republisher
-from pipelines.feedback.settings import FeedbackSettings
 from tests.support.feedback_events import RULES
+from weft.domain.errors import BrokerUnavailableError, InvalidEventError, WeftError
+from weft.domain.events import AnyEvent
+from weft.feedback.events.codec import decode
+from weft.feedback.events.producer import Publisher
+from weft.feedback.publish.dead_letters import DeadLetterSink, Republisher
+from weft.feedback.settings import FeedbackSettings
 
 
 class MemoryPublisher(Publisher):

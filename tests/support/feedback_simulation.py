@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from pipelines.domain.errors import BrokerUnavailableError, FencedError
-from pipelines.feedback.run.partitions import UPDATERS
-from pipelines.feedback.run.updater import Updater
-from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
 from tests.support.feedback_events import NOON, reports_daily, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_publisher import republisher
 from tests.support.feedback_source import Killed
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import Folded
+from weft.domain.errors import BrokerUnavailableError, FencedError
+from weft.feedback.run.partitions import UPDATERS
+from weft.feedback.run.updater import Updater
+from weft.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
 
 PARTITIONS = 2
 POLLS = (1, 2, 3, 7, 50, 5_000)

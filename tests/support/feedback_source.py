@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
+from weft.domain.errors import BrokerUnavailableError, WrongLogError
+from weft.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
 
 _identities = itertools.count(1)
 

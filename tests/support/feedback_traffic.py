@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from pipelines.domain.ids import content_hash, question_hash
 from tests.support.lesson_fold import lesson_event
+from weft.domain.ids import content_hash, question_hash
 
 DOMAINS = ("code", "academic", "history", "general")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import GenerationId
-from pipelines.indexes.manifest import Manifest, seal
-from pipelines.settings import load_settings
+from weft.catalog.catalog import Catalog
+from weft.domain.ids import GenerationId
+from weft.indexes.manifest import Manifest, seal
+from weft.settings import load_settings
 
 
 def a_staged_generation(catalog: Catalog, name: str, *, created_at: float = 0.0) -> Path:

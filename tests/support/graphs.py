@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pipelines.domain.chunks import Chunk, Mention
-from pipelines.domain.documents import ContentType, Document, Rejection
-from pipelines.domain.ids import ChunkId, ContentHash, content_hash
-from pipelines.domain.links import Link, LinkKind
-from pipelines.indexes import schemas
-from pipelines.indexes.dense.vectors import DenseIndex
-from pipelines.indexes.graph.build import build_graph
-from pipelines.indexes.graph.graph import Graph
-from pipelines.indexes.settings import GraphIndexSettings
-from pipelines.settings import load_settings
 from tests.support.parts import a_document
+from weft.domain.chunks import Chunk, Mention
+from weft.domain.documents import ContentType, Document, Rejection
+from weft.domain.ids import ChunkId, ContentHash, content_hash
+from weft.domain.links import Link, LinkKind
+from weft.indexes import schemas
+from weft.indexes.dense.vectors import DenseIndex
+from weft.indexes.graph.build import build_graph
+from weft.indexes.graph.graph import Graph
+from weft.indexes.settings import GraphIndexSettings
+from weft.settings import load_settings
 
 Part = tuple[Document, list[Chunk]]
 Edge = tuple[str, str, str, float]  # kind, who points, to whom, confidence

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import psutil
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.report import IndexOutcome, IndexProgress
-from pipelines.runtime.ray.cluster import connect
-from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
-from pipelines.settings import load_settings
 from tests.support.ingestion import SLOW, WORDS, a_plan
+from weft.catalog.catalog import Catalog
+from weft.ingestion.pipeline import Watch, ingest
+from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.runtime.ray.cluster import connect
+from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
+from weft.settings import load_settings
 
 WAYS = ("index.shards=3", "extraction.enabled=true")
 

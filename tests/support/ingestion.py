@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.chunks import Mention
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding.encoders.compute import shortened
-from pipelines.embedding.models import locate
-from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.extraction.settings import ExtractionSettings
-from pipelines.ingestion.plan import IndexPlan
-from pipelines.settings import load_settings
 from tests.support.parts import embed
+from weft.domain.chunks import Mention
+from weft.domain.errors import ModelUnavailableError
+from weft.embedding.encoders.compute import shortened
+from weft.embedding.models import locate
+from weft.embedding.settings import EmbeddingSettings
+from weft.extraction.settings import ExtractionSettings
+from weft.ingestion.plan import IndexPlan
+from weft.settings import load_settings
 
 WORDS = "tests.support.ingestion:WordEncoder"
 UNAVAILABLE = "tests.support.ingestion:unavailable"

@@ -6,18 +6,18 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.live import CatalogSource
-from pipelines.retrieval.snapshot.snapshot import Snapshot
-from pipelines.settings import Settings
 from tests.support.feedback_events import RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.catalog.catalog import Catalog
+from weft.domain.events import AnyEvent
+from weft.feedback.run.updater import Updater
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.tables import evidence_in
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import Evidence
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.retrieval.snapshot.snapshot import Snapshot
+from weft.settings import Settings
 
 
 class Learner:

@@ -14,21 +14,21 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from pipelines.consolidation.probes import BUNDLED, probes
-from pipelines.domain.lesson import Lesson, LessonSource
-from pipelines.domain.lesson_match import BelievedLesson
-from pipelines.domain.ranking import Query
-from pipelines.embedding.encoders.encoder import Encoder, load_encoder
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.lessons.detection import Detector, Injection, Utterance
-from pipelines.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
-from pipelines.lessons.prompt import prompt_form
-from pipelines.lessons.reflection import EpisodeStep, RuleReflector
-from pipelines.lessons.relevance import ConditionIndex, ToolUse
-from pipelines.retrieval.answer.lessons import LessonRetriever
 from tests.support.feedback_events import lesson_added
 from tests.support.lesson_words import believed as believed_of
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, lines_of, settings
+from weft.consolidation.probes import BUNDLED, probes
+from weft.domain.lesson import Lesson, LessonSource
+from weft.domain.lesson_match import BelievedLesson
+from weft.domain.ranking import Query
+from weft.embedding.encoders.encoder import Encoder, load_encoder
+from weft.embedding.tokens import load_token_counter
+from weft.lessons.detection import Detector, Injection, Utterance
+from weft.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
+from weft.lessons.prompt import prompt_form
+from weft.lessons.reflection import EpisodeStep, RuleReflector
+from weft.lessons.relevance import ConditionIndex, ToolUse
+from weft.retrieval.answer.lessons import LessonRetriever
 
 
 def relation(one: Lesson, other: Lesson) -> LessonRelation:

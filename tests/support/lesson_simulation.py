@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from pipelines.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.lessons.beliefs import STATUSES
-from pipelines.learning.lessons.measures import legacy_confidence
-from pipelines.learning.lessons.rows import outcome_bin, statement_bin
-from pipelines.learning.uses import UsageKey
 from tests.support.feedback_events import SETTINGS
 from tests.support.lesson_words import TODAY, believed
+from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.lessons.beliefs import STATUSES
+from weft.learning.lessons.measures import legacy_confidence
+from weft.learning.lessons.rows import outcome_bin, statement_bin
+from weft.learning.uses import UsageKey
 
 PRIOR = SETTINGS.priors.lessons
 PEOPLE = 20

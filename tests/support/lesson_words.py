@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.domain.events import LessonEvent
-from pipelines.domain.ids import principal_fingerprint
-from pipelines.feedback.fold.lessons import lesson_keys
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.lessons.beliefs import LessonBeliefs, read_lessons
-from pipelines.learning.uses import UsageKey
 from tests.support.feedback_events import NOON, SETTINGS
+from weft.domain.events import LessonEvent
+from weft.domain.ids import principal_fingerprint
+from weft.feedback.fold.lessons import lesson_keys
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.lessons.beliefs import LessonBeliefs, read_lessons
+from weft.learning.uses import UsageKey
 
 DAY_MS = 86_400_000
 TODAY = NOON // DAY_MS

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import (
+from weft.domain.lesson import (
     Conditions,
     Lesson,
     LessonKind,
@@ -20,9 +20,9 @@ from pipelines.domain.lesson import (
     LessonStatus,
     one_line,
 )
-from pipelines.domain.lesson_match import BelievedLesson
-from pipelines.lessons.wording import LessonWords
-from pipelines.settings import Settings, load_settings
+from weft.domain.lesson_match import BelievedLesson
+from weft.lessons.wording import LessonWords
+from weft.settings import Settings, load_settings
 
 LABELLED = Path(__file__).resolve().parents[1] / "unit/lessons/labelled"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.domain.ids import ContentHash, QueryId
-from pipelines.domain.ranking import ANY
-from pipelines.evaluation.queries.reader import LoggedHit, LoggedOutcome, LoggedQuery, LoggedResult
 from tests.support.retrieval_fakes import NOW
+from weft.domain.ids import ContentHash, QueryId
+from weft.domain.ranking import ANY
+from weft.evaluation.queries.reader import LoggedHit, LoggedOutcome, LoggedQuery, LoggedResult
 
 BOTH = {"dense": 1, "lexical": 1}
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Signal
-from pipelines.learning.pooling.fit import LoggedSignals
-from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.learning.priors import Priors
+from weft.domain.documents import Domain
+from weft.domain.ranking import Signal
+from weft.learning.pooling.fit import LoggedSignals
+from weft.learning.pooling.gathering import SIGNALS
+from weft.learning.priors import Priors
 
 TRUE: Mapping[Signal, float] = {Signal.LEXICAL: 2.0, Signal.LATE_INTERACTION: 1.0}
 SAME_AS_LEXICAL = Signal.VECTOR

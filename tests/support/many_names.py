@@ -10,13 +10,13 @@ import re
 import sys
 from pathlib import Path
 
-from pipelines.feedback.pipeline import consume
-from pipelines.feedback.publish.snapshot import publish_snapshot
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import NOON, RULES
+from weft.feedback.pipeline import consume
+from weft.feedback.publish.snapshot import publish_snapshot
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.store.state import PartitionState
+from weft.feedback.store.tables import evidence_in
+from weft.runtime.kafka.log import LogFacts, Record
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 

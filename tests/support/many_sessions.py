@@ -7,12 +7,12 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import Impression, ShownResult
-from pipelines.domain.ids import content_hash, question_hash
-from pipelines.domain.matching import MatchFeatures
-from pipelines.feedback.events.codec import encode
 from tests.support.feedback_events import NOON
+from weft.domain.documents import Domain
+from weft.domain.events import Impression, ShownResult
+from weft.domain.ids import content_hash, question_hash
+from weft.domain.matching import MatchFeatures
+from weft.feedback.events.codec import encode
 
 SESSIONS = 1_000
 """Each of a principal of its own."""

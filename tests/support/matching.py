@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
-from pipelines.learning.evidence import EvidenceKey
-from pipelines.learning.observe.matches import draw_places, match_key_at, rank_places, values_of
-from pipelines.learning.parameters import RELEVANCE_BINS
+from weft.domain.documents import Domain
+from weft.domain.matching import MatchFeatures
+from weft.learning.evidence import EvidenceKey
+from weft.learning.observe.matches import draw_places, match_key_at, rank_places, values_of
+from weft.learning.parameters import RELEVANCE_BINS
 
 
 def match_key(

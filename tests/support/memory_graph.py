@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash
-from pipelines.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
+from weft.domain.ids import ContentHash
+from weft.indexes.graph.graph import ChunkRelation, Direction, EdgeArrays, EdgeKind, Neighbour
 
 
 class MemoryGraph:

@@ -23,20 +23,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.domain.ids import content_hash
-from pipelines.indexes import schemas
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.learning.evidence import MICRO, SCHEMA, Evidence
-from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.process import linear_algebra_threads
-from pipelines.serving.night import contradictions_of, duplicates_of, links_of, night_of, texts_of
-from pipelines.settings import Settings, load_settings
 from tests.support.duplicate_bench import collection, mixed
 from tests.support.near_duplicates import denied, noticed
 from tests.support.nights import a_day
 from tests.support.parts import ENCODER, a_document
+from weft.app.night import contradictions_of, duplicates_of, links_of, night_of, texts_of
+from weft.catalog.catalog import Catalog
+from weft.consolidation.pipeline import consolidate
+from weft.domain.ids import content_hash
+from weft.indexes import schemas
+from weft.indexes.builder import GenerationBuilder
+from weft.learning.evidence import MICRO, SCHEMA, Evidence
+from weft.runtime.clock import day_of, system_clock
+from weft.runtime.process import linear_algebra_threads
+from weft.settings import Settings, load_settings
 
 DIMENSION = 384
 EVENTS = 5  # of each content

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.consolidation.pipeline import consolidate
-from pipelines.serving import night as nights
-from pipelines.settings import load_settings
+from weft.app import night as nights
+from weft.consolidation.pipeline import consolidate
+from weft.settings import load_settings
 
 ASSIGNMENTS = (
     "extraction.enabled=false",

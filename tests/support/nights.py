@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.consolidation.improvement import Improvement, MeanInterval, QuestionSource
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import content_hash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.tallies import Tally
 from tests.support.outcomes import observe_outcome
+from weft.consolidation.improvement import Improvement, MeanInterval, QuestionSource
+from weft.domain.documents import Domain
+from weft.domain.ids import content_hash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.evidence import Evidence
+from weft.learning.observe.tallies import Tally
 
 
 def a_day(day: int, *, outcomes: int = 200, telling: Signal = Signal.LEXICAL, seed: int = 0) -> Evidence:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.runtime.storage.files import file_hashes, read_manifest, write_manifest
+from weft.catalog.catalog import Catalog
+from weft.runtime.storage.files import file_hashes, read_manifest, write_manifest
 
 _LATER = {
     "documents": [

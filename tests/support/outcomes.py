@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from pipelines.domain.chunks import MadeBy
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.outcomes import OutcomeScope
-from pipelines.learning.observe.tallies import Tally
+from weft.domain.chunks import MadeBy
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import Scope
+from weft.learning.evidence import Evidence
+from weft.learning.observe.outcomes import OutcomeScope
+from weft.learning.observe.tallies import Tally
 
 
 class _Result(Struct, frozen=True, gc=False):

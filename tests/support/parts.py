@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.ids import ContentHash, chunk_id, content_hash
-from pipelines.indexes import schemas
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.ids import ContentHash, chunk_id, content_hash
+from weft.indexes import schemas
 
 ENCODER = "words"
 DIMENSION = 16

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.embedding.models import locate
-from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.evaluation.measures.runs import Ranked
-from pipelines.indexes.text.jvm import java_class
+from weft.embedding.models import locate
+from weft.embedding.settings import EmbeddingSettings
+from weft.evaluation.measures.runs import Ranked
+from weft.indexes.text.jvm import java_class
 
 PAGES = frozenset({".md", ".rst", ".txt"})
 K1, B = 0.9, 0.4  # Anserini's

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pipelines.learning.pooling.hierarchy import Level, Pooled
-from pipelines.learning.pooling.shrinkage import POINTS
-from pipelines.learning.priors import PoolingPrior
+from weft.learning.pooling.hierarchy import Level, Pooled
+from weft.learning.pooling.shrinkage import POINTS
+from weft.learning.priors import PoolingPrior
 
 
 def node_by_node(root: Pooled, levels: Sequence[Level], parameter: int, pooling: PoolingPrior) -> list[list[float]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PRELOADED = ("jobs.update", "tests.support.failpoints", "pipelines.runtime.kafka.reader", "pyarrow.parquet")
+PRELOADED = ("jobs.update", "tests.support.failpoints", "weft.runtime.kafka.reader", "pyarrow.parquet")
 
 
 class Split:

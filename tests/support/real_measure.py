@@ -23,22 +23,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
-from pipelines.evaluation.measures.compare import compare
-from pipelines.evaluation.measures.metrics import measure
-from pipelines.evaluation.measures.runs import Run, as_ranked, order_of
-from pipelines.evaluation.measures.significance import Half, half_of
-from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.ray.cluster import connect
-from pipelines.runtime.storage.files import write_atomically
-from pipelines.serving.collections import measuring
-from pipelines.serving.indexing import headline, plan_of
-from pipelines.serving.indexing import run as index
-from pipelines.serving.searching.engines import opened
-from pipelines.settings import Settings, load_settings
 from tests.support.plain_search import PlainBm25, PlainDense, first_said, fused, pages_of, sections_of
 from tests.support.real_questions import RealCollection, RealQuestion, folders, read_collection
+from weft.app.collections import measuring
+from weft.app.indexing import headline, plan_of
+from weft.app.indexing import run as index
+from weft.app.searching.engines import opened
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Answer, Channel, Query, RankedResult
+from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.metrics import measure
+from weft.evaluation.measures.runs import Run, as_ranked, order_of
+from weft.evaluation.measures.significance import Half, half_of
+from weft.retrieval.settings import FusionMode
+from weft.runtime.ray.cluster import connect
+from weft.runtime.storage.files import write_atomically
+from weft.settings import Settings, load_settings
 
 DOCUMENTATION = Path("~/.cache/weft/documentation").expanduser()
 SHOWN = 10

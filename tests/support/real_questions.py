@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin, urlsplit
 
-from pipelines.evaluation.measures.beir import Qrels, numbered_lines
 from tests.support.plain_search import sections_of
+from weft.evaluation.measures.beir import Qrels, numbered_lines
 
 COMMITTED = Path(__file__).resolve().parents[1] / "evaluation" / "realq"
 INDEX_URL = "https://pypi.org/simple/"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.embedding.encoders.encoder import load_encoder
-from pipelines.settings import load_settings
+from weft.embedding.encoders.encoder import load_encoder
+from weft.settings import load_settings
 
 KINDS = (".py", ".pyi", ".md", ".rst", ".txt")
 WORDS, CHARACTERS, LEAST = 12, 110, 40

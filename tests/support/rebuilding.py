@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.indexing import plan_of
-from pipelines.serving.rebuilding import rebuild_of
-from pipelines.settings import Settings, load_settings
+from weft.app.indexing import plan_of
+from weft.app.rebuilding import rebuild_of
+from weft.catalog.catalog import Catalog
+from weft.ingestion.pipeline import ingest
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 NOTES = 300  # an index of vectors takes 256 at least
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import weft
-import weft.application
+import weft.app.library
 import weft.testing
 
 ROOT = Path(__file__).resolve().parents[2]

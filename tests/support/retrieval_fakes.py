@@ -9,29 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.chunks import Chunk, ChunkLabel
-from pipelines.domain.documents import ContentType, Domain
-from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
-from pipelines.domain.matching import Coverage
-from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
-from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.former_places import FormerPlaces
-from pipelines.indexes.rows import RowSet
-from pipelines.indexes.text.coverage import QueryWord, coverage_of
-from pipelines.learning.aliases import NO_ALIASES
-from pipelines.learning.calibration.scores import ScoreCalibration
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.accuracy import Checks, read_checks
-from pipelines.learning.observe.citations import CitationsByUse
-from pipelines.learning.observe.triggers import LearnedTriggers
-from pipelines.retrieval.channels.run import Hits
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.filters import RowFilter
-from pipelines.retrieval.snapshot.snapshot import Snapshot
-from pipelines.settings import load_settings
 from tests.support.memory_graph import MemoryGraph
 from tests.support.words_spoken import PRIORS, precedents_of
+from weft.domain.chunks import Chunk, ChunkLabel
+from weft.domain.documents import ContentType, Domain
+from weft.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from weft.domain.matching import Coverage
+from weft.domain.ranking import Query, Scope, Signal, WeightBelief
+from weft.embedding.late_interaction import quantised
+from weft.indexes.former_places import FormerPlaces
+from weft.indexes.rows import RowSet
+from weft.indexes.text.coverage import QueryWord, coverage_of
+from weft.learning.aliases import NO_ALIASES
+from weft.learning.calibration.scores import ScoreCalibration
+from weft.learning.evidence import Evidence
+from weft.learning.observe.accuracy import Checks, read_checks
+from weft.learning.observe.citations import CitationsByUse
+from weft.learning.observe.triggers import LearnedTriggers
+from weft.retrieval.channels.run import Hits
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.settings import RetrievalSettings
+from weft.retrieval.snapshot.filters import RowFilter
+from weft.retrieval.snapshot.snapshot import Snapshot
+from weft.settings import load_settings
 
 NOW = 1_699_999_200.0  # a whole hour: ages are counted in such steps
 

@@ -21,22 +21,22 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query, RankedResult
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence, day_of
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import ResultUnit
-from pipelines.retrieval.snapshot.snapshot import OneSnapshot
-from pipelines.runtime.ray.cluster import connect
-from pipelines.serving.collections import measuring
-from pipelines.serving.indexing import headline, plan_of
-from pipelines.serving.indexing import run as index
-from pipelines.serving.searching.engines import load_engines, searching, source_of
-from pipelines.settings import Settings, load_settings
 from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import fetched
 from tests.support.words_spoken import a_word
+from weft.app.collections import measuring
+from weft.app.indexing import headline, plan_of
+from weft.app.indexing import run as index
+from weft.app.searching.engines import load_engines, searching, source_of
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query, RankedResult
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence, day_of
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.settings import ResultUnit
+from weft.retrieval.snapshot.snapshot import OneSnapshot
+from weft.runtime.ray.cluster import connect
+from weft.settings import Settings, load_settings
 
 COMMITTED = Path(__file__).resolve().parents[1] / "evaluation" / "reworded"
 PEOPLE = ("ada", "bob", "cleo")

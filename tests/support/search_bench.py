@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Query
-from pipelines.retrieval.searcher import Searcher
-from pipelines.settings import Settings
 from tests.support.search_corpus import Question
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Answer, Query
+from weft.retrieval.searcher import Searcher
+from weft.settings import Settings
 
 CORES = os.cpu_count() or 1
 QUERIES, WARM, ROUNDS, DEPTH = 200, 40, 4, 10

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus
-from pipelines.domain.documents import Document
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.settings import Settings
+from weft.chunking.chunker import chunk_or_fallback
+from weft.chunking.ground_truth import SyntheticQuestion, masked_corpus
+from weft.domain.documents import Document
+from weft.embedding.tokens import load_token_counter
+from weft.ingestion.sizing import prior_sizes
+from weft.ingestion.sources.sources import read_source
+from weft.settings import Settings
 
 BYTES = range(2_000, 60_000)  # of a module: not empty, and not generated
 

@@ -23,9 +23,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, Listener
 from tests.support.certificates import Authority, Certificate
+from weft.settings import Settings, load_settings
 
 PASSWORD = "s3cret-of-tests"
 """Of every user."""

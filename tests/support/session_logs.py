@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import PENDING, SETTLED, sessions_in
 from tests.support.feedback_events import NOON, explicit, impression, reports_daily, review, rules, selection, shown
 from tests.support.session_store import Partition, phase
+from weft.domain.events import AnyEvent
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.overlays import PENDING, SETTLED, sessions_in
 
 OWNERS = {"a1": "ada", "a2": "ada", "a3": "ada", "b1": "bob", "loose": "ada"}
 """Sessions and who is behind them; nobody starts the last one."""

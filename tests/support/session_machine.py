@@ -12,24 +12,24 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import SessionId
-from pipelines.feedback.events.codec import encode
-from pipelines.feedback.fold.batch import arrived
-from pipelines.feedback.fold.updates import fold
-from pipelines.feedback.pipeline import consume
-from pipelines.feedback.publish.snapshot import Forks
-from pipelines.feedback.settings import milliseconds
-from pipelines.feedback.store.overlays import PENDING, SETTLED, overlay_in, sessions_in
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.verdicts import is_good
-from pipelines.learning.parameters import SURPLUS
-from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import HASHES, NOON, explicit, impression, rules, session, shown
 from tests.support.feedback_source import Killed
 from tests.support.session_model import OPEN, Drawn, Masses, Model, ModelEvent
 from tests.support.session_store import FACTS, Partition
+from weft.domain.events import AnyEvent
+from weft.domain.ids import SessionId
+from weft.feedback.events.codec import encode
+from weft.feedback.fold.batch import arrived
+from weft.feedback.fold.updates import fold
+from weft.feedback.pipeline import consume
+from weft.feedback.publish.snapshot import Forks
+from weft.feedback.settings import milliseconds
+from weft.feedback.store.overlays import PENDING, SETTLED, overlay_in, sessions_in
+from weft.feedback.store.tables import evidence_in
+from weft.learning.evidence import Evidence
+from weft.learning.observe.verdicts import is_good
+from weft.learning.parameters import SURPLUS
+from weft.runtime.kafka.log import Record
 
 SETTINGS = rules(
     time__clock_step_s=10.0**9,

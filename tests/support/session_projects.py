@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import SessionId, content_hash
 from tests.support.feedback_events import explicit, impression, shown
 from tests.support.session_store import Partition, phase
+from weft.domain.events import AnyEvent
+from weft.domain.ids import SessionId, content_hash
 
 
 class Project:

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.pipeline import consume
-from pipelines.feedback.publish.snapshot import publish_snapshot
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import PENDING, overlay_in
-from pipelines.feedback.store.report import PartitionReport
-from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import RULES, explicit, impression, records, session
+from weft.catalog.catalog import Catalog
+from weft.domain.events import AnyEvent
+from weft.feedback.pipeline import consume
+from weft.feedback.publish.snapshot import publish_snapshot
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.overlays import PENDING, overlay_in
+from weft.feedback.store.report import PartitionReport
+from weft.feedback.store.state import PartitionState
+from weft.feedback.store.tables import evidence_in
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.log import LogFacts
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 

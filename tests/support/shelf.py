@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipelines.domain.documents import ContentType
-from pipelines.indexes.settings import LexicalSettings
-from pipelines.indexes.text.build import lexical_document, write_shard
-from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.settings import load_settings
+from weft.domain.documents import ContentType
+from weft.indexes.settings import LexicalSettings
+from weft.indexes.text.build import lexical_document, write_shard
+from weft.indexes.text.lexical import LexicalIndex
+from weft.settings import load_settings
 
 Find = Callable[..., list[str]]
 FILLER = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from pipelines.chunking.prose.lined import OUTLINES
-from pipelines.chunking.prose.markdown import markdown_outline
-from pipelines.chunking.prose.outline import Outline
-from pipelines.chunking.prose.rst import rst_outline
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document
+from weft.chunking.prose.lined import OUTLINES
+from weft.chunking.prose.markdown import markdown_outline
+from weft.chunking.prose.outline import Outline
+from weft.chunking.prose.rst import rst_outline
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document
 
 
 def shown(document: Document, chunk: Chunk) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk, MadeBy
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import Evidence, EvidenceKey
-from pipelines.learning.observe.sizes import size_masses
 from tests.support.outcomes import outcome_evidence
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk, MadeBy
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope
+from weft.learning.evidence import Evidence, EvidenceKey
+from weft.learning.observe.sizes import size_masses
 
 _CODE = """import os
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import Document
-from pipelines.indexes.builder import GenerationBuilder
-from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, embed, write_part
+from weft.catalog.catalog import Catalog
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+from weft.indexes.builder import GenerationBuilder
+from weft.settings import load_settings
 
 
 class DirectionEncoder:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.serving.searching.engines import Engines
-from pipelines.settings import Settings
 from tests.support.small_store import DirectionEncoder
+from weft.app.searching.engines import Engines
+from weft.settings import Settings
 
 WAITS, DIES = "waits for ", "dies unless "
 

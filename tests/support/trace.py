@@ -91,8 +91,8 @@ def start_in_child() -> None:
 
 def document(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A folder with one Markdown file is indexed in this process."""
-    from jobs import reindex
-    from pipelines.runtime.ray.stages import HERE
+    from weft.cli.commands import reindex
+    from weft.runtime.ray.stages import HERE
 
     source = scratch / "source"
     source.mkdir()
@@ -103,9 +103,9 @@ def document(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 
 def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A searcher that is open answers one query over one document."""
-    from pipelines.domain.ids import QueryId
-    from pipelines.domain.ranking import Query
-    from pipelines.serving.searching.engines import opened
+    from weft.app.searching.engines import opened
+    from weft.domain.ids import QueryId
+    from weft.domain.ranking import Query
 
     document(scratch, stack)()
     searcher = stack.enter_context(opened(settings_of(scratch / "store")))
@@ -115,10 +115,10 @@ def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 
 def event(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """An updater that is open reads one selection, commits and publishes it."""
-    from pipelines.feedback.run.updater import Updater
     from tests.support.feedback_events import impression, records, rules, selection
     from tests.support.feedback_publisher import MemoryTopic, republisher
     from tests.support.feedback_source import FakeLog, FakeSource
+    from weft.feedback.run.updater import Updater
 
     settings = rules(publish_every_s=1.0)
     showing, choosing = records([impression(), selection(1)])
@@ -133,9 +133,9 @@ def event(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 
 def night(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """One night consolidates a day of outcomes, and publishes what it learned."""
-    from pipelines.consolidation.pipeline import consolidate
-    from pipelines.serving.night import night_of
     from tests.support.nights import a_day, stream
+    from weft.app.night import night_of
+    from weft.consolidation.pipeline import consolidate
 
     stream(scratch / "store", 0, a_day(20_000))
     settings = settings_of(scratch / "store")
@@ -151,7 +151,7 @@ FLOWS: Mapping[str, Callable[[Path, ExitStack], Callable[[], object]]] = {
 
 
 def settings_of(store: Path) -> Any:
-    from pipelines.settings import load_settings
+    from weft.settings import load_settings
 
     return load_settings([], [f"storage.root={store}"], environment={})
 

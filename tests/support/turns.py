@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.chunking.conversation.dialogue import Line, Turn, places, unindented
+from weft.chunking.conversation.dialogue import Line, Turn, places, unindented
 
 
 def turns_of(text: str) -> Iterator[Line]:

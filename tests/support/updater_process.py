@@ -18,12 +18,12 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
-from pipelines.settings import Settings
 from tests.support.feedback_fold import fold_log
 from tests.support.folded_evidence import Folded, digest_of_stores
 from tests.support.places import Place
 from tests.support.preloaded import Server, Split
+from weft.catalog.overlays import OFFSET_KEY, metadata_of
+from weft.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4

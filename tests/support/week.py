@@ -30,16 +30,7 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.champion import promote
-from pipelines.consolidation.gate import Decision
-from pipelines.consolidation.night import Night
-from pipelines.domain.ids import LearnedVersion, QueryId, SessionId
-from pipelines.domain.links import LinkKind
-from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.measures.metrics import measure
-from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import (
+from lab.simulation.users import (
     PAGE,
     question_schedule,
     react,
@@ -47,23 +38,32 @@ from pipelines.evaluation.simulation.users import (
     with_replies,
     without_newcomers,
 )
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.run.updater import Updater
-from pipelines.ingestion.pipeline import ingest
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime import clock as clocks
-from pipelines.runtime.kafka.log import Record
-from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.collections import measuring
-from pipelines.serving.indexing import headline, plan_of
-from pipelines.serving.night import asking_night, run_visibly
-from pipelines.serving.searching.engines import opened
-from pipelines.serving.updaters import isolated_store
-from pipelines.settings import Settings, load_settings
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, RealQuestion
 from tests.support.week_corpus import Standing, WeekCorpus, make_corpus
+from weft.app.collections import measuring
+from weft.app.indexing import headline, plan_of
+from weft.app.night import asking_night, run_visibly
+from weft.app.searching.engines import opened
+from weft.app.updaters import isolated_store
+from weft.catalog.catalog import Catalog
+from weft.consolidation.champion import promote
+from weft.consolidation.gate import Decision
+from weft.consolidation.night import Night
+from weft.domain.ids import LearnedVersion, QueryId, SessionId
+from weft.domain.links import LinkKind
+from weft.domain.ranking import Answer, Query
+from weft.evaluation.measures.metrics import measure
+from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.run.updater import Updater
+from weft.ingestion.pipeline import ingest
+from weft.retrieval.searcher import Searcher
+from weft.runtime import clock as clocks
+from weft.runtime.kafka.log import Record
+from weft.runtime.ray.stages import HERE
+from weft.settings import Settings, load_settings
 
 MONDAY = 1_789_344_000.0  # 2026-09-14 00:00 UTC: all releases and copies are older
 HOUR_S, DAY_S = 3_600.0, 86_400.0

@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from pipelines.domain.links import LinkKind
-from pipelines.evaluation.measures.beir import Qrels
 from tests.support.near_duplicates import denied, harmless, noisy, noticed, renumbered
 from tests.support.plain_search import pages_of
 from tests.support.real_questions import RealCollection, RealQuestion, fetched, read_collection
+from weft.domain.links import LinkKind
+from weft.evaluation.measures.beir import Qrels
 
 SHARE = 0.25
 """Of the pages with a judged answer, how many have a copy of each kind; and as many other pages again."""

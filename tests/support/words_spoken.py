@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.domain.ids import principal_fingerprint, question_of
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.precedents import Precedents, read_precedents
-from pipelines.learning.observe.verdicts import VerdictBin, is_good, question_bin
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.domain.ids import principal_fingerprint, question_of
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.precedents import Precedents, read_precedents
+from weft.learning.observe.verdicts import VerdictBin, is_good, question_bin
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 PRIOR = PRIORS.outcomes

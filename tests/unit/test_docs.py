@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import typer
 
-from pipelines.settings import CONF, Settings, load_settings
 from tests.conftest import ROOT
-from weft.commands import all_commands
+from weft.cli.registry import all_commands
+from weft.settings import CONF, Settings, load_settings
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}

@@ -21,11 +21,11 @@ def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
     assert "0 broken" in found.stdout
 
 
-PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines/feedback/store").glob("*.py")}
+PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines/weft/feedback/store").glob("*.py")}
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 
 
-HOOKS = {"serving/lessons/board.py", "serving/lessons/hook.py"}
+HOOKS = {"app/lessons/board.py", "app/lessons/hook.py"}
 """A hook answers within a tenth of a second: it imports nothing to open the table with."""
 
 
@@ -34,7 +34,7 @@ def test_a_database_is_opened_in_one_place_for_each_use() -> None:
 
     All others are handed a connection.
     """
-    package = ROOT / "pipelines"
+    package = ROOT / "pipelines/weft"
     openers = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
@@ -64,7 +64,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
             *HOOKS,
         },
     }
-    package = ROOT / "pipelines"
+    package = ROOT / "pipelines/weft"
     for engine, places in allowed.items():
         importers = {
             path.relative_to(package).as_posix()

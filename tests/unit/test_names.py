@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("pipelines", "jobs", "weft")
+FOLDERS = ("pipelines", "jobs")
 
 PRIVATE_WORDS = frozenset(
     [

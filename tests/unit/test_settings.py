@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipelines.domain.errors import ConfigurationError
-from pipelines.settings import CONF, load_settings
+from weft.domain.errors import ConfigurationError
+from weft.settings import CONF, load_settings
 
 MOST_SETTINGS = 400
 

@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from pipelines.domain.errors import ConfigurationError
-from pipelines.settings import Settings, keep_settings, load_settings
-from pipelines.shared_settings import SETTINGS_FILE, shared_settings
+from weft.domain.errors import ConfigurationError
+from weft.settings import Settings, keep_settings, load_settings
+from weft.shared_settings import SETTINGS_FILE, shared_settings
 
 
 def loaded(store: Path, *assignments: str, environment: dict[str, str] | None = None) -> Settings:

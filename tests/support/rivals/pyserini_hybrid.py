@@ -17,7 +17,7 @@ DEPTH, CANDIDATES, WARM = 10, 100, 40
 def main() -> None:
     model, folder = sys.argv[1], Path(sys.argv[2])
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    from pipelines.indexes.text.jvm import java_class
+    from weft.indexes.text.jvm import java_class
 
     java_class("java.lang.Object")  # with a Java runtime that pip installed
     lucene = index_texts(folder, java_class)

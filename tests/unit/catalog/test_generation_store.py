@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
-from pipelines.domain.ids import GenerationId
 from tests.support.generations import a_staged_generation, publish
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
+from weft.domain.ids import GenerationId
 
 pytestmark = pytest.mark.integration
 
@@ -136,7 +136,7 @@ def test_leftovers_of_the_dead_are_cleaned_and_those_of_the_living_stay(catalog:
     stage_and_die = "; ".join(
         (
             "import sys, pathlib",
-            "from pipelines.catalog.staging import StagingArea",
+            "from weft.catalog.staging import StagingArea",
             "StagingArea(pathlib.Path(sys.argv[1])).stage()",
         )
     )

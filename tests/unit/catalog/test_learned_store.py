@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState, read_evidence
-from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
-from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.storage.files import write_atomically
+from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState, read_evidence
+from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
+from weft.domain.ids import LearnedVersion
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.learning.evidence import Evidence
+from weft.learning.uses import UsageKey
+from weft.runtime.storage.files import write_atomically
 
 
 @pytest.fixture

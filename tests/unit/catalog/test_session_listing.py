@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalog.overlays import SESSIONS_KEY, metadata_of, read_listing
-from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.learning.evidence import Evidence
+from weft.catalog.overlays import SESSIONS_KEY, metadata_of, read_listing
+from weft.domain.errors import CorruptionError, StoreError
+from weft.learning.evidence import Evidence
 
 
 def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:

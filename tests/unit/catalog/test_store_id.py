@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.store_id import STORE_FILE, StoreGuard
-from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.domain.ids import StoreId
 from tests.support.generations import publish
+from weft.catalog.catalog import Catalog
+from weft.catalog.store_id import STORE_FILE, StoreGuard
+from weft.domain.errors import CorruptionError, StoreError
+from weft.domain.ids import StoreId
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from dataclasses import fields
 import pytest
 from tree_sitter_language_pack import get_language
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.code.grammars import GRAMMARS, LAST, ONLY
-from pipelines.chunking.code.tree import query_of
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.links import LinkKind
 from tests.support.code_samples import SAMPLES
+from weft.chunking.chunker import chunk_document
+from weft.chunking.code.grammars import GRAMMARS, LAST, ONLY
+from weft.chunking.code.tree import query_of
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.links import LinkKind
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
 TIGHT = ChunkSizes(max_tokens=40, target_tokens=40, min_tokens=5, overlap_tokens=6)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio.base_events
 from pathlib import Path
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 
 def test_a_module_with_names_imported_twice_is_always_cut_alike() -> None:

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.config.entries import Entry
-from pipelines.chunking.config.file import SCANNERS
-from pipelines.chunking.config.lines import LINE_SCANNERS
-from pipelines.chunking.config.yaml import yaml_entries
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.config.entries import Entry
+from weft.chunking.config.file import SCANNERS
+from weft.chunking.config.lines import LINE_SCANNERS
+from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=60, min_tokens=4, overlap_tokens=6, whole_tokens=12, nested_tokens=10)
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pipelines.chunking.conversation.dialogue import Line, Turn, written
-from pipelines.chunking.conversation.exchanges import question_of
-from pipelines.chunking.conversation.session import chunk_conversation, distances
-from pipelines.chunking.units.splitting import ChunkSizes, TopicRules
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.conversation.dialogue import Line, Turn, written
+from weft.chunking.conversation.exchanges import question_of
+from weft.chunking.conversation.session import chunk_conversation, distances
+from weft.chunking.units.splitting import ChunkSizes, TopicRules
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=60, target_tokens=40, min_tokens=5, overlap_tokens=5)
 FRUIT = np.array([[1.0, 0.0]], np.float32)

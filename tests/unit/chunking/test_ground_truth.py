@@ -4,10 +4,10 @@ import ast
 import sysconfig
 from pathlib import Path
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.ground_truth import masked, masked_corpus
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.ground_truth import masked, masked_corpus
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)
 MODULE = '''"""The module says many words that nobody asks with."""

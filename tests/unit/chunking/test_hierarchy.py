@@ -2,12 +2,12 @@
 
 from itertools import pairwise
 
-from pipelines.chunking.units.hierarchy import assemble
-from pipelines.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
-from pipelines.chunking.units.splitting import ChunkSizes, SizedText
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.links import Link, LinkKind
+from weft.chunking.units.hierarchy import assemble
+from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
+from weft.chunking.units.splitting import ChunkSizes, SizedText
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.links import Link, LinkKind
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
 

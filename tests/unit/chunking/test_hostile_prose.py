@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_or_fallback
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(200, 100, 20, 10, list_tokens=100, paragraph_tokens=150)
 BYTES = 16_000  # at which a reader that takes the square of this is told from the others, on a busy machine too

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.links import LinkKind
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.links import LinkKind
 
 SIZES = ChunkSizes(max_tokens=200, target_tokens=40, min_tokens=5, overlap_tokens=10)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=5, overlap_tokens=10)
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.links import Link, LinkKind
 from tests.support.shown import reads_from, shown
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.links import Link, LinkKind
 
 SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
 

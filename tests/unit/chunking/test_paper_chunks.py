@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.paper.citations import BibliographyEntry, title_in
-from pipelines.chunking.paper.paper import is_paper
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.links import LinkKind
 from tests.support.papers import LATEX, MARKDOWN
+from weft.chunking.chunker import chunk_document
+from weft.chunking.paper.citations import BibliographyEntry, title_in
+from weft.chunking.paper.paper import is_paper
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.links import LinkKind
 
 SIZES = ChunkSizes(max_tokens=60, target_tokens=60, min_tokens=5, overlap_tokens=10, list_tokens=60)
 TITLE = "Counting Reeds in Moving Water"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.paper.json_layouts import paper_from_json
-from pipelines.chunking.paper.paper import is_paper
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
 from tests.support.papers import JSON
+from weft.chunking.chunker import chunk_document
+from weft.chunking.paper.json_layouts import paper_from_json
+from weft.chunking.paper.paper import is_paper
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 
 def test_the_layout_of_body_texts_and_entries() -> None:

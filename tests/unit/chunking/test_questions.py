@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.documents import ContentType
-from pipelines.ingestion.questions import AskableText, question_in
+from weft.domain.documents import ContentType
+from weft.ingestion.questions import AskableText, question_in
 
 FUNCTION = '''def due(shelf, day):
     """Books of a shelf that must come back on a day. Sorted by title."""

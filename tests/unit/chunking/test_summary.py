@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.prose.summary import summary_of, within
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from weft.chunking.chunker import chunk_document
+from weft.chunking.prose.summary import summary_of, within
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=200, target_tokens=60, min_tokens=4, overlap_tokens=5)
 LIMIT = 40

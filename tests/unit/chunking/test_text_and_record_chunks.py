@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from pipelines.chunking.chunker import CHUNKERS, chunk_document, chunk_or_fallback
-from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.settings import load_settings
+from weft.chunking.chunker import CHUNKERS, chunk_document, chunk_or_fallback
+from weft.chunking.units.splitting import ChunkSizes, TokenCounter
+from weft.domain.chunks import Chunk
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sizing import prior_sizes
+from weft.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=50, target_tokens=20, min_tokens=5, overlap_tokens=6)
 

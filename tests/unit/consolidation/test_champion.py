@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipelines.consolidation.champion import ChampionFollower, follow_champion
-from pipelines.domain.errors import NothingPublishedError, TrackingUnavailableError
-from pipelines.domain.ids import LearnedVersion
+from weft.consolidation.champion import ChampionFollower, follow_champion
+from weft.domain.errors import NothingPublishedError, TrackingUnavailableError
+from weft.domain.ids import LearnedVersion
 
 OLD, NEW = LearnedVersion("old"), LearnedVersion("new")
 

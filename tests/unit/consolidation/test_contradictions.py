@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from pipelines.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
-from pipelines.consolidation.tending.duplicates import Duplicates, NearPair
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.learning.aliases import ContentAliases
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
+from weft.app.night import word_lists
+from weft.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
+from weft.consolidation.tending.duplicates import Duplicates, NearPair
+from weft.domain.ids import ContentHash, content_hash
+from weft.learning.aliases import ContentAliases
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 LISTS, RULES = word_lists(SETTINGS), SETTINGS.consolidation

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipelines.consolidation.tending.duplicates import find_duplicates
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
 from tests.support.duplicate_bench import PlainMemory
+from weft.app.night import word_lists
+from weft.consolidation.tending.duplicates import find_duplicates
+from weft.domain.ids import ContentHash, content_hash
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 TOPICS = 12

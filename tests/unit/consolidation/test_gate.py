@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.gate import (
+from tests.support.nights import improved
+from weft.consolidation.gate import (
     Decision,
     GateVerdict,
     jaccard,
@@ -17,11 +18,10 @@ from pipelines.consolidation.gate import (
     kendall_tau,
     weighed,
 )
-from pipelines.consolidation.settings import MovementSettings, ShadowSettings
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Signal, WeightBelief
-from tests.support.nights import improved
+from weft.consolidation.settings import MovementSettings, ShadowSettings
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Signal, WeightBelief
 
 SHADOW = ShadowSettings(safe_tau=0.85, safe_jaccard=0.80, monitored_tau=0.60)
 MOVEMENT = MovementSettings(safe=0.10, monitored=0.30)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.consolidation.tending.links import ExistingEdges, Links, find_links
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.domain.links import LinkKind, RelationSource
-from pipelines.learning.aliases import NO_ALIASES, ContentAliases
-from pipelines.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.consolidation.tending.links import ExistingEdges, Links, find_links
+from weft.domain.ids import ContentHash, content_hash
+from weft.domain.links import LinkKind, RelationSource
+from weft.learning.aliases import NO_ALIASES, ContentAliases
+from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).consolidation.links
 NAMES = sorted(content_hash(letter) for letter in "abcde")

@@ -12,27 +12,27 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.live import Reach
-from pipelines.consolidation.candidate import Proposal
-from pipelines.consolidation.gate import Decision, GateVerdict
-from pipelines.consolidation.recalibrate import Recalibration
-from pipelines.consolidation.report.examples import expired, lesson_changes
-from pipelines.consolidation.report.findings import Findings, ReportContext
-from pipelines.consolidation.report.page import NightPage, page_of
-from pipelines.consolidation.report.writing import metrics_of, pictures_of
-from pipelines.domain.ids import ContentHash, LearnedVersion
-from pipelines.learning.aliases import ContentAliases
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.triggers import LEARNED, read_triggers
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.mlflow.runs import RecordedRun
-from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, lesson_added, lesson_outcome
 from tests.support.lesson_words import evidence_of
 from tests.support.lessons import a_lesson
 from tests.support.nights import a_day
+from weft.catalog.live import Reach
+from weft.consolidation.candidate import Proposal
+from weft.consolidation.gate import Decision, GateVerdict
+from weft.consolidation.recalibrate import Recalibration
+from weft.consolidation.report.examples import expired, lesson_changes
+from weft.consolidation.report.findings import Findings, ReportContext
+from weft.consolidation.report.page import NightPage, page_of
+from weft.consolidation.report.writing import metrics_of, pictures_of
+from weft.domain.ids import ContentHash, LearnedVersion
+from weft.learning.aliases import ContentAliases
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.triggers import LEARNED, read_triggers
+from weft.learning.uses import UsageKey
+from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.mlflow.runs import RecordedRun
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 DAY = 20_000

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from pipelines.consolidation.tending.rebuild import RebuildResult, moved_sizes, same_sizes, within_window
-from pipelines.domain.documents import Domain
-from pipelines.ingestion.sizing import active_sizes, snapshots
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.sizes import last_day, read_sizing
-from pipelines.settings import load_settings
 from tests.support import sizing
+from weft.consolidation.tending.rebuild import RebuildResult, moved_sizes, same_sizes, within_window
+from weft.domain.documents import Domain
+from weft.ingestion.sizing import active_sizes, snapshots
+from weft.learning.evidence import Evidence
+from weft.learning.observe.sizes import last_day, read_sizing
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 DAY = 20_000

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from pipelines.consolidation.recalibrate import recalibrate, unreliable, with_matches
-from pipelines.domain.matching import MatchFeatures
-from pipelines.learning.calibration.matching import MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Isotonic, ScoreBins, ScoreCalibration
-from pipelines.settings import load_settings
+from weft.consolidation.recalibrate import recalibrate, unreliable, with_matches
+from weft.domain.matching import MatchFeatures
+from weft.learning.calibration.matching import MatchCalibration, MatchCurve
+from weft.learning.calibration.scores import Isotonic, ScoreBins, ScoreCalibration
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 RULES = SETTINGS.consolidation.calibration

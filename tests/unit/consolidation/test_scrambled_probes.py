@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pipelines.consolidation.probes import Scramble, scrambled
+from weft.consolidation.probes import Scramble, scrambled
 
 TUNED = Scramble(texts=100, words=3, shortest=4, least=2, most=0.1)
 TEXTS = [

@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.consolidation.tending.duplicates import GenerationContents, find_duplicates
-from pipelines.consolidation.tending.succession import Page, Passage, Successions, find_successions
-from pipelines.domain.documents import ContentType
-from pipelines.domain.ids import content_hash
-from pipelines.domain.links import LinkKind, Relation, RelationSource
-from pipelines.learning.edges import LearnedEdge, LearnedEdges
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.relations import resolve_relations
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
 from tests.support.duplicate_bench import PlainMemory
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
+from weft.app.night import word_lists
+from weft.consolidation.tending.duplicates import GenerationContents, find_duplicates
+from weft.consolidation.tending.succession import Page, Passage, Successions, find_successions
+from weft.domain.documents import ContentType
+from weft.domain.ids import content_hash
+from weft.domain.links import LinkKind, Relation, RelationSource
+from weft.learning.edges import LearnedEdge, LearnedEdges
+from weft.learning.evidence import Evidence
+from weft.retrieval.snapshot.relations import resolve_relations
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 RULES = SETTINGS.consolidation.succession

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.improvement import Improvement, MeanInterval, QuestionSource
-from pipelines.consolidation.settings import ThinningSettings
-from pipelines.consolidation.tending.thinning import (
+from weft.consolidation.improvement import Improvement, MeanInterval, QuestionSource
+from weft.consolidation.settings import ThinningSettings
+from weft.consolidation.tending.thinning import (
     LEAST_CHUNKS,
     MEASURE,
     ContentDocuments,
@@ -19,12 +19,12 @@ from pipelines.consolidation.tending.thinning import (
     thinnable,
     used,
 )
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.learning.aliases import ContentAliases
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.thinned import NOTHING_THINNED, thinned_of, thinned_table
-from pipelines.learning.uses import UsageKey
+from weft.domain.errors import StoreError
+from weft.domain.ids import ContentHash, content_hash
+from weft.learning.aliases import ContentAliases
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.thinned import NOTHING_THINNED, thinned_of, thinned_table
+from weft.learning.uses import UsageKey
 
 RULES = ThinningSettings(enabled=True, least_cosine=0.3, most_loss=0.1)
 places = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4)), min_size=1, max_size=60)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import InvalidLessonError
-from pipelines.domain.lesson import (
+from tests.support.lessons import any_lessons
+from weft.domain.errors import InvalidLessonError
+from weft.domain.lesson import (
     LONGEST_CONTENT,
     Conditions,
     Lesson,
@@ -20,8 +21,7 @@ from pipelines.domain.lesson import (
     lesson_id,
     one_line,
 )
-from pipelines.domain.lesson_match import BelievedLesson
-from tests.support.lessons import any_lessons
+from weft.domain.lesson_match import BelievedLesson
 
 texts = st.text(min_size=1, max_size=60).filter(lambda text: bool(one_line(text)) and text < "\ud800")
 names = st.lists(texts, max_size=3).map(tuple)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Query, Repeats
+from weft.domain.documents import Domain
+from weft.domain.ranking import Query, Repeats
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.embedding.encoders.compute import packs, padded_batches
-from pipelines.embedding.settings import LENGTH_STEP
-from pipelines.settings import load_settings
+from weft.embedding.encoders.compute import packs, padded_batches
+from weft.embedding.settings import LENGTH_STEP
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.domain.errors import ConfigurationError
-from pipelines.embedding.encoders.compute import shortened, vector_dimension
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.stages.models import embedded_text
-from pipelines.settings import load_settings
 from tests.support.parts import a_document
+from weft.domain.errors import ConfigurationError
+from weft.embedding.encoders.compute import shortened, vector_dimension
+from weft.embedding.tokens import load_token_counter
+from weft.ingestion.stages.models import embedded_text
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 CHUNK = replace(a_document("a.py", "return value")[1][0], heading_path=("store", "Cache"), signature="def get(self):")

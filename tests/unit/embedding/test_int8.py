@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from pipelines.embedding.encoders.bert_files import Bert
-from pipelines.embedding.encoders.compute import computing_with
-from pipelines.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale
 from tests.support.examples import examples
+from weft.embedding.encoders.bert_files import Bert
+from weft.embedding.encoders.compute import computing_with
+from weft.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale
 
 pytestmark = pytest.mark.integration
 

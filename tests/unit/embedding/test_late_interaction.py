@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.embedding.late_interaction import (
+from tests.support.examples import examples
+from weft.embedding.late_interaction import (
     compressed,
     max_similarities,
     quantised,
@@ -12,7 +13,6 @@ from pipelines.embedding.late_interaction import (
     unit_rows,
     ward_pooled,
 )
-from tests.support.examples import examples
 
 
 def drawn(rows: int, width: int, seed: int) -> np.ndarray:

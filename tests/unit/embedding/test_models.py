@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import ModelUnavailableError
-from pipelines.embedding import models
-from pipelines.embedding.tokens import read_tokenizer
-from pipelines.settings import load_settings
+from weft.domain.errors import ModelUnavailableError
+from weft.embedding import models
+from weft.embedding.tokens import read_tokenizer
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.errors import ConfigurationError
-from pipelines.embedding.encoders.bert_files import read_bert
-from pipelines.embedding.encoders.precision import _say_slow, pinned, precisions_of, resolve_precision, warn_if_slow
-from pipelines.settings import load_settings
+from weft.domain.errors import ConfigurationError
+from weft.embedding.encoders.bert_files import read_bert
+from weft.embedding.encoders.precision import _say_slow, pinned, precisions_of, resolve_precision, warn_if_slow
+from weft.settings import load_settings
 
 MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
 BERT = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding.question_vectors import QuestionVectors
+from weft.embedding.question_vectors import QuestionVectors
 
 MANY = [f"question {number}" for number in range(40)]
 

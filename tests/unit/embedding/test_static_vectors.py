@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding import static_vectors as module
-from pipelines.embedding.models import locate
-from pipelines.embedding.static_vectors import StaticVectors, distilled, static_vectors
-from pipelines.settings import load_settings
 from tests.support.near_duplicates import denied, noisy, noticed, reordered
+from weft.embedding import static_vectors as module
+from weft.embedding.models import locate
+from weft.embedding.static_vectors import StaticVectors, distilled, static_vectors
+from weft.settings import load_settings
 
 EMBEDDING = load_settings(environment={}).embedding
 TEXTS = [

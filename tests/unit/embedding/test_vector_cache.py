@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.embedding.cache import VectorCache, vector_key
+from weft.embedding.cache import VectorCache, vector_key
 
 
 def test_the_key_tells_model_strategy_and_text_apart() -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, AlarmInput, alarms, wilson
-from pipelines.evaluation.measures.memory import ItemFacts
-from pipelines.evaluation.queries.reader import LoggedQuery
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 from tests.support.retrieval_fakes import NOW
+from weft.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, AlarmInput, alarms, wilson
+from weft.evaluation.measures.memory import ItemFacts
+from weft.evaluation.queries.reader import LoggedQuery
 
 HOUR = 3600.0
 N = 100

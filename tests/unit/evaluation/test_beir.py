@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.errors import SourceError
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.measures.runs import read_run
+from weft.domain.errors import SourceError
+from weft.evaluation.measures.beir import read_dataset
+from weft.evaluation.measures.runs import read_run
 
 
 def written(folder: Path, query: dict[str, Any]) -> Path:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pipelines.domain.errors import SourceError
-from pipelines.evaluation.measures import metrics
-from pipelines.evaluation.measures.compare import compare, compare_runs
-from pipelines.evaluation.measures.runs import order_of, read_run, write_run
-from pipelines.evaluation.measures.significance import (
+from weft.domain.errors import SourceError
+from weft.evaluation.measures import metrics
+from weft.evaluation.measures.compare import compare, compare_runs
+from weft.evaluation.measures.runs import order_of, read_run, write_run
+from weft.evaluation.measures.significance import (
     EvidenceStrength,
     Half,
     half_of,
@@ -25,7 +25,7 @@ from pipelines.evaluation.measures.significance import (
     strength_of,
     unjudged,
 )
-from pipelines.settings import load_settings
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).evaluation
 QRELS = {f"q{n}": {"good": 1} for n in range(400)}

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from pipelines.chunking.ground_truth import SyntheticQuestion
-from pipelines.domain.errors import SourceError, StoreError
-from pipelines.domain.ids import ChunkId, ContentHash
-from pipelines.evaluation.ground_truth.collect import (
+from tests.support.feedback_events import HASHES
+from tests.support.judging_model import a_model
+from tests.support.logged_queries import a_logged, a_result, an_outcome
+from weft.chunking.ground_truth import SyntheticQuestion
+from weft.domain.errors import SourceError, StoreError
+from weft.domain.ids import ChunkId, ContentHash
+from weft.evaluation.ground_truth.collect import (
     DAYS,
     JUDGEMENTS,
     JudgementSource,
@@ -22,11 +25,8 @@ from pipelines.evaluation.ground_truth.collect import (
     keep,
     stored_judgements,
 )
-from pipelines.evaluation.ground_truth.judging import FAILURES_ALLOWED, Judge, from_file
-from pipelines.settings import load_settings
-from tests.support.feedback_events import HASHES
-from tests.support.judging_model import a_model
-from tests.support.logged_queries import a_logged, a_result, an_outcome
+from weft.evaluation.ground_truth.judging import FAILURES_ALLOWED, Judge, from_file
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).evaluation.ground_truth
 DAY = 86_400.0

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipelines.domain.ranking import Signal
-from pipelines.evaluation.log.signals import logged_signals
-from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome
+from weft.domain.ranking import Signal
+from weft.evaluation.log.signals import logged_signals
+from weft.learning.pooling.gathering import SIGNALS
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.credit
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import SourceError
-from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.evaluation.measures.compare import compare
-from pipelines.evaluation.measures.measuring import measure_searcher
-from pipelines.evaluation.measures.metrics import MEASURES, estimate, estimates, measure
-from pipelines.evaluation.measures.runs import as_ranked, write_run
-from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.errors import SourceError
+from weft.evaluation.measures.beir import read_dataset
+from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.measuring import measure_searcher
+from weft.evaluation.measures.metrics import MEASURES, estimate, estimates, measure
+from weft.evaluation.measures.runs import as_ranked, write_run
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).evaluation
 

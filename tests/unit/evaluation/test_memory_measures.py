@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from pipelines.evaluation.log.questions import answered_queries
-from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts, channel_contributions, memory_measures
-from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
+from weft.evaluation.log.questions import answered_queries
+from weft.evaluation.measures.memory import AnsweredQuery, ItemFacts, channel_contributions, memory_measures
+from weft.settings import load_settings
 
 BASE = load_settings(environment={})
 DECLARED = BASE.priors.declared

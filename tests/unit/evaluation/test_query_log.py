@@ -10,20 +10,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.events import Explicit, Impression, Inclusion, Selection, Success
-from pipelines.domain.ids import QueryId
-from pipelines.evaluation.queries import writer
-from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, files_of, keep_days, merge_small
-from pipelines.evaluation.queries.outcomes import Outcomes, outcome_rows
-from pipelines.evaluation.queries.reader import read_queries
-from pipelines.evaluation.queries.writer import QueryLog, sampled
-from pipelines.evaluation.settings import QueryLogSettings
-from pipelines.feedback.events.codec import encode
-from pipelines.runtime.clock import day_of
-from pipelines.runtime.kafka.log import Record
-from pipelines.settings import load_settings
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, a_query, a_searcher
+from weft.domain.events import Explicit, Impression, Inclusion, Selection, Success
+from weft.domain.ids import QueryId
+from weft.evaluation.queries import writer
+from weft.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, files_of, keep_days, merge_small
+from weft.evaluation.queries.outcomes import Outcomes, outcome_rows
+from weft.evaluation.queries.reader import read_queries
+from weft.evaluation.queries.writer import QueryLog, sampled
+from weft.evaluation.settings import QueryLogSettings
+from weft.feedback.events.codec import encode
+from weft.runtime.clock import day_of
+from weft.runtime.kafka.log import Record
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={}).query_log
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.links import LinkKind
 from tests.support import week_corpus
 from tests.support.real_questions import COMMITTED, RealCollection, RealQuestion
 from tests.support.week import HALVES, MONDAY, Now, Topic, halves_of
 from tests.support.week_corpus import Standing, WeekCorpus, make_corpus, opposite
+from weft.domain.links import LinkKind
 
 PROSE = "The worker is started by hand and says every hour what it does, with 3 lines, until it ends. Of page {0}."
 PATHS = [f"docs/page{number}.rst" for number in range(8)]

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from pipelines.evaluation.simulation.users import near_miss, paraphrase
-from pipelines.retrieval.query.near import Factors
-from pipelines.retrieval.query.wording import Lexicon, Wording
+from lab.simulation.users import near_miss, paraphrase
 from tests.support.words_spoken import PRIORS
+from weft.retrieval.query.near import Factors
+from weft.retrieval.query.wording import Lexicon, Wording
 
 PRIOR = PRIORS.near
 QUESTIONS = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import Mention
-from pipelines.extraction.windows import WORD, Window, WindowLimits, windows, without_overlaps, words_of
+from weft.domain.chunks import Mention
+from weft.extraction.windows import WORD, Window, WindowLimits, windows, without_overlaps, words_of
 
 TEXTS = st.lists(st.text("abc_-./é 漢\n", min_size=1, max_size=8), max_size=40).map(" ".join)
 ROOMS = st.integers(1, 12).flatmap(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
-from pipelines.learning.evidence import MICRO, EvidenceKey
-from pipelines.learning.observe.matches import ASKED, MATCH
 from tests.support.feedback_events import explicit, impression, shown
 from tests.support.matching import match_key
 from tests.support.session_store import Partition
+from weft.domain.documents import Domain
+from weft.domain.matching import MatchFeatures
+from weft.learning.evidence import MICRO, EvidenceKey
+from weft.learning.observe.matches import ASKED, MATCH
 
 MATCHED = MatchFeatures(dense=0.62, lexical=0.33)
 

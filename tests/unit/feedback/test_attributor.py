@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.feedback.events.attributor import Attributor, texts_in
-from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration
+from weft.domain.ids import ContentHash, content_hash
+from weft.feedback.events.attributor import Attributor, texts_in
+from weft.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.attribution
 LOCK, DISK = content_hash("lock"), content_hash("disk")

@@ -11,16 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipelines.domain.errors import ConfigurationError, InvalidEventError
-from pipelines.domain.events import AnyEvent, Impression
-from pipelines.domain.ranking import Answer, Query
-from pipelines.domain.signatures import SigningKey
-from pipelines.feedback.events.authenticity import Authenticity, signed, token_of
-from pipelines.feedback.events.codec import decode_all, encode
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.fold.batch import arrived
-from pipelines.settings import load_settings
 from tests.support.feedback_events import (
     HASHES,
     NOON,
@@ -35,6 +25,16 @@ from tests.support.feedback_events import (
     stamp,
 )
 from tests.support.feedback_publisher import MemoryPublisher
+from weft.domain.errors import ConfigurationError, InvalidEventError
+from weft.domain.events import AnyEvent, Impression
+from weft.domain.ranking import Answer, Query
+from weft.domain.signatures import SigningKey
+from weft.feedback.events.authenticity import Authenticity, signed, token_of
+from weft.feedback.events.codec import decode_all, encode
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.fold.batch import arrived
+from weft.settings import load_settings
 
 SECRET = "a key that only services and updaters share"
 KEY = SigningKey(SECRET)

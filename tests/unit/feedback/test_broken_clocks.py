@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.fold.sessions import Phase
-from pipelines.feedback.pipeline import consume
-from pipelines.feedback.store.overlays import session_in
 from tests.support.feedback_events import NOON, RULES, records
 from tests.support.session_store import Partition, alone, judged, phase
+from weft.domain.events import AnyEvent
+from weft.feedback.fold.sessions import Phase
+from weft.feedback.pipeline import consume
+from weft.feedback.store.overlays import session_in
 
 HOUR = 3_600_000
 FUTURE = NOON + 36 * 365 * 24 * HOUR  # in the sixties

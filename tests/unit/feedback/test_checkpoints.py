@@ -9,14 +9,14 @@ from threading import Barrier
 
 import pytest
 
-from pipelines.domain.errors import FencedError
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
-from pipelines.runtime.storage.files import read_manifest, verify_files
 from tests.support.feedback_events import RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
+from weft.domain.errors import FencedError
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.checkpoints import checkpoints_in, write_checkpoint
+from weft.runtime.storage.files import read_manifest, verify_files
 
 LOG = FakeLog.of(records([session(), impression(), explicit()]))
 

@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Explicit, Impression
-from pipelines.feedback.events.codec import EVENT_TYPES, decode, encode, json_schema
 from tests.support.feedback_events import HASHES, NOON, explicit, one_of_each
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import Explicit, Impression
+from weft.feedback.events.codec import EVENT_TYPES, decode, encode, json_schema
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests/support/recorded"

@@ -2,11 +2,6 @@
 
 import pytest
 
-from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Attribution, Feedback, Selection
-from pipelines.feedback.fold.credit import credits_of, note_credits, under
-from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED
-from pipelines.learning.observe.tallies import Tally
 from tests.support.feedback_events import (
     HASHES,
     explicit,
@@ -19,6 +14,11 @@ from tests.support.feedback_events import (
     shown,
     success,
 )
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import Attribution, Feedback, Selection
+from weft.feedback.fold.credit import credits_of, note_credits, under
+from weft.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED
+from weft.learning.observe.tallies import Tally
 
 RULES = rules(
     credit__explicit=2.0,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import CorruptionError, DiskError
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.checkpoints import MOST_DAMAGED, checkpoints_in, write_checkpoint
 from tests.support.feedback_events import RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.small_disk import small_disk
-from weft.cli import main
+from weft.cli.main import main
+from weft.domain.errors import CorruptionError, DiskError
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.checkpoints import MOST_DAMAGED, checkpoints_in, write_checkpoint
 
 LOG = FakeLog.of(records([session(), impression(), explicit()]))
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError
-from pipelines.feedback.publish.dead_letters import Republisher
-from pipelines.feedback.publish.snapshot import NAME
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import PartitionReport
 from tests.support.feedback_events import RULES, records, rules, session
 from tests.support.feedback_publisher import MemoryTopic, republisher
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.catalog.overlays import OFFSET_KEY, metadata_of
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError
+from weft.feedback.publish.dead_letters import Republisher
+from weft.feedback.publish.snapshot import NAME
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.report import PartitionReport
 
 pytestmark = pytest.mark.integration
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.store.rows import MASSES, define_row_hash, verify
-from pipelines.feedback.store.state import STATE_FILE
 from tests.support.session_store import Partition, judged, phase
+from weft.domain.errors import CorruptionError
+from weft.feedback.store.rows import MASSES, define_row_hash, verify
+from weft.feedback.store.state import STATE_FILE
 
 EVENTS = [
     *judged("s2"),

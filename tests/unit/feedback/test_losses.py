@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import MissingTopicError, WrongLogError
-from pipelines.feedback.run.metrics import losses_of, prometheus, samples
-from pipelines.feedback.run.partitions import claimed, partition_folder
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.report import MADE_AGAIN, RETENTION, Acceptance, Loss, PartitionReport, losses_in
-from pipelines.feedback.store.state import STATE_FILE
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import MissingTopicError, WrongLogError
+from weft.feedback.run.metrics import losses_of, prometheus, samples
+from weft.feedback.run.partitions import claimed, partition_folder
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.report import MADE_AGAIN, RETENTION, Acceptance, Loss, PartitionReport, losses_in
+from weft.feedback.store.state import STATE_FILE
+from weft.feedback.store.tables import evidence_in
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.log import LogFacts
 
 ADA = Acceptance("ada@host", 7_000)
 

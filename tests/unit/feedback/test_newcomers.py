@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.fold.names import NEWCOMERS, NameKind, NameTracker
-from pipelines.feedback.pipeline import consume
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
 from tests.support.examples import examples
 from tests.support.feedback_events import NOON, RULES, SETTINGS, explicit, impression, records, rules, shown
 from tests.support.session_store import FACTS, Partition, phase
+from weft.domain.documents import Domain
+from weft.domain.events import AnyEvent
+from weft.domain.ranking import Scope, Signal
+from weft.feedback.fold.names import NEWCOMERS, NameKind, NameTracker
+from weft.feedback.pipeline import consume
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
 
 DAY = 86_400_000
 SCOPE = Scope(Domain.CODE)

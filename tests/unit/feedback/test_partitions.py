@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.feedback.run.metrics import partition_progress
-from pipelines.feedback.run.partitions import partition_folder, partitions_in, states_in
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store.checkpoints import write_checkpoint
-from pipelines.feedback.store.report import COUNTS
-from pipelines.feedback.store.rows import define_row_hash
-from pipelines.feedback.store.state import STATE_FILE, PartitionState
-from pipelines.serving.commands.partitions import states
-from pipelines.settings import load_settings
 from tests.support.feedback_events import RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.session_store import Partition, judged, phase
+from weft.cli.commands.partitions import states
+from weft.domain.errors import CorruptionError, StoreError
+from weft.feedback.run.metrics import partition_progress
+from weft.feedback.run.partitions import partition_folder, partitions_in, states_in
+from weft.feedback.run.updater import Updater
+from weft.feedback.store.checkpoints import write_checkpoint
+from weft.feedback.store.report import COUNTS
+from weft.feedback.store.rows import define_row_hash
+from weft.feedback.store.state import STATE_FILE, PartitionState
+from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.pipeline import POLL_TIMEOUT_S
-from pipelines.feedback.run.updater import Updater, keep_up
-from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import RULES, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import BrokerUnavailableError
+from weft.feedback.pipeline import POLL_TIMEOUT_S
+from weft.feedback.run.updater import Updater, keep_up
+from weft.runtime.kafka.log import Batches
 
 pytestmark = pytest.mark.integration
 

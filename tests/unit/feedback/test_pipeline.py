@@ -6,18 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.publish.snapshot import publish_snapshot
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import PartitionReport
-from pipelines.feedback.store.tables import evidence_in
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.impressions import EXAMINATION
-from pipelines.learning.observe.triggers import REMOVED
-from pipelines.learning.priors import RANKS
-from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     HASHES,
     NOON,
@@ -37,6 +25,18 @@ from tests.support.feedback_events import (
 )
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.words_spoken import side_of
+from weft.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
+from weft.domain.events import AnyEvent
+from weft.feedback.publish.snapshot import publish_snapshot
+from weft.feedback.run.updater import Updater
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.report import PartitionReport
+from weft.feedback.store.tables import evidence_in
+from weft.learning.evidence import Evidence
+from weft.learning.observe.impressions import EXAMINATION
+from weft.learning.observe.triggers import REMOVED
+from weft.learning.priors import RANKS
+from weft.runtime.kafka.log import Record
 
 DAY = NOON // 86_400_000
 WINDOW = round(RULES.time.window_s * 1000)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.feedback.log import Positions
-from pipelines.runtime.kafka.log import Record
+from weft.feedback.log import Positions
+from weft.runtime.kafka.log import Record
 
 
 def delivered(*offsets: int) -> list[Record]:

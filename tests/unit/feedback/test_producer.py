@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Attribution, Explicit, Impression, InjectedLesson, Selection, SessionPhase
-from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
-from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
-from pipelines.feedback.events.codec import EVENT_TYPES
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.feedback.events.producer import FeedbackProducer
 from tests.support.feedback_events import HASHES, LESSON, NOON, RULES, stamp
 from tests.support.feedback_publisher import MemoryPublisher
+from weft.domain.documents import Domain
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import Attribution, Explicit, Impression, InjectedLesson, Selection, SessionPhase
+from weft.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
+from weft.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
+from weft.feedback.events.codec import EVENT_TYPES
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import FeedbackProducer
 
 
 def a_producer(publisher: MemoryPublisher) -> FeedbackProducer:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.learned import read_evidence
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of, read_listing
-from pipelines.feedback.publish.snapshot import NAME
-from pipelines.feedback.run.partitions import partition_folder
-from pipelines.feedback.run.updater import Updater
 from tests.support.feedback_events import RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import judged, phase
+from weft.catalog.learned import read_evidence
+from weft.catalog.overlays import OFFSET_KEY, metadata_of, read_listing
+from weft.feedback.publish.snapshot import NAME
+from weft.feedback.run.partitions import partition_folder
+from weft.feedback.run.updater import Updater
 
 
 def opened(store: Path, log: FakeLog) -> Updater:

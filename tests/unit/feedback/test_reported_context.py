@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.event_fields import Event
-from pipelines.domain.ids import question_fingerprint
-from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.learning.evidence import MICRO
-from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, RETRIEVAL
 from tests.support.feedback_events import HASHES, RULES, explicit, impression, inclusion, reference, retrieval, success
 from tests.support.session_store import Partition
+from weft.domain.event_fields import Event
+from weft.domain.ids import question_fingerprint
+from weft.feedback.fold.names import principal_fingerprint
+from weft.learning.evidence import MICRO
+from weft.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, RETRIEVAL
 
 CREDIT = RULES.credit
 RANKS = {HASHES[rank]: rank for rank in range(1, 10)}

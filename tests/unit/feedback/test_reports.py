@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.domain.events import Report
-from pipelines.feedback.fold.reports import report_evidence
 from tests.support.feedback_events import accuracy, model_quality, review, trust
+from weft.domain.events import Report
+from weft.feedback.fold.reports import report_evidence
 
 ONE = 1_000_000
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.overlays import MOMENTS_KEY, metadata_of
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import LearnedVersion, SessionId
-from pipelines.domain.ranking import Scope, Signal, WeightBelief
-from pipelines.learning.aliases import NO_ALIASES
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.edges import NO_EDGES
-from pipelines.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
+from weft.catalog.overlays import MOMENTS_KEY, metadata_of
+from weft.domain.documents import Domain
+from weft.domain.events import AnyEvent
+from weft.domain.ids import LearnedVersion, SessionId
+from weft.domain.ranking import Scope, Signal, WeightBelief
+from weft.learning.aliases import NO_ALIASES
+from weft.learning.beliefs import read_beliefs
+from weft.learning.edges import NO_EDGES
+from weft.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 
 _SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": "log_odds"})
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})

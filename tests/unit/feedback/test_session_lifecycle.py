@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.fold.sessions import Phase
-from pipelines.feedback.settings import milliseconds
-from pipelines.feedback.store.overlays import SETTLED, session_in, sessions_in
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.triggers import LEARNED
 from tests.support.feedback_events import NOON, RULES, impression, rules, selection, shown
 from tests.support.session_store import Partition, alone, judged, phase
+from weft.feedback.fold.sessions import Phase
+from weft.feedback.settings import milliseconds
+from weft.feedback.store.overlays import SETTLED, session_in, sessions_in
+from weft.learning.evidence import Evidence
+from weft.learning.observe.triggers import LEARNED
 
 IDLE_MS, SUSPENDED_MS = milliseconds(RULES.time.session_idle_s), milliseconds(RULES.time.session_suspended_s)
 LEAPS = rules(time__clock_step_s=10.0**9)  # a record's time moves the clock at once, however far it is

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.learned import LearnedState
-from pipelines.catalog.overlays import OpenSession
-from pipelines.domain.ids import SessionId
-from pipelines.domain.understanding import SessionMemory
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.overlays import merge_report_in, session_in
-from pipelines.learning.evidence import Evidence
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.session_store import Partition, alone, judged, phase
+from weft.catalog.learned import LearnedState
+from weft.catalog.overlays import OpenSession
+from weft.domain.ids import SessionId
+from weft.domain.understanding import SessionMemory
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.overlays import merge_report_in, session_in
+from weft.learning.evidence import Evidence
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.run.metrics import prometheus, samples
-from pipelines.feedback.run.updater import Updater, keep_up
-from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import explicit, impression, records, rules
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.errors import BrokerUnavailableError
+from weft.feedback.run.metrics import prometheus, samples
+from weft.feedback.run.updater import Updater, keep_up
+from weft.runtime.kafka.log import Batches
 
 RULES = rules(retry_s=1.0)
 

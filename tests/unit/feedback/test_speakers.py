@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.learning.evidence import MICRO
 from tests.support.feedback_events import explicit, impression
 from tests.support.session_store import Partition
+from weft.feedback.fold.names import principal_fingerprint
+from weft.learning.evidence import MICRO
 
 
 @pytest.fixture

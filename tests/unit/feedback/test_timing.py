@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.batch import EARLIEST_MS, LATEST_MS, PartitionClock, RecordTimes, advance, effective_ms
 from tests.support.feedback_events import NOON, RULES, rules
+from weft.domain.errors import InvalidEventError
+from weft.feedback.fold.batch import EARLIEST_MS, LATEST_MS, PartitionClock, RecordTimes, advance, effective_ms
 
 TIME = RULES.time
 STEP = round(TIME.clock_step_s * 1000)

@@ -6,16 +6,16 @@ import dataclasses
 
 import pytest
 
-from pipelines.domain.events import Selection
-from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.events.trigger_terms import learnable, trigger_terms
-from pipelines.feedback.fold.credit import tally_triggers
-from pipelines.learning.observe.tallies import Tally
-from pipelines.learning.observe.triggers import LEARNED
-from pipelines.learning.uses import UsageKey
 from tests.support.answers import a_query
 from tests.support.feedback_events import HASHES, SETTINGS, impression, selection, shown
 from tests.support.feedback_publisher import MemoryPublisher
+from weft.domain.events import Selection
+from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.events.trigger_terms import learnable, trigger_terms
+from weft.feedback.fold.credit import tally_triggers
+from weft.learning.observe.tallies import Tally
+from weft.learning.observe.triggers import LEARNED
+from weft.learning.uses import UsageKey
 
 RULES = SETTINGS.feedback.triggers
 

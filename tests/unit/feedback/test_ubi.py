@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
-from pipelines.domain.ids import ContentHash, question_of
-from pipelines.feedback.events.ubi import Mapped, UbiObject, content_hashes_only, from_ubi
-from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.settings import UbiSettings
-from pipelines.feedback.store.tables import evidence_in
 from tests.support.feedback_events import HASHES, NOON, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.domain.documents import Domain
+from weft.domain.events import AnyEvent, Explicit, Impression, Selection
+from weft.domain.ids import ContentHash, question_of
+from weft.feedback.events.ubi import Mapped, UbiObject, content_hashes_only, from_ubi
+from weft.feedback.run.updater import Updater
+from weft.feedback.settings import UbiSettings
+from weft.feedback.store.tables import evidence_in
 
 ACTIONS = UbiSettings(selections=("click",), verdicts={"purchase": 1.0, "thumbs_down": -1.0})
 NOON_ISO = "2026-09-21T12:00:00Z"

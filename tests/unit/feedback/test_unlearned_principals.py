@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.events.producer import FeedbackProducer, one_to_a_partition
-from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.feedback.fold.sessions import Phase
-from pipelines.feedback.store.overlays import session_in
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.kafka.writer import partition_of
 from tests.support.examples import examples
 from tests.support.feedback_events import NOON, explicit, impression, inclusion, rules, unlearned
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.session_store import Partition, judged, phase
+from weft.domain.events import AnyEvent
+from weft.feedback.events.producer import FeedbackProducer, one_to_a_partition
+from weft.feedback.fold.names import principal_fingerprint
+from weft.feedback.fold.sessions import Phase
+from weft.feedback.store.overlays import session_in
+from weft.learning.evidence import Evidence
+from weft.runtime.kafka.writer import partition_of
 
 PEOPLE = ("ada", "bob", "cyd")
 ROOM = rules(limits__newcomers=100, limits__principal_daily=100.0)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
-from pipelines.feedback.events.buffered_publisher import BufferedPublisher
-from pipelines.feedback.events.producer import FeedbackProducer, Publisher
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.unit.feedback.test_producer import a_query, an_answer
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
+from weft.feedback.events.buffered_publisher import BufferedPublisher
+from weft.feedback.events.producer import FeedbackProducer, Publisher
 
 RECORD = (b"s1", b"12345678")
 BYTES = sum(map(len, RECORD))

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from pipelines.domain.events import AnyEvent
-from pipelines.domain.ids import principal_fingerprint, question_hash, question_of
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.precedents import read_precedents
 from tests.support.feedback_events import HASHES, NOON, RULES, correction, explicit, impression, selection, shown
 from tests.support.learner import learned
 from tests.support.session_store import Partition, phase
 from tests.support.words_spoken import HALF_LIFE, PRIOR
+from weft.domain.events import AnyEvent
+from weft.domain.ids import principal_fingerprint, question_hash, question_of
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.precedents import read_precedents
 
 HOW = "how do I retry?"
 DAY_MS = 86_400_000

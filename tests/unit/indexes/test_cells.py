@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.indexes.cells import cell_reader
+from weft.indexes.cells import cell_reader
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=6)
 COLUMNS = st.one_of(

@@ -6,9 +6,9 @@ import faiss
 import numpy as np
 import pytest
 
-from pipelines.indexes.dense.close_pairs import close_pairs
-from pipelines.indexes.dense.vectors import DenseIndex
-from pipelines.indexes.manifest import DenseFacts
+from weft.indexes.dense.close_pairs import close_pairs
+from weft.indexes.dense.vectors import DenseIndex
+from weft.indexes.manifest import DenseFacts
 
 
 def twins(count: int, groups: int, *, seed: int = 0) -> tuple[np.ndarray, set[tuple[int, int]]]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.chunks import Mention
-from pipelines.domain.ids import content_hash
-from pipelines.indexes.dense.vectors import DenseIndex
-from pipelines.indexes.graph.aliases import Key, Name, entity_key, merged
-from pipelines.indexes.graph.graph import Direction, EdgeKind
-from pipelines.indexes.manifest import DenseFacts
 from tests.support.graphs import a_file, a_graph, graph_settings, mentioned
 from tests.support.parts import a_document
+from weft.domain.chunks import Mention
+from weft.domain.ids import content_hash
+from weft.indexes.dense.vectors import DenseIndex
+from weft.indexes.graph.aliases import Key, Name, entity_key, merged
+from weft.indexes.graph.graph import Direction, EdgeKind
+from weft.indexes.manifest import DenseFacts
 
 SETTINGS = graph_settings()
 

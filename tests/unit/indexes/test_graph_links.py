@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.documents import Rejection
-from pipelines.domain.links import Link, LinkKind
 from tests.support.graphs import Part, a_file, a_graph, calls, edges, graph_settings, imports
+from weft.domain.documents import Rejection
+from weft.domain.links import Link, LinkKind
 
 SETTINGS = graph_settings()
 

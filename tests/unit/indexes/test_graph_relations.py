@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.links import CAUSAL, Link, LinkKind
-from pipelines.indexes.graph.build import unmet_relations
-from pipelines.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph
 from tests.support.graphs import Part, a_file, a_graph, edges
+from weft.domain.ids import ContentHash
+from weft.domain.links import CAUSAL, Link, LinkKind
+from weft.indexes.graph.build import unmet_relations
+from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph
 
 
 def a_page(uri: str, *relations: tuple[LinkKind, str], **facts: object) -> Part:

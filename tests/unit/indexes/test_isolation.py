@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.dense import isolation
-from pipelines.indexes.dense.isolation import ISOLATION_FILE, isolation_of, read_isolation, write_isolation
-from pipelines.indexes.dense.vectors import VECTORS_FILE, open_dense
-from pipelines.indexes.manifest import DenseFacts
-from pipelines.indexes.settings import IsolationSettings
+from weft.domain.errors import CorruptionError
+from weft.indexes.dense import isolation
+from weft.indexes.dense.isolation import ISOLATION_FILE, isolation_of, read_isolation, write_isolation
+from weft.indexes.dense.vectors import VECTORS_FILE, open_dense
+from weft.indexes.manifest import DenseFacts
+from weft.indexes.settings import IsolationSettings
 
 DIMENSION = 6
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.domain.documents import Document
-from pipelines.indexes.manifest import RowsDigest, content_hash_of
-from pipelines.indexes.schemas import chunks_to_table, documents_to_table
 from tests.support.parts import a_document
+from weft.domain.documents import Document
+from weft.indexes.manifest import RowsDigest, content_hash_of
+from weft.indexes.schemas import chunks_to_table, documents_to_table
 
 DOCUMENT, CHUNKS = a_document("a.txt", "one text", "another text")
 

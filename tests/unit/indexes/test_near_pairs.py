@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.indexes.dense.vectors import DenseIndex
-from pipelines.indexes.manifest import DenseFacts
+from weft.indexes.dense.vectors import DenseIndex
+from weft.indexes.manifest import DenseFacts
 
 
 def test_the_nearest_others_of_each_row_are_those_of_comparing_everything() -> None:

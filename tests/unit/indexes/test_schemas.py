@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.domain.chunks import Chunk, Mention
-from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.domain.ids import ChunkId, ContentHash, content_hash
-from pipelines.indexes import schemas
+from weft.domain.chunks import Chunk, Mention
+from weft.domain.documents import ContentType, Document, Domain, Rejection
+from weft.domain.ids import ChunkId, ContentHash, content_hash
+from weft.indexes import schemas
 
 
 def a_chunk(text: str = "def f(): ...") -> Chunk:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.indexes import schemas
-from pipelines.indexes.dense.tokens import PROJECTION_FILE, TokenSources, TokenStore, gather_tokens
-from pipelines.indexes.rows import HASH
 from tests.support.examples import examples
+from weft.domain.errors import StoreError
+from weft.domain.ids import ContentHash, content_hash
+from weft.indexes import schemas
+from weft.indexes.dense.tokens import PROJECTION_FILE, TokenSources, TokenStore, gather_tokens
+from weft.indexes.rows import HASH
 
 WIDTH = 2
 NAMES = sorted(content_hash(str(number)) for number in range(12))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion.sources.content_types import FileKind, kind_of
+from weft.domain.documents import ContentType, Domain
+from weft.ingestion.sources.content_types import FileKind, kind_of
 
 CODE = {
     "a.py": "python",

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.documents import Document, Rejection
-from pipelines.domain.links import Link, LinkKind
-from pipelines.ingestion.metadata.declared import MOST_BYTES, DeclarationError
-from pipelines.ingestion.metadata.front_matter import front_matter
-from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import list_items, read_source
-from pipelines.settings import load_settings
+from weft.domain.documents import Document, Rejection
+from weft.domain.links import Link, LinkKind
+from weft.ingestion.metadata.declared import MOST_BYTES, DeclarationError
+from weft.ingestion.metadata.front_matter import front_matter
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sources.sources import list_items, read_source
+from weft.settings import load_settings
 
 GUIDE = {
     "title": "Locks, in short",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.git.index import IndexUnreadableError, tracked_paths
+from weft.ingestion.git.index import IndexUnreadableError, tracked_paths
 
 FILE, SUBMODULE, FOLDER = 0o100644, 0o160000, 0o040000
 

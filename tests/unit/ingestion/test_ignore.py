@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.git.ignore import IgnoreRules
+from weft.ingestion.git.ignore import IgnoreRules
 
 TAKEN, LEFT, SILENT = False, True, None
 

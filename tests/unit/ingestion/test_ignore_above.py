@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.documents import Document
-from pipelines.ingestion.git.ignore import IGNORE_FILE_BYTES
-from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.settings import load_settings
 from tests.support.ingestion import a_repository, write
+from weft.domain.documents import Document
+from weft.ingestion.git.ignore import IGNORE_FILE_BYTES
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sources.sources import read_source
+from weft.settings import load_settings
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.sources.content_types import kind_of
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.settings import load_settings
 from tests.support.papers import JSON, LATEX, MARKDOWN
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.sources import read_source
+from weft.settings import load_settings
 
 NUMBERED = {**JSON, "doi": "10.1000/reeds.5", "arxiv_id": "2001.01234"}
 FILES = {"a.tex": LATEX, "b.md": MARKDOWN, "c.json": json.dumps(NUMBERED)}

@@ -7,20 +7,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Rejection
-from pipelines.domain.errors import SourceError
-from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import list_items, read_source
-from pipelines.settings import load_settings
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Rejection
+from weft.domain.errors import SourceError
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sources.sources import list_items, read_source
+from weft.settings import load_settings
 
 MOMENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> IngestSettings:
-    monkeypatch.setattr("pipelines.ingestion.sources.parquet.RECORDS_PER_ITEM", 10)
+    monkeypatch.setattr("weft.ingestion.sources.parquet.RECORDS_PER_ITEM", 10)
     return load_settings([], ["ingest.max_file_bytes=1000"], environment={}).ingest
 
 

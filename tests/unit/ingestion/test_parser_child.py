@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.splitting import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser.child import Request, bounded, cut
-from pipelines.settings import load_settings
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain
+from weft.embedding.tokens import load_token_counter
+from weft.ingestion.parser.child import Request, bounded, cut
+from weft.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=30, target_tokens=20, min_tokens=4, overlap_tokens=5)
 

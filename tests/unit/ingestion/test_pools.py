@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.settings import PoolSettings
+from weft.ingestion.settings import PoolSettings
 
 counts = st.integers(0, 64)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.chunks import MadeBy, Overflow, made_by, pairs_of
-from pipelines.domain.documents import Domain
-from pipelines.ingestion.sizing import PRIORS_ONLY, active_sizes, prior_sizes, snapshots
-from pipelines.learning.evidence import Evidence
-from pipelines.settings import load_settings
 from tests.support.sizing import a_code_document, chunks_of, outcomes
+from weft.domain.chunks import MadeBy, Overflow, made_by, pairs_of
+from weft.domain.documents import Domain
+from weft.ingestion.sizing import PRIORS_ONLY, active_sizes, prior_sizes, snapshots
+from weft.learning.evidence import Evidence
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 CHUNKING, PRIORS = SETTINGS.chunking, SETTINGS.priors

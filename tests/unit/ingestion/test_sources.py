@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.domain.errors import SourceError
-from pipelines.ingestion.git.safe_files import MAX_DEPTH
-from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.items import FileItem
-from pipelines.ingestion.sources.sources import list_items, read_item, read_source
-from pipelines.settings import load_settings
 from tests.support.ingestion import write
+from weft.domain.documents import ContentType, Document, Domain, Rejection
+from weft.domain.errors import SourceError
+from weft.ingestion.git.safe_files import MAX_DEPTH
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sources.items import FileItem
+from weft.ingestion.sources.sources import list_items, read_item, read_source
+from weft.settings import load_settings
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_corpus_gives_its_records_and_names_its_broken_lines(
         [*(json.dumps(record).encode() for record in RECORDS), *BROKEN, b"", b'{"_id": 9, "text": "Last."}']
     )
     write(path, gzip.compress(lines) if suffix.endswith("gz") else lines)
-    monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", 3)
+    monkeypatch.setattr("weft.ingestion.sources.corpus.RECORDS_PER_ITEM", 3)
     documents, rejected = read(path, settings)
     assert [(uri, d.title, d.text) for uri, d in documents.items()] == [
         ("books:1", "One", "First."),
@@ -214,7 +214,7 @@ def test_batches_of_a_corpus_are_the_corpus(data_root: Path, monkeypatch: pytest
     with gzip.open(path, "rt", encoding="utf-8") as file:
         expected = [f"cacm:{json.loads(line)['_id']}" for line in file]
     for records in (64, 100):
-        monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", records)
+        monkeypatch.setattr("weft.ingestion.sources.corpus.RECORDS_PER_ITEM", records)
         results = list(read_source(path, ingest, domain=None))
         assert [item.uri for item in results] == expected
 
@@ -284,7 +284,7 @@ def test_a_reader_that_fails_costs_its_own_item_alone(
         if "large" in text:
             raise MemoryError
 
-    monkeypatch.setattr("pipelines.ingestion.sources.files.front_matter", failing)
+    monkeypatch.setattr("weft.ingestion.sources.files.front_matter", failing)
     write(tree / "a.md", "# boom\n")
     write(tree / "b.md", "# calm\n")
     documents, rejected = read(tree, settings)

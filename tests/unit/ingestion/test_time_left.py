@@ -8,10 +8,10 @@ from itertools import accumulate
 
 import pytest
 
-from pipelines.ingestion.report import IndexProgress
-from pipelines.ingestion.sources.items import FileItem
-from pipelines.ingestion.units import Unit, grouped, shuffled
-from pipelines.settings import load_settings
+from weft.ingestion.report import IndexProgress
+from weft.ingestion.sources.items import FileItem
+from weft.ingestion.units import Unit, grouped, shuffled
+from weft.settings import load_settings
 
 INGEST = load_settings(environment={}).ingest
 SMALL, LARGE = 400, 400_000

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.conversation.dialogue import Turn, written
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.sources.chat_log import lines_of
-from pipelines.ingestion.sources.sources import read_source
-from pipelines.ingestion.sources.transcripts import Transcript, sessions
-from pipelines.settings import load_settings
 from tests.support.turns import turns_of
+from weft.chunking.conversation.dialogue import Turn, written
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sources.chat_log import lines_of
+from weft.ingestion.sources.sources import read_source
+from weft.ingestion.sources.transcripts import Transcript, sessions
+from weft.settings import load_settings
 
 MAY_8_2023_13_56 = 1683554160.0
 TURNS = [{"speaker": "Ann", "text": "Why?"}, {"speaker": "Bob", "text": "So."}]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.metadata.assigned import OLD_AFTER_DAYS, RECENT_WITHIN_DAYS, trust_of
-from pipelines.settings import load_settings
+from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.metadata.assigned import OLD_AFTER_DAYS, RECENT_WITHIN_DAYS, trust_of
+from weft.settings import load_settings
 
 TRUST = load_settings(environment={}).ingest.trust
 DAY = 86_400.0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines.ingestion.sources.content_types import kind_of
-from pipelines.ingestion.sources.transcripts import sessions
+from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.transcripts import sessions
 
 SIZE = 1_000_000
 CHAT = "Ann: a\nBob: b\n" * 4

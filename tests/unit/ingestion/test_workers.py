@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.chunking.prose.summary import summary_of
-from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.domain.errors import SourceError
-from pipelines.indexes.merge import REPEATED, Merge, merge_tables
-from pipelines.ingestion.plan import IndexPlan, items_of, units_of
-from pipelines.ingestion.report import NOTES
-from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.stages.models import Embed, FindEntities
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from pipelines.ingestion.units import Unit, pack, unpack, write_part
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
+from weft.chunking.prose.summary import summary_of
+from weft.domain.documents import ContentType, Document, Domain
+from weft.domain.errors import SourceError
+from weft.indexes.merge import REPEATED, Merge, merge_tables
+from weft.ingestion.plan import IndexPlan, items_of, units_of
+from weft.ingestion.report import NOTES
+from weft.ingestion.sizing import prior_sizes
+from weft.ingestion.stages.models import Embed, FindEntities
+from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
+from weft.ingestion.units import Unit, pack, unpack, write_part
 
 pytestmark = pytest.mark.integration
 
@@ -134,7 +134,7 @@ def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path, monkeypatch: 
     """ING-3: a repeated id in a corpus is rejected and counted, and stops nothing."""
     corpus = tmp_path / "notes.jsonl"
     corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
-    monkeypatch.setattr("pipelines.ingestion.sources.corpus.RECORDS_PER_ITEM", 2)
+    monkeypatch.setattr("weft.ingestion.sources.corpus.RECORDS_PER_ITEM", 2)
     plan = a_plan(corpus, tmp_path / "store", "ingest.unit_documents=4")
     tables = _merged(plan, _read(plan), tmp_path)
     texts = {row["uri"]: row["text"] for row in pq.read_table(tables / "chunks.parquet").to_pylist()}
@@ -232,7 +232,7 @@ def test_a_text_that_cannot_be_summed_up_is_indexed_without(tmp_path: Path, monk
             raise ValueError("nobody foresaw this")
         return "A summary."
 
-    monkeypatch.setattr("pipelines.ingestion.stages.read_and_chunk.summary_of", failing)
+    monkeypatch.setattr("weft.ingestion.stages.read_and_chunk.summary_of", failing)
     root = tmp_path / "tree"
     root.mkdir()
     for name in "ab":

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipelines.consolidation.settings import FOLDS, SEED
-from pipelines.domain.documents import Domain
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import ANY
-from pipelines.learning.calibration.fit import VerdictModel, calibrate_matches
-from pipelines.learning.calibration.matching import MatchBins, MatchCurve, match_bins
-from pipelines.learning.calibration.reliability import Predictions, reliability
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.matches import ASKED, MATCH
-from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, OutcomeScope
-from pipelines.learning.observe.tallies import Tally
-from pipelines.settings import load_settings
 from tests.support.feedback_events import shown
 from tests.support.matching import match_key
+from weft.consolidation.settings import FOLDS, SEED
+from weft.domain.documents import Domain
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import ANY
+from weft.learning.calibration.fit import VerdictModel, calibrate_matches
+from weft.learning.calibration.matching import MatchBins, MatchCurve, match_bins
+from weft.learning.calibration.reliability import Predictions, reliability
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.observe.matches import ASKED, MATCH
+from weft.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, OutcomeScope
+from weft.learning.observe.tallies import Tally
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 PRIOR = SETTINGS.priors.verdicts

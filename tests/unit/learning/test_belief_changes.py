@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from scipy.stats import norm
 
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
-from pipelines.settings import load_settings
 from tests.support.nights import a_day
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.reading import BeliefChange, Reading, moves, read_all
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 LEVEL = PRIORS.interval.level

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence, day_of
+from weft.learning.pooling.agreement import read_agreement
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 DAY = 86_400.0

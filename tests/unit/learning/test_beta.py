@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.learning.families.beta import Beta, confidence
+from weft.learning.families.beta import Beta, confidence
 
 
 def test_moments_are_those_of_its_draws() -> None:

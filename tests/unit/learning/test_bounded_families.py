@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.gaussian_process import quality_masses
-from pipelines.learning.families.survival import survival_masses
-from pipelines.learning.families.threshold import threshold_masses
-from pipelines.learning.parameters import reported_evidence
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.parameters import reported_evidence
+from weft.settings import load_settings
 
 STATED = load_settings(environment={}).priors
 # By log-odds alone, so that a weight says what is believed of its signal's agreement.

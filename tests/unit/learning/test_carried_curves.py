@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipelines.consolidation.recalibrate import curves_of
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Channel
-from pipelines.learning.calibration.fit import carried_over
-from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.reliability import Predictions, reliability
-from pipelines.settings import load_settings
+from weft.consolidation.recalibrate import curves_of
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import Channel
+from weft.learning.calibration.fit import carried_over
+from weft.learning.calibration.matching import MatchBins, MatchCalibration, MatchCurve
+from weft.learning.calibration.reliability import Predictions, reliability
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 RULES = SETTINGS.consolidation.calibration

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.aliases import ContentAliases
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.citations import CitationsByUse
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.domain.ids import ContentHash
+from weft.learning.aliases import ContentAliases
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.citations import CitationsByUse
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 SCALE = PRIORS.authority.internal

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.errors import StoreError
-from pipelines.learning.evidence import SCHEMA, Evidence, EvidenceKey
-from pipelines.learning.uses import UsageKey
+from weft.domain.errors import StoreError
+from weft.learning.evidence import SCHEMA, Evidence, EvidenceKey
+from weft.learning.uses import UsageKey
 
 SOME = Evidence(
     {EvidenceKey(1, "code", "m", "a", "*", "relevance", "00/20.good"): 5},

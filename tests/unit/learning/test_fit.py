@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.pooling.fit import better, counted, fit_weights, held_out
-from pipelines.learning.pooling.fitted import FIT, FittedWeights
-from pipelines.runtime.process import linear_algebra_threads
-from pipelines.settings import load_settings
 from tests.support.logged_worlds import SAME_AS_LEXICAL, a_world, joined
 from tests.support.nights import a_day
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fit import better, counted, fit_weights, held_out
+from weft.learning.pooling.fitted import FIT, FittedWeights
+from weft.runtime.process import linear_algebra_threads
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 RULES = PRIORS.signals

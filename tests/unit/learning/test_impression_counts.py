@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.events import ShownResult
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.examination import read_examination
-from pipelines.learning.observe.impressions import EXAMINATION, ImpressionBuckets, ImpressionCounts
-from pipelines.learning.priors import RANKS
-from pipelines.learning.recency import Discount
-from pipelines.settings import load_settings
+from weft.domain.documents import Domain
+from weft.domain.events import ShownResult
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.examination import read_examination
+from weft.learning.observe.impressions import EXAMINATION, ImpressionBuckets, ImpressionCounts
+from weft.learning.priors import RANKS
+from weft.learning.recency import Discount
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.examination
 SCORES = st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0.0, 1.0)

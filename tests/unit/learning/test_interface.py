@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.learning.evidence import MICRO
-from pipelines.learning.families.beta import Beta, confidence
-from pipelines.learning.families.survival import Survival, survival_masses
-from pipelines.learning.families.threshold import Threshold, threshold_masses
-from pipelines.settings import load_settings
+from weft.learning.evidence import MICRO
+from weft.learning.families.beta import Beta, confidence
+from weft.learning.families.survival import Survival, survival_masses
+from weft.learning.families.threshold import Threshold, threshold_masses
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 

@@ -6,11 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.domain.events import LessonChange, LessonEvent
-from pipelines.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
-from pipelines.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from pipelines.learning.lessons.measures import legacy_confidence, success_measures
-from pipelines.learning.lessons.rows import NIGHT
 from tests.support.feedback_events import (
     LESSON,
     NOON,
@@ -21,6 +16,11 @@ from tests.support.feedback_events import (
     lesson_outcome,
 )
 from tests.support.lesson_words import DAY_MS, TODAY, believed, evidence_of
+from weft.domain.events import LessonChange, LessonEvent
+from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
+from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
+from weft.learning.lessons.measures import legacy_confidence, success_measures
+from weft.learning.lessons.rows import NIGHT
 
 PRIOR = SETTINGS.priors.lessons
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import beta
 
-from pipelines.consolidation.settings import FOLDS, SEED
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import StoreError
-from pipelines.domain.matching import MatchFeatures
-from pipelines.learning.calibration.fit import calibrate_matches
-from pipelines.learning.calibration.matching import (
+from tests.support.examples import examples
+from tests.support.matching import match_key
+from weft.consolidation.settings import FOLDS, SEED
+from weft.domain.documents import Domain
+from weft.domain.errors import StoreError
+from weft.domain.matching import MatchFeatures
+from weft.learning.calibration.fit import calibrate_matches
+from weft.learning.calibration.matching import (
     Answering,
     MatchBins,
     MatchCalibration,
@@ -23,12 +25,10 @@ from pipelines.learning.calibration.matching import (
     answering_from,
     match_bins,
 )
-from pipelines.learning.calibration.reliability import Predictions, reliability
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.settings import load_settings
-from tests.support.examples import examples
-from tests.support.matching import match_key
+from weft.learning.calibration.reliability import Predictions, reliability
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.learning.evidence import MICRO, Evidence
+from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
 DAY = 100

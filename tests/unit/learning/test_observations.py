@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import pytest
 
-from pipelines.domain.chunks import MadeBy
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.outcomes import OutcomeScope
-from pipelines.learning.observe.tallies import Tally
-from pipelines.learning.uses import UsageKey
 from tests.support.outcomes import observe_outcome, outcome_evidence
+from weft.domain.chunks import MadeBy
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import Scope
+from weft.learning.evidence import MICRO, Evidence, EvidenceKey
+from weft.learning.observe.outcomes import OutcomeScope
+from weft.learning.observe.tallies import Tally
+from weft.learning.uses import UsageKey
 
 HASH = ContentHash("c" * 64)
 OUTCOME = {

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from pipelines.domain.ids import principal_fingerprint, question_of
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.precedents import Precedents
 from tests.support.words_spoken import HALF_LIFE, PRIOR, TODAY, a_word, an_outcome, precedents_of
+from weft.domain.ids import principal_fingerprint, question_of
+from weft.learning.evidence import Evidence
+from weft.learning.observe.precedents import Precedents
 
 ONE, OTHER = "a" * 64, "b" * 64
 HOW, WHY = "how do I retry?", "why does it fail?"

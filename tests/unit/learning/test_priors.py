@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import ConfigurationError
-from pipelines.domain.ranking import Signal
-from pipelines.settings import CONF, load_settings
+from weft.domain.documents import Domain
+from weft.domain.errors import ConfigurationError
+from weft.domain.ranking import Signal
+from weft.settings import CONF, load_settings
 
 
 def test_every_number_in_the_priors_has_a_comment_on_why() -> None:

@@ -8,16 +8,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.families.gaussian_process import quality_masses
-from pipelines.learning.families.survival import Survival, survival_masses
-from pipelines.learning.families.threshold import Threshold, threshold_masses
-from pipelines.learning.parameters import reported_evidence
-from pipelines.learning.reported import Reported
-from pipelines.settings import load_settings
+from weft.domain.documents import Domain
+from weft.domain.ranking import Scope
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import Survival, survival_masses
+from weft.learning.families.threshold import Threshold, threshold_masses
+from weft.learning.parameters import reported_evidence
+from weft.learning.reported import Reported
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 DAY = 100

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.learning.pooling.daily import DailyMasses, trusted_shares
-from pipelines.learning.pooling.gathering import SIGNALS, gathered
-from pipelines.learning.recency import Discount, capped_share
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope, Signal
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.pooling.agreement import read_agreement
+from weft.learning.pooling.daily import DailyMasses, trusted_shares
+from weft.learning.pooling.gathering import SIGNALS, gathered
+from weft.learning.recency import Discount, capped_share
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 BOUNDS = PRIORS.robustness

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.domain.chunks import MadeBy, Overflow
-from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.sizes import SIZES, last_day, read_sizing
-from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence
+from weft.domain.chunks import MadeBy, Overflow
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Scope
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.sizes import SIZES, last_day, read_sizing
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 STATED = {  # max, target, minimum, before, after; recursive, sentence, truncate

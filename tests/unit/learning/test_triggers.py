@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.triggers import LEARNED, REMOVED, LearnedTriggers, read_triggers
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.triggers import LEARNED, REMOVED, LearnedTriggers, read_triggers
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.triggers
 HASH, OTHER = "ab" * 32, "cd" * 32

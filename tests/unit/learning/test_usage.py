@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.families.beta import Beta
-from pipelines.learning.observe.usage import NEVER, ContentSignals, read_usage
-from pipelines.learning.observe.verdicts import VerdictBin
-from pipelines.learning.uses import UsageKey
-from pipelines.settings import load_settings
+from weft.domain.ids import ContentHash
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.families.beta import Beta
+from weft.learning.observe.usage import NEVER, ContentSignals, read_usage
+from weft.learning.observe.verdicts import VerdictBin
+from weft.learning.uses import UsageKey
+from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 PRIOR = PRIORS.usage

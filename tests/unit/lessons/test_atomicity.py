@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.lessons.gate import atomicity, vague
 from tests.support.lessons import labelled, settings
+from weft.lessons.gate import atomicity, vague
 
 SETTINGS = settings().lessons
 LEAST = SETTINGS.atomicity.least

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from pipelines.domain.lesson import LessonResult
-from pipelines.lessons.detection import Detection, Detector, Injection, Utterance
 from tests.support.lessons import LABELLED, a_lesson, labelled, lesson_words, settings
+from weft.domain.lesson import LessonResult
+from weft.lessons.detection import Detection, Detector, Injection, Utterance
 
 LESSONS: dict[str, list[str]] = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
 INJECTIONS = {

@@ -7,10 +7,10 @@ from itertools import combinations
 
 import pytest
 
-from pipelines.domain.lesson import Lesson
-from pipelines.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
-from pipelines.lessons.duplicates.index import DuplicateIndex
 from tests.support.lessons import a_lesson, labelled, lesson_words, lines_of, settings
+from weft.domain.lesson import Lesson
+from weft.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
+from weft.lessons.duplicates.index import DuplicateIndex
 
 
 def compared(one: Lesson, other: Lesson) -> Comparison:

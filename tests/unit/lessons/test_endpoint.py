@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from pipelines.lessons.endpoint import EndpointReflector
-from pipelines.lessons.reflection import EpisodeStep, RuleReflector
 from tests.support.lessons import a_lesson, lesson_words, settings
+from weft.lessons.endpoint import EndpointReflector
+from weft.lessons.reflection import EpisodeStep, RuleReflector
 
 RULES = RuleReflector(settings().lessons, lesson_words())
 EPISODE = [

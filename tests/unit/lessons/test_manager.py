@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.errors import InvalidLessonError
-from pipelines.domain.lesson import Lesson, LessonId, LessonResult
-from pipelines.lessons.manager import Applied, LessonBook, LessonOperation, OperationKind, SkillManager
 from tests.support.lessons import a_lesson, lesson_words, settings
+from weft.domain.errors import InvalidLessonError
+from weft.domain.lesson import Lesson, LessonId, LessonResult
+from weft.lessons.manager import Applied, LessonBook, LessonOperation, OperationKind, SkillManager
 
 MANAGER = SkillManager(settings().lessons, lesson_words())
 SQUASH = a_lesson("Always squash commits before merging")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import Lesson, LessonPriority, one_line
-from pipelines.lessons.markdown import from_markdown, to_markdown
 from tests.support.lessons import a_lesson, any_lessons
+from weft.domain.lesson import Lesson, LessonPriority, one_line
+from weft.lessons.markdown import from_markdown, to_markdown
 
 any_text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).filter(lambda text: bool(one_line(text)))
 signs = st.text("[]\"'`,:-#*+> \t\nab", min_size=1, max_size=20).filter(lambda text: bool(one_line(text)))

@@ -7,12 +7,12 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import LessonResult
-from pipelines.domain.lesson_match import BelievedLesson
-from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.embedding.tokens import load_token_counter
-from pipelines.lessons.prompt import estimated_tokens, line_of, prompt_form
 from tests.support.lessons import a_lesson, believed, labelled, settings
+from weft.domain.lesson import LessonResult
+from weft.domain.lesson_match import BelievedLesson
+from weft.embedding.settings import EmbeddingSettings
+from weft.embedding.tokens import load_token_counter
+from weft.lessons.prompt import estimated_tokens, line_of, prompt_form
 
 contents = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), min_size=1, max_size=80).filter(
     lambda text: any(map(str.isalnum, text))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.lesson import Conditions, LessonKind, LessonSource
-from pipelines.lessons.reflection import EpisodeStep, Reflection, RuleReflector
 from tests.support.lesson_figures import says, steps_of
 from tests.support.lessons import a_lesson, labelled, lesson_words, settings
+from weft.domain.lesson import Conditions, LessonKind, LessonSource
+from weft.lessons.reflection import EpisodeStep, Reflection, RuleReflector
 
 REFLECTOR = RuleReflector(settings().lessons, lesson_words())
 

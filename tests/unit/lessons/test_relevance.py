@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonPriority
-from pipelines.domain.lesson_match import BelievedLesson
-from pipelines.lessons.relevance import ConditionIndex, ToolUse, file_pattern
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings, with_priority
+from weft.domain.lesson import Conditions, Lesson, LessonPriority
+from weft.domain.lesson_match import BelievedLesson
+from weft.lessons.relevance import ConditionIndex, ToolUse, file_pattern
 
 WEIGHTS = settings().priors.lessons.relevance
 

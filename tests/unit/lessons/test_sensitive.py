@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.lessons.sensitive.parts import sensitive_parts
 from tests.support.lessons import labelled, lines_of
+from weft.lessons.sensitive.parts import sensitive_parts
 
 SECRETS = [
     "AKIAIOSFODNN7EXAMPLE",

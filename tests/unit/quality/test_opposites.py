@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.quality.opposites import Opposition, Polarity, opposition
-from pipelines.quality.statements import Statements
 from tests.unit.quality.test_statements import LISTS, TEXT
+from weft.quality.opposites import Opposition, Polarity, opposition
+from weft.quality.statements import Statements
 
 
 def found(other: str) -> Opposition | None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines.domain.ranking import Signal
-from pipelines.quality import signals
+from weft.domain.ranking import Signal
+from weft.quality import signals
 
 NAN = float("nan")  # not known
 

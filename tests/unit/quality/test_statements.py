@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from pipelines.quality.statements import Statements
-from pipelines.serving.night import word_lists
-from pipelines.settings import load_settings
 from tests.support.lessons import lines_of
 from tests.support.near_duplicates import denied, noticed, renumbered, reordered
+from weft.app.night import word_lists
+from weft.quality.statements import Statements
+from weft.settings import load_settings
 
 _SETTINGS = load_settings(environment={})
 _RULES = _SETTINGS.consolidation.duplicates

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.ranking import Answer, Channel
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.channels.run import (
+from tests.support.memory_graph import MemoryGraph
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.ranking import Answer, Channel
+from weft.indexes.graph.graph import EdgeKind
+from weft.retrieval.channels.run import (
     Among,
     ChannelRankings,
     ChannelRequest,
@@ -22,11 +24,9 @@ from pipelines.retrieval.channels.run import (
     Ranked,
     run_channels,
 )
-from pipelines.retrieval.pipeline import Pipeline
-from pipelines.retrieval.search import prefetched
-from pipelines.retrieval.searcher import Searcher
-from tests.support.memory_graph import MemoryGraph
-from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.retrieval.pipeline import Pipeline
+from weft.retrieval.search import prefetched
+from weft.retrieval.searcher import Searcher
 
 pytestmark = pytest.mark.integration
 

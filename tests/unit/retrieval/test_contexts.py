@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from pipelines.domain.chunks import Chunk, Reach, Role
-from pipelines.domain.ids import ChunkId
-from pipelines.domain.ranking import RankedResult
-from pipelines.domain.understanding import QueryType
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.answer.trace import answer_as_json, context_lines
-from pipelines.retrieval.context import MOST, Neighbours, reach_of, surroundings, with_contexts
-from pipelines.retrieval.settings import ContextSettings
 from tests.support.answers import an_answer
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
+from weft.domain.chunks import Chunk, Reach, Role
+from weft.domain.ids import ChunkId
+from weft.domain.ranking import RankedResult
+from weft.domain.understanding import QueryType
+from weft.indexes.graph.graph import EdgeKind
+from weft.retrieval.answer.trace import answer_as_json, context_lines
+from weft.retrieval.context import MOST, Neighbours, reach_of, surroundings, with_contexts
+from weft.retrieval.settings import ContextSettings
 
 TUNED = settings().context
 

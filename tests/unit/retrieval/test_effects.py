@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from pipelines.domain.ranking import Answer, Channel, PastVerdicts, RankedResult
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
-from pipelines.retrieval.searcher import Searcher
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
 from tests.support.retrieval_fakes import settings as retrieval_settings
 from tests.support.words_spoken import a_word, an_outcome, by_many
+from weft.domain.ranking import Answer, Channel, PastVerdicts, RankedResult
+from weft.learning.evidence import Evidence
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from weft.retrieval.searcher import Searcher
 
 FRUIT = MemoryGeneration(
     {f"d{n}": [f"{' '.join(['red apple pie tart cake jam'][0].split()[: n + 1])}"] for n in range(6)}

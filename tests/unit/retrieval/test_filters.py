@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.documents import ContentType, Domain
-from pipelines.domain.ids import QueryId
-from pipelines.ingestion.metadata.front_matter import front_matter
-from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
-from pipelines.retrieval.snapshot.filters import matches
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
+from weft.domain.documents import ContentType, Domain
+from weft.domain.ids import QueryId
+from weft.ingestion.metadata.front_matter import front_matter
+from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.retrieval.snapshot.filters import matches
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.ranking import fusion
-from pipelines.retrieval.ranking.fusion import (
+from tests.support.candidate_tables import a_hit, a_table, told
+from tests.support.retrieval_fakes import settings
+from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.ranking import fusion
+from weft.retrieval.ranking.fusion import (
     CONVERGENCE,
     distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
     with_convergence,
 )
-from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.settings import FusionMode
-from tests.support.candidate_tables import a_hit, a_table, told
-from tests.support.retrieval_fakes import settings
+from weft.retrieval.ranking.table import Candidates
+from weft.retrieval.settings import FusionMode
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}

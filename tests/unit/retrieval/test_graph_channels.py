@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.domain.errors import StoreError
-from pipelines.domain.links import Link, LinkKind
-from pipelines.domain.ranking import Channel, Signal
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary, degree_scores, passing
-from pipelines.retrieval.channels.run import NOTHING, Hits, Ranked
-from pipelines.settings import load_settings
 from tests.support.graphs import a_file, a_graph
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.errors import StoreError
+from weft.domain.links import Link, LinkKind
+from weft.domain.ranking import Channel, Signal
+from weft.indexes.graph.graph import EdgeKind
+from weft.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary, degree_scores, passing
+from weft.retrieval.channels.run import NOTHING, Hits, Ranked
+from weft.settings import load_settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
 WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}

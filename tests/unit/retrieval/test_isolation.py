@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.replay.ablation import features_of
+from lab.ablation.features import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.ranking import Answer, Signal
 
 DOCUMENTS = {"hub": ["red apple"], "alone": ["red pear"], "other": ["green plum"]}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipelines.domain.ranking import Answer, Signal
-from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.ranking import Answer, Signal
+from weft.retrieval.answer.trace import answer_as_json
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 # Documents share ever fewer words with the query "alpha beta gamma delta epsilon".

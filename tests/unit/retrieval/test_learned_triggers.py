@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.domain.ranking import Answer, Channel, Signal
-from pipelines.feedback.events.trigger_terms import trigger_terms
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.learning.observe.triggers import LearnedTrigger, LearnedTriggers
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.settings import load_settings
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, a_query, a_searcher
+from weft.domain.ids import ContentHash, content_hash
+from weft.domain.ranking import Answer, Channel, Signal
+from weft.feedback.events.trigger_terms import trigger_terms
+from weft.indexes.graph.graph import EdgeKind
+from weft.learning.observe.triggers import LearnedTrigger, LearnedTriggers
+from weft.retrieval.answer.trace import answer_as_json
+from weft.settings import load_settings
 
 TEXTS = {"a": ["pages and quotas"], "b": ["yellow bananas"], "c": ["flush order"]}
 PAGES = content_hash("pages and quotas")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.domain.lesson import Conditions, Lesson, LessonSource
-from pipelines.lessons.finding import meanings_of
-from pipelines.lessons.wording import LessonWords
-from pipelines.retrieval.answer.lessons import LessonRetriever
-from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.lesson import Conditions, Lesson, LessonSource
+from weft.lessons.finding import meanings_of
+from weft.lessons.wording import LessonWords
+from weft.retrieval.answer.lessons import LessonRetriever
+from weft.retrieval.answer.trace import answer_as_json
 
 SURE = Lesson(
     section="api",

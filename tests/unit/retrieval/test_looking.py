@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.ids import GenerationId, LearnedVersion
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.snapshot import Snapshot
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_snapshot, settings
+from weft.domain.ids import GenerationId, LearnedVersion
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.snapshot import Snapshot
 
 WAIT_S = 60.0  # for a thread, before a test is given up
 

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from jobs.search import show
-from pipelines.domain.ids import QueryId
-from pipelines.domain.matching import MatchFeatures
-from pipelines.domain.ranking import Answer, Channel, PastVerdicts
-from pipelines.embedding.late_interaction import max_similarities, quantised
-from pipelines.feedback.events.impressions import impression_of
-from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.retrieval.answer.confidence import with_verdict_request
-from pipelines.retrieval.answer.explain import is_praised
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import FusionMode
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
 from tests.support.words_spoken import by_many
+from weft.cli.commands.search import show
+from weft.domain.ids import QueryId
+from weft.domain.matching import MatchFeatures
+from weft.domain.ranking import Answer, Channel, PastVerdicts
+from weft.embedding.late_interaction import max_similarities, quantised
+from weft.feedback.events.impressions import impression_of
+from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.retrieval.answer.confidence import with_verdict_request
+from weft.retrieval.answer.explain import is_praised
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.settings import FusionMode
 
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 CURVE = MatchCurve(6.0, 3.0, -4.0)

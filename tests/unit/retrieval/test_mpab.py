@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.ranking.final_score import collapse_documents, separate_chunks
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
+from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.ranking.final_score import collapse_documents, separate_chunks
 
 
 def scored(name: str, score: float, *uris: str) -> AHit:

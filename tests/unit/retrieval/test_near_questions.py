@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.domain.ids import question_of
-from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.query.near import Factors, PastQuestion, QuestionIndex, QuestionSimilarity, learned_factors
-from pipelines.retrieval.query.wording import Lexicon, Wording
 from tests.support.retrieval_fakes import WordEncoder
 from tests.support.words_spoken import PRIORS, a_word, precedents_of
+from weft.domain.ids import question_of
+from weft.learning.evidence import Evidence
+from weft.retrieval.query.near import Factors, PastQuestion, QuestionIndex, QuestionSimilarity, learned_factors
+from weft.retrieval.query.wording import Lexicon, Wording
 
 PRIOR = PRIORS.near
 LEXICON = Lexicon(PRIOR)

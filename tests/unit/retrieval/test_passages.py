@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.documents import ContentType, Domain
-from pipelines.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
-from pipelines.retrieval.answer.explain import Candidate
-from pipelines.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_terms
-from pipelines.retrieval.ranking.fusion import SignalWeight, SignalWeights, weighed
-from pipelines.retrieval.ranking.passages import Headings
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 from tests.support.words_spoken import PRIORS
+from weft.domain.documents import ContentType, Domain
+from weft.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
+from weft.retrieval.answer.explain import Candidate
+from weft.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_terms
+from weft.retrieval.ranking.fusion import SignalWeight, SignalWeights, weighed
+from weft.retrieval.ranking.passages import Headings
 
 
 def a_passage(name: str, score: float, uri: str = "page", *heading_path: str) -> AHit:

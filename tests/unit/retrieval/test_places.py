@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.domain.chunks import Chunk
-from pipelines.domain.ids import content_hash
-from pipelines.indexes.former_places import FormerPlaces
-from pipelines.retrieval.snapshot.places import ContentLocator, anchor_of, is_at_anchor
 from tests.support.retrieval_fakes import MemoryGeneration, a_place
 from tests.support.words_spoken import a_word, precedents_of
+from weft.domain.chunks import Chunk
+from weft.domain.ids import content_hash
+from weft.indexes.former_places import FormerPlaces
+from weft.retrieval.snapshot.places import ContentLocator, anchor_of, is_at_anchor
 
 TEXTS = {"docs/a.md": ["set up", "back off"], "docs/b.md": ["tear down"]}
 

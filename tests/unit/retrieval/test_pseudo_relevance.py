@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.replay.ablation import features_of
-from pipelines.retrieval.ranking.signals import similarity_to_top
-from pipelines.retrieval.settings import PseudoRelevanceSettings
+from lab.ablation.features import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from weft.domain.ranking import Answer, Signal
+from weft.retrieval.ranking.signals import similarity_to_top
+from weft.retrieval.settings import PseudoRelevanceSettings
 
 # Both of the last two share one word with "red apple pie"; the first of them shares others with what comes first.
 DOCUMENTS = {

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pipelines.domain.links import Authority, Measure, Quadrant, WorkCounts
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
-from pipelines.domain.understanding import SessionMemory
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.answer.reasons import reasons
-from pipelines.retrieval.answer.trace import result_as_json
-from pipelines.retrieval.ranking.final_score import REPEATED
-from pipelines.retrieval.ranking.signals import RequestContext, with_propagated, with_quality
-from pipelines.retrieval.snapshot.documents import GenerationFacts, read_facts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, a_place, a_query, a_searcher, settings
+from weft.domain.links import Authority, Measure, Quadrant, WorkCounts
+from weft.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
+from weft.domain.understanding import SessionMemory
+from weft.indexes.graph.graph import EdgeKind
+from weft.retrieval.answer.reasons import reasons
+from weft.retrieval.answer.trace import result_as_json
+from weft.retrieval.ranking.final_score import REPEATED
+from weft.retrieval.ranking.signals import RequestContext, with_propagated, with_quality
+from weft.retrieval.snapshot.documents import GenerationFacts, read_facts
 
 HOUR = 3600.0
 TEXTS = {"a": ["one two three x"], "b": ["one two three y"]}

@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from pipelines.domain.ranking import (
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.ranking import (
     Channel,
     ChannelHit,
     Contribution,
@@ -15,10 +16,9 @@ from pipelines.domain.ranking import (
     RankedResult,
     Signal,
 )
-from pipelines.retrieval.answer.reasons import MOST, because, difference, reason, reasons, sentence_of
-from pipelines.retrieval.answer.trace import explained
-from pipelines.retrieval.ranking.effects import CONTENT, OWN, QUESTION
-from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.retrieval.answer.reasons import MOST, because, difference, reason, reasons, sentence_of
+from weft.retrieval.answer.trace import explained
+from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
 PAGE = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["plum"]})).search(a_query("red apple"))
 BOTH = {Channel.DENSE: ChannelHit(1, 0.9), Channel.LEXICAL: ChannelHit(2, 4.0)}

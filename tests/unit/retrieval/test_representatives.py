@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash
-from pipelines.learning.aliases import ContentAliases
-from pipelines.retrieval.channels.run import Hits
-from pipelines.retrieval.snapshot.places import ContentLocator
+from weft.domain.ids import ContentHash
+from weft.learning.aliases import ContentAliases
+from weft.retrieval.channels.run import Hits
+from weft.retrieval.snapshot.places import ContentLocator
 
 A, B, C, GONE = (ContentHash(letter * 64) for letter in "abcf")
 

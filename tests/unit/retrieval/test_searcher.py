@@ -4,12 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ranking import Channel, Signal
-from pipelines.domain.signatures import SigningKey
-from pipelines.retrieval.answer.trace import answer_as_json
-from pipelines.retrieval.searcher import Searcher
 from tests.support.retrieval_fakes import (
     NOW,
     FailingIndex,
@@ -19,6 +13,12 @@ from tests.support.retrieval_fakes import (
     a_searcher,
     settings,
 )
+from weft.domain.documents import Domain
+from weft.domain.errors import StoreError
+from weft.domain.ranking import Channel, Signal
+from weft.domain.signatures import SigningKey
+from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.searcher import Searcher
 
 DOCUMENTS = {
     "notes.md": ["a checkpoint is written after each commit", "locks are held briefly"],

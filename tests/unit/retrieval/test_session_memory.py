@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.bases import MemoryStore
-from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import SessionId
-from pipelines.domain.ranking import Answer, Query, Repeats
-from pipelines.domain.understanding import SessionMemory
-from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.storage.locks import Patience, locked
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings
+from weft.catalog.bases import MemoryStore
+from weft.domain.errors import StoreError
+from weft.domain.ids import SessionId
+from weft.domain.ranking import Answer, Query, Repeats
+from weft.domain.understanding import SessionMemory
+from weft.retrieval.searcher import Searcher
+from weft.runtime.storage.locks import Patience, locked
 
 S1, S2 = SessionId("s1"), SessionId("s2/../x")
 FRUIT = MemoryGeneration({name: [f"apple {name}"] for name in ("pie", "tart", "jam")} | {"b": ["banana bread"]})

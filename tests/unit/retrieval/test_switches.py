@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipelines.domain.ranking import Channel, Signal
-from pipelines.retrieval.answers import HEAD_DEPTH
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.domain.ranking import Channel, Signal
+from weft.retrieval.answers import HEAD_DEPTH
 
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 

@@ -7,13 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipelines.domain.understanding import SessionMemory, Shift
-from pipelines.retrieval.query.understanding import (
-    remembered,
-    shift_of,
-    usage_share,
-)
-from pipelines.retrieval.ranking.effects import CONTENT
 from tests.support.retrieval_fakes import (
     MemoryGeneration,
     a_query,
@@ -22,6 +15,13 @@ from tests.support.retrieval_fakes import (
     settings,
 )
 from tests.support.words_spoken import a_word
+from weft.domain.understanding import SessionMemory, Shift
+from weft.retrieval.query.understanding import (
+    remembered,
+    shift_of,
+    usage_share,
+)
+from weft.retrieval.ranking.effects import CONTENT
 
 TUNED = settings().understanding
 FRUIT = MemoryGeneration(

@@ -6,22 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY, Channel
-from pipelines.domain.understanding import Complexity, QueryType
-from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
-from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
-from pipelines.retrieval.channels.second_pass import feedback_variant, neighbour_variant
-from pipelines.retrieval.query.understanding import (
-    compares,
-    complexity,
-    inferred_filters,
-    query_type,
-)
-from pipelines.retrieval.ranking.final_score import ACROSS
-from pipelines.retrieval.snapshot.documents import GenerationFacts
 from tests.support.retrieval_fakes import (
     MemoryGeneration,
     MemoryGraph,
@@ -29,6 +13,22 @@ from tests.support.retrieval_fakes import (
     a_searcher,
     settings,
 )
+from weft.domain.documents import Domain
+from weft.domain.ranking import ANY, Channel
+from weft.domain.understanding import Complexity, QueryType
+from weft.indexes.graph.graph import EdgeKind
+from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from weft.learning.calibration.scores import Isotonic, ScoreCalibration
+from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.retrieval.channels.second_pass import feedback_variant, neighbour_variant
+from weft.retrieval.query.understanding import (
+    compares,
+    complexity,
+    inferred_filters,
+    query_type,
+)
+from weft.retrieval.ranking.final_score import ACROSS
+from weft.retrieval.snapshot.documents import GenerationFacts
 
 TUNED = settings().understanding
 FRUIT = MemoryGeneration(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runtime.storage.sqlite import BlobCache, blob_key
+from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 pytestmark = pytest.mark.integration
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.errors import CorruptionError, DiskError, StoreError
-from pipelines.runtime.storage.errors import cause_at, is_damage, named, refused
-from pipelines.runtime.storage.files import read_manifest, write_atomically
-from pipelines.runtime.storage.sqlite import BlobCache
 from tests.support.small_disk import small_disk
+from weft.domain.errors import CorruptionError, DiskError, StoreError
+from weft.runtime.storage.errors import cause_at, is_damage, named, refused
+from weft.runtime.storage.files import read_manifest, write_atomically
+from weft.runtime.storage.sqlite import BlobCache
 
 CODES = [name for name in dir(sqlite3) if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY"))]
 OTHERS = ["FULL", "PERM", "BUSY", "LOCKED", "NOLFS", "AUTH", "NOMEM", "PROTOCOL", "INTERRUPT", "BUSY_RECOVERY"]

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from kafka import errors
 
-from pipelines.domain.errors import (
+from weft.domain.errors import (
     BrokerUnavailableError,
     ConfigurationError,
     InvalidEventError,
     WeftError,
     WrongLogError,
 )
-from pipelines.runtime.kafka.client import mapped, tls_context
-from pipelines.runtime.kafka.errors import Access, Refusal
-from pipelines.settings import load_settings
+from weft.runtime.kafka.client import mapped, tls_context
+from weft.runtime.kafka.errors import Access, Refusal
+from weft.settings import load_settings
 
 EVERY = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.KafkaError)]
 SETTINGS = load_settings(

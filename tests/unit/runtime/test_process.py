@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 FAULTS = """
 import resource, sys
 import numpy as np
-from pipelines.runtime.process import keep_freed_memory
+from weft.runtime.process import keep_freed_memory
 
 if not keep_freed_memory(int(sys.argv[1])) and int(sys.argv[1]):
     print("none")

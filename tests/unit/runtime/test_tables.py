@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.domain.errors import StoreError
-from pipelines.runtime.storage.tables import TableQueries
+from weft.domain.errors import StoreError
+from weft.runtime.storage.tables import TableQueries
 
 SCHEMA = pa.schema([("name", pa.string()), ("place", pa.string()), ("text", pa.large_string())])
 ORDER = ("name", "place")

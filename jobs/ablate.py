@@ -1,0 +1,9 @@
+"""Measure what every feature is worth on a data set, each switched off in turn."""
+
+from __future__ import annotations
+
+from lab.ablation.command import main
+from weft.cli.console.ending import exit_process
+
+if __name__ == "__main__":
+    exit_process(main())

@@ -1,0 +1,1 @@
+"""What each feature is worth: every one off in turn (EVA-9)."""

@@ -1,0 +1,71 @@
+"""weft: retrieval that learns. What applications use; all else may change from one version to the next.
+
+Names are imported when they are first used, so that `import weft` takes no time.
+
+Examples:
+    >>> sorted(__all__)[:5]
+    ['Answer', 'Contribution', 'Domain', 'Producer', 'Query']
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.app.library import declare, index, open_producer, open_query_log, open_searcher, prompt
+    from weft.domain.documents import Domain
+    from weft.domain.errors import WeftError
+    from weft.domain.ranking import Answer, Contribution, Query
+    from weft.domain.ranking import RankedResult as Result
+    from weft.feedback.events.producer import FeedbackProducer as Producer
+    from weft.retrieval.searcher import Searcher
+    from weft.settings import Settings, load_settings
+
+__all__ = [
+    "Answer",
+    "Contribution",
+    "Domain",
+    "Producer",
+    "Query",
+    "Result",
+    "Searcher",
+    "Settings",
+    "WeftError",
+    "declare",
+    "index",
+    "load_settings",
+    "open_producer",
+    "open_query_log",
+    "open_searcher",
+    "prompt",
+]
+
+_PLACES = {
+    "Answer": "weft.domain.ranking:Answer",
+    "Contribution": "weft.domain.ranking:Contribution",
+    "Domain": "weft.domain.documents:Domain",
+    "Producer": "weft.feedback.events.producer:FeedbackProducer",
+    "Query": "weft.domain.ranking:Query",
+    "Result": "weft.domain.ranking:RankedResult",
+    "Searcher": "weft.retrieval.searcher:Searcher",
+    "Settings": "weft.settings:Settings",
+    "WeftError": "weft.domain.errors:WeftError",
+    "declare": "weft.app.library:declare",
+    "index": "weft.app.library:index",
+    "load_settings": "weft.settings:load_settings",
+    "open_producer": "weft.app.library:open_producer",
+    "open_query_log": "weft.app.library:open_query_log",
+    "open_searcher": "weft.app.library:open_searcher",
+    "prompt": "weft.app.library:prompt",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return pkgutil.resolve_name(_PLACES[name])
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,99 @@
+"""Pairs of lessons: those that say the same are merged by a night, others are for people to decide on (LES-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.app.lessons.lesson_sender import lesson_sender
+from weft.app.lessons.operations import id_made_of, say_operations
+from weft.cli.console.terminal import stderr, visible
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError
+from weft.domain.lesson import Lesson
+from weft.learning.lessons.beliefs import LessonBeliefs
+from weft.learning.lessons.rows import NIGHT
+from weft.lessons.duplicates.comparison import Comparison, LessonRelation
+from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.manager import LessonOperation, OperationKind
+from weft.lessons.wording import LessonWords
+from weft.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LessonPair:
+    """Two lessons that are about the same.
+
+    Attributes:
+        other: The one that is believed more; of equals, the one whose id is first.
+    """
+
+    lesson: Lesson
+    other: Lesson
+    comparison: Comparison
+
+    @property
+    def says(self) -> str:
+        """What they are to each other, for people."""
+        conflict = self.comparison.relation is LessonRelation.CONFLICT
+        return "contradicts" if conflict else "perhaps means the same as"
+
+    @property
+    def commands(self) -> list[str]:
+        """What can be done."""
+        one, other = self.lesson.id, self.other.id
+        if self.comparison.relation is LessonRelation.CONFLICT:
+            return [f"weft lessons retire {one}", f"weft lessons retire {other}", f"weft lessons apart {one} {other}"]
+        return [f"weft lessons merge {one} {other}", f"weft lessons apart {one} {other}"]
+
+    def as_fields(self) -> dict[str, Any]:
+        """Plain values by name, as JSON holds them."""
+        facts = {"id": self.lesson.id, "content": self.lesson.content, "relation": self.comparison.relation.value}
+        return {**facts, "other": self.other.id, "other_content": self.other.content, "can": self.commands}
+
+
+def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:
+    """Pairs among the lessons that agents are told; merged ones are one, and those kept apart are settled."""
+    index, p_good = DuplicateIndex(settings.lessons, LessonWords(settings.lessons.words)), {}
+    for believed in beliefs.injectable():
+        index.add(believed.lesson)
+        p_good[believed.lesson.id] = believed.p_good
+    settled = beliefs.separate
+    for one, other, comparison in index.pairs():
+        if frozenset({one.id, other.id}) not in settled:
+            best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))
+            yield LessonPair(rest, best, comparison)
+
+
+def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -> dict[str, float]:
+    """Say to the topic which lessons are one; without a broker, say on stderr that this waits.
+
+    Returns:
+        How many pairs are about the same (`proposed`), were said to be one (`applied`), contradict one another
+        (`in_conflict`), and wait for a person (`to_review`, those in conflict among them).
+    """
+    pairs = list(open_pairs(beliefs, settings))
+    same = [each for each in pairs if each.comparison.relation is LessonRelation.SAME]
+    merged = 0
+    if same and not dry_run:
+        try:
+            _merge(same, settings)
+            merged = len(same)
+        except (BrokerUnavailableError, ConfigurationError) as error:
+            stderr.print(visible(f"lessons that say the same wait for a later night ({len(same):,} pairs): {error}"))
+    conflicts = sum(each.comparison.relation is LessonRelation.CONFLICT for each in pairs)
+    return {"proposed": len(pairs), "applied": merged, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
+
+
+def _merge(pairs: Sequence[LessonPair], settings: Settings) -> None:
+    merges = [
+        LessonOperation(
+            kind=OperationKind.MERGE, lesson_id=each.lesson.id, other_id=each.other.id, why=each.comparison.reason
+        )
+        for each in pairs
+    ]
+    with lesson_sender(settings, NIGHT, None) as sender:
+        # A night that is taken up again says the same again: it counts once.
+        say_operations(
+            sender, merges, event_id=lambda each: id_made_of(NIGHT, *sorted((str(each.lesson_id), str(each.other_id))))
+        )

@@ -1,0 +1,232 @@
+"""How a searcher is opened: over the models and the store that settings name.
+
+Where a store is searched with its own questions, what each is asked with is no part of its answer (EVA-4).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft.catalog.catalog import Catalog
+from weft.consolidation.probes import BUNDLED, probes
+from weft.domain.errors import NothingPublishedError
+from weft.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
+from weft.embedding.models import SAME, locate
+from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
+from weft.embedding.question_vectors import QuestionVectors
+from weft.evaluation.replay.caching import CachingEncoder, CachingGeneration, remembered
+from weft.evaluation.replay.masking import Masks, masked
+from weft.ingestion.questions import StoredQuestion
+from weft.lessons.prompt import MOST_LESSONS
+from weft.lessons.wording import LessonWords
+from weft.retrieval.answer.lessons import LessonRetriever
+from weft.retrieval.channels.open import OpenedCache
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.retrieval.snapshot.ports import SessionMemories
+from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from weft.runtime.clock import Clock, system_clock
+from weft.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
+from weft.runtime.storage.files import files_below
+from weft.runtime.storage.sqlite import blob_key
+from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.app.searching.searcher_pool import SearcherPool
+
+PRODUCT_THREADS = 1
+"""Of one product of vectors, while a job searches: more halve the searches a second on two cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What a searcher encodes queries with.
+
+    Attributes:
+        encoders: The default one first, each of which is a dense channel.
+        terms: The sparse encoder; None where none is configured.
+        pairs: A cross-encoder for the best candidates; None where none is configured.
+        over: What is searched instead of a snapshot; of one that it made itself, that one.
+        arithmetic: How queries are encoded here.
+    """
+
+    encoders: Sequence[TextEncoder]
+    terms: TermEncoder | None = None
+    pairs: PairScorer | None = None
+    over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+    arithmetic: Arithmetic = UNKNOWN
+
+
+LoadEngines = Callable[[Settings], Engines]
+"""Loads what the settings name; called once per process."""
+
+
+def load_engines(settings: Settings) -> Engines:
+    """The configured encoders, in the precision of the vectors that are live, and the cross-encoder.
+
+    Raises:
+        ModelUnavailableError: One of them cannot be found or loaded.
+        ConfigurationError: Another precision is asked for than that of the vectors.
+    """
+    # Only who encodes waits for PyTorch.
+    from weft.embedding.encoders.encoder import (  # noqa: PLC0415
+        load_encoder,
+        load_pair_encoder,
+        load_sparse_encoder,
+    )
+    from weft.embedding.encoders.sparse_head import OnePassEncoder, SparseHead  # noqa: PLC0415
+
+    threads = {"threads": settings.retrieval.encode_threads}
+    cross_encoder = settings.retrieval.rerank.cross_encoder
+    embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
+    encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
+    pairs, arithmetic = load_pair_encoder(cross_encoder, embedding.device, **threads), arithmetic_of(embedding)
+    if embedding.sparse.model == SAME:
+        both = OnePassEncoder(encoders[0], SparseHead(embedding))
+        return Engines([both, *encoders[1:]], both, pairs, arithmetic=arithmetic)
+    terms = load_sparse_encoder(embedding.model_copy(update=threads))
+    return Engines(encoders, terms, pairs, arithmetic=arithmetic)
+
+
+def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
+    """What says what is live in the store of the settings.
+
+    Args:
+        arithmetic: How whoever asks encodes queries.
+    """
+    catalog = Catalog(Path(settings.storage.root))
+    return CatalogSource(catalog, settings.priors, clock=clock, arithmetic=arithmetic)
+
+
+@contextmanager
+def searching(
+    settings: Settings,
+    engines: Engines,
+    source: SnapshotSource,
+    *,
+    clock: Clock = system_clock,
+    openings: OpenedCache | None = None,
+    memories: SessionMemories | None = None,
+) -> Iterator[Searcher]:
+    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
+
+    Args:
+        openings: What others opened of the same generation.
+        memories: What sessions remember; None where that is the caller's to carry.
+    """
+    encoder, *further = engines.encoders
+    rules = settings.retrieval
+    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))
+    keep_freed_memory(FREED_BYTES)
+    with (
+        linear_algebra_threads(PRODUCT_THREADS),
+        Searcher(
+            source,
+            encoder,
+            rules,
+            clock=clock,
+            further=further,
+            terms=engines.terms,
+            pairs=engines.pairs,
+            openings=openings,
+            memories=memories,
+            key=settings.feedback.key,
+            lessons=LessonRetriever(
+                LessonWords(settings.lessons.words),
+                settings.priors.lessons.relevance,
+                most=MOST_LESSONS,
+                least=settings.lessons.duplicates.proposed,
+                embed=vectors,
+                stored=vectors.stored,
+                everyday=probes(BUNDLED),
+            ),
+            encode_past=vectors,
+        ) as searcher,
+    ):
+        # What was opened stays: no collection of garbage needs to look through it again.
+        gc.freeze()
+        try:
+            yield searcher
+        finally:
+            gc.unfreeze()
+
+
+def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
+    """Where the store has vectors of past questions; the name says what computed them, down to the model's files."""
+    folder = locate(settings.embedding)
+    files = [
+        (path.name, status.st_size, status.st_mtime_ns) for path in files_below(folder) for status in [path.stat()]
+    ]
+    made_with = settings.embedding.model_dump(mode="json", include={"max_tokens", "dimension"})
+    facts = [str(folder), files, made_with, dict(arithmetic.precisions), arithmetic.instructions, INT8_REVISION]
+    return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
+
+
+@contextmanager
+def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    processes = settings.retrieval.spread.worth(queries)
+    if processes == 1:
+        with opened(settings) as searcher:
+            yield searcher
+        return
+    require_published(settings)
+    from weft.app.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+    with SearcherPool(settings, processes=processes) as pool:
+        yield pool
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Searcher]:
+    """A searcher over what is live in the store, which keeps there what sessions remember.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    require_published(settings)
+    with ExitStack() as undo:
+        # What is imported and opened here stays.
+        with uncollected():
+            engines, memories = load_engines(settings), Catalog(Path(settings.storage.root)).memories
+            source = source_of(settings, arithmetic=engines.arithmetic)
+            searcher = undo.enter_context(searching(settings, engines, source, memories=memories))
+        yield searcher
+
+
+def require_published(settings: Settings) -> None:
+    """Before an encoder is loaded in vain."""
+    if Catalog(Path(settings.storage.root)).pointer().generation is None:
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )
+
+
+def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
+    """What loads the configured models over a generation of which some contents lack what they are asked with."""
+    rests = {question.content_hash: question.rest for question in questions}
+    phrases = [question.text for question in questions]
+
+    def load(settings: Settings) -> Engines:
+        engines, pooling = load_engines(settings), settings.embedding.tokens.pooling
+
+        def over(snapshot: Snapshot) -> Snapshot:
+            if isinstance(snapshot.generation, CachingGeneration):
+                return snapshot
+            masks = Masks.of(snapshot.generation.chunks, rests, phrases)
+            return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms))
+
+        return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
+
+    return load

@@ -1,0 +1,107 @@
+"""What is live in a store, held still, so that queries can be asked of it again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from weft.app.searching.engines import Engines, LoadEngines, load_engines, source_of
+from weft.app.searching.views import OpenViews, View, interleaved
+from weft.catalog.overlays import SessionListing
+from weft.domain.ranking import Answer, Query, ScoredResults
+from weft.evaluation.replay.caching import CachingEncoder, remembered
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fitted import Learned
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import Pin
+from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.app.searching.searcher_pool import SearcherPool
+
+T = TypeVar("T")
+
+Conditions: TypeAlias = tuple[Settings, Evidence | Learned | None]
+"""What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
+
+
+class StoreReplay:
+    """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
+
+    Whatever is published meanwhile, all of them are asked of what was live at first, at that time. That is done here;
+    where there are enough queries to pay for them, by processes that are started for it. Here as there encoders, FAISS
+    and Lucene are asked once for what is the same under all.
+    """
+
+    def __init__(self, settings: Settings, *, times: int, load: LoadEngines | None = None) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: Those that say what processes are started, whatever is asked under which.
+            times: How often so many queries will be asked as the first time; 0 starts no processes.
+            load: Loads other engines than those that remember.
+        """
+        self._settings = settings
+        self._times = times
+        self._load = load or caching_engines
+        self._views = OpenViews(self._load)
+        self._pool: SearcherPool | None = None
+        self._pins: dict[str, Pin] = {}
+
+    def __call__(
+        self, queries: Sequence[Query], settings: Settings, evidence: Evidence | Learned | None = None
+    ) -> list[Answer]:
+        """The answers under one side, in the queries' order."""
+        (answers,) = self.answers_per_condition(queries, [(settings, evidence)])
+        return answers
+
+    def answers_per_condition(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
+        """The answers under each side, in the queries' order; sides take turns, batch by batch."""
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
+
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[ScoredResults]]:
+        """The results of the same answers, without their explanations."""
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.rank_many) if pool is None else pool.rank_each(queries, views)
+
+    def _views_of(self, sides: Sequence[Conditions]) -> list[View]:
+        return [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
+
+    def _pool_for(self, queries: Sequence[Query]) -> SearcherPool | None:
+        """Processes, started for the first queries that pay for them; None where these do not."""
+        processes = self._settings.retrieval.spread.worth(self._times * len(queries))
+        if self._pool is None and processes > 1:
+            from weft.app.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+            self._pool = SearcherPool(self._settings, processes=processes, load=self._load)
+        return self._pool
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _pinned(self, settings: Settings, evidence: Evidence | Learned | None) -> Pin:
+        root = settings.storage.root
+        if root not in self._pins:
+            self._pins[root] = source_of(settings).pin()
+        if evidence is None:
+            return self._pins[root]
+        learned = evidence if isinstance(evidence, Learned) else Learned(evidence)
+        return replace(self._pins[root], **learned._asdict(), listing=SessionListing())
+
+    def _here(
+        self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]
+    ) -> list[list[T]]:
+        with self._views.opened(views) as searchers:
+            return interleaved(searchers, queries, self._settings.retrieval.encode_batch, ask)
+
+
+def caching_engines(settings: Settings) -> Engines:
+    """The configured models, over generations: all are asked once for what does not change from time to time."""
+    engines = load_engines(settings)
+    return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=remembered)

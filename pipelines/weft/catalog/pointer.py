@@ -1,0 +1,92 @@
+"""The live pointer: one small file that names the generation and the learned version in force."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from weft.catalog.store_id import ensure_store_id
+from weft.domain.errors import CorruptionError
+from weft.domain.ids import GenerationId, LearnedVersion
+from weft.runtime.storage.files import write_atomically
+
+POINTER_FILE = "current.json"
+_LOCK_FILE = ".catalog.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What is live.
+
+    Attributes:
+        sequence: How often the pointer was moved; grows by 1 each time.
+        previous: The generation that was live before, to fall back to.
+        decided: The newest learned version that was ever live: what was streamed up to its cut is settled, in or out;
+            what came later counts, whether or not a newer version waits for its verdict.
+    """
+
+    generation: GenerationId | None = None
+    learned: LearnedVersion | None = None
+    sequence: int = 0
+    previous: GenerationId | None = None
+    decided: LearnedVersion | None = None
+
+
+_POINTER = TypeAdapter(Pointer)
+
+
+class PointerFile:
+    """Reads and moves the pointer of one store; writers of all processes take turns."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / POINTER_FILE
+        self._lock = root / _LOCK_FILE
+
+    def read(self) -> Pointer:
+        """What is live now; an empty pointer in a new store.
+
+        Raises:
+            CorruptionError: The file is not a pointer.
+        """
+        try:
+            return _POINTER.validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return Pointer()
+        except ValidationError as error:
+            raise CorruptionError(
+                f"{self.path}: expected the live pointer, found: {error}; remove it and make a generation live with "
+                "`weft generations rollback`"
+            ) from error
+
+    def move(self, change: Callable[[Pointer], Pointer]) -> Pointer:
+        """Replace the pointer by what `change` makes of the one in force, in one step and one writer at a time.
+
+        `change` may raise to leave everything as it is; the sequence is counted here.
+        """
+        with self.writing():
+            return self.replace(change(self.read()))
+
+    def replace(self, pointer: Pointer) -> Pointer:
+        """Write a pointer over the one in force; the caller holds `writing`."""
+        ensure_store_id(self.path.parent)
+        moved = replace(pointer, sequence=pointer.sequence + 1)
+        write_atomically(self.path, json.dumps(asdict(moved), sort_keys=True).encode() + b"\n")
+        return moved
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the store's writer lock; the system lets go of it when the process dies."""
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)

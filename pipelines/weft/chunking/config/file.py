@@ -1,0 +1,343 @@
+"""Configuration files: the file, its keys, and the larger objects in them, by known schemas or by size (ING-9).
+
+What they point to are images, packages, and files beside them (ING-14).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from weft.chunking.config.entries import Entry, Scanner, json_entries
+from weft.chunking.config.lines import LINE_SCANNERS
+from weft.chunking.config.yaml import yaml_documents, yaml_entries
+from weft.chunking.prose.text import chunk_text
+from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
+from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
+from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+from weft.domain.links import Link, LinkKind
+
+_MOST_BYTES = 1_000_000  # of a file whose structure is looked for; what is larger holds data, and is cut into lines
+_BYTES_PER_TOKEN = 32  # more than tokens of configuration have: what is longer than so many bytes need not be counted
+_FILE = "file"
+_DEEPEST_LEVEL = 2
+
+SCANNERS: Mapping[str, Scanner] = {**LINE_SCANNERS, "json": json_entries, "yaml": yaml_entries}
+"""How each notation is read; others are cut into windows of lines."""
+
+_PACKAGE_UNITS = {
+    *("scripts", "dependencies", "devDependencies", "peerDependencies", "optionalDependencies"),
+    *("require", "require-dev"),  # PHP's composer.json has the same form
+}
+_KIND = re.compile(rb"^kind:[ \t]*[\"']?(?P<kind>[A-Za-z]+)", re.MULTILINE)
+_API = re.compile(rb"^apiVersion:", re.MULTILINE)
+_METADATA_NAME = re.compile(
+    rb"^metadata:[^\n]*\n(?:[ \t]+[^\n]*\n){0,20}?[ \t]+name:[ \t]*[\"']?(?P<name>[\w.-]+)", re.MULTILINE
+)
+_COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-].*)?\.ya?ml\Z")
+_LOOKED_AT = 4_000  # bytes of a document that tell what it is
+
+_IMAGE = re.compile(rb"^[ \t-]*[\"']?image[\"']?[ \t]*:[ \t]*[\"']?(?P<name>[\w./:@${}-]{2,200})", re.MULTILINE)
+_FROM = re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?P<name>\S{1,200})", re.IGNORECASE)
+_COPY = re.compile(rb"^[ \t]*(?:COPY|ADD)[ \t]+(?P<rest>[^\n]{1,500})", re.MULTILINE | re.IGNORECASE)
+_PATH = re.compile(
+    rb"(?<![\w./:@$~-])(?P<path>\.{0,2}/?(?:[\w-][\w.-]{0,80}/){1,12}[\w-][\w.-]{0,80}\.[A-Za-z]\w{0,7}|\./[\w./-]{1,200}+"
+    rb"|[\w-]{1,60}\.(?:py|json|ya?ml|toml|md|sh|cfg|ini|env|tsx?|jsx?|txt))(?![\w/@-])"
+)
+_QUOTED = re.compile(rb"[\"'](?P<name>[A-Za-z0-9][\w.-]*)[^\"'\n]*[\"']")
+_PACKAGE_KEYS = {
+    *("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "require", "require-dev"),
+    *("dev-dependencies", "build-dependencies", "packages", "dev-packages"),
+}
+_LISTS = {("project", "dependencies"), ("build-system", "requires")}
+_SURE, _LIKELY = 0.9, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What all steps on one document need."""
+
+    text: SizedText
+    kinds: str
+    attributes: dict[str, str]
+
+    def above(self, entry: Entry, limit: int) -> bool:
+        """Whether an entry has more than `limit` tokens."""
+        return entry.end - entry.start > limit * _BYTES_PER_TOKEN or not self.text.fits(entry.start, entry.end, limit)
+
+
+def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Keys of a configuration file, and objects below them that are long; a short file stays whole.
+
+    Neighbouring short keys at the top are one chunk. What is in a notation without a scanner, or is very large, is cut
+    into windows of lines.
+    """
+    text = SizedText(document.text, sizes, count_tokens)
+    source, language = text.source, document.language or ""
+    if language not in SCANNERS or len(source) > _MOST_BYTES:
+        return chunk_text(document, sizes, count_tokens)
+    schema = schema_of(document.uri, language, source)
+    entries = entries_of(source, language, schema)
+    file = _File(text, _KINDS.get(schema or "", "key"), {"schema": schema} if schema else {})
+    whole = min(sizes.target_tokens if sizes.whole_tokens is None else sizes.whole_tokens, sizes.max_tokens)
+    if text.fits(0, len(source), whole):
+        units = [ParsedUnit(start=0, end=len(source), path=_FILE, kind=_FILE, level=0, attributes=file.attributes)]
+    elif not entries:
+        return chunk_text(document, sizes, count_tokens)
+    else:
+        units = list(_units(file, entries))
+    facts = SourceFacts(
+        defines=NamePositions.of([(entry.at, entry.key) for entry in entries if entry.key]),
+        links=NamePositions.of(links_of(source, language, entries)),
+    )
+    return assemble(document, text, units, facts)
+
+
+_KINDS = {
+    "compose": "key",
+    "dockerfile": "stage",
+    "gomod": "block",
+    "kubernetes": "resource",
+    "pyproject": "table",
+}
+
+
+def _units(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
+    """The file's own unit, which names its keys, and those of its entries."""
+    source, first = file.text.source, entries[0].start
+    head = first if source[:first].strip() else source.find(b"\n", entries[0].at) + 1 or len(source)
+    keys = ", ".join(dict.fromkeys(entry.key for entry in entries if entry.key))
+    root = ParsedUnit(start=0, end=head, path=_FILE, kind=_FILE, level=0, context=keys, attributes=file.attributes)
+    yield from _fitted(file, root, ())
+    # What stands before the first key and is blank would be in no span.
+    yield from _siblings(file, [replace(entries[0], start=min(first, head)), *entries[1:]])
+
+
+def _siblings(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
+    """Entries at the top, the short ones together with their neighbours up to the target."""
+    text, sizes = file.text, file.text.sizes
+    together: list[Entry] = []
+    for entry in entries:
+        own = entry.own or any(child.own for child in entry.children)
+        short = not own and not file.above(entry, sizes.min_tokens)
+        if together and (not short or not text.fits(together[0].start, entry.end, sizes.target_tokens)):
+            yield from _together(file, together)
+            together = []
+        if short:
+            together.append(entry)
+        else:
+            yield from _entry(file, entry, ())
+    if together:
+        yield from _together(file, together)
+
+
+def _together(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
+    if len(entries) == 1:
+        yield from _entry(file, entries[0], ())
+    else:
+        unit = _unit(file, entries[0], ())
+        unit = replace(unit, end=entries[-1].end, kind="keys", symbol=None, heading_path=())
+        yield from _fitted(file, unit, entries)
+
+
+def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[ParsedUnit]:
+    """An entry whole, or what is left of it beside the objects in it that are units of their own."""
+    unit, sizes = _unit(file, entry, outer), file.text.sizes
+    nested = sizes.min_tokens if sizes.nested_tokens is None else sizes.nested_tokens
+    apart = {child.start for child in entry.children if child.own or (child.container and file.above(child, nested))}
+    if entry.own and not file.above(entry, sizes.max_tokens) and not any(child.own for child in entry.children):
+        apart = set()
+    if not apart:
+        yield from _fitted(file, unit, entry.children)
+        return
+    inside = (*outer, entry.key)
+    keys = ", ".join(dict.fromkeys(child.key for child in entry.children))
+    start, rest = entry.start, list[Entry]()
+    head = replace(unit, context="\n".join(filter(None, (unit.context, f"{PATH_SEPARATOR.join(inside)}: {keys}"))))
+    for child in entry.children:
+        if child.start in apart:
+            if child.start > start:
+                yield from _fitted(file, _rest(head, start, child.start, rest), rest)
+            yield from _entry(file, child, inside)
+            start, rest = child.end, []
+        else:
+            rest.append(child)
+    if start < entry.end:
+        yield from _fitted(file, _rest(head, start, entry.end, rest), rest)
+
+
+def _rest(head: ParsedUnit, start: int, end: int, entries: Sequence[Entry]) -> ParsedUnit:
+    """What stands between units of their own: with the entry's key it is the entry itself."""
+    if start == head.start:
+        return replace(head, end=end)
+    return replace(
+        head,
+        start=start,
+        end=end,
+        path=f"{head.path}/rest:{entries[0].key if entries else ''}",
+        kind="keys",
+        level=_DEEPEST_LEVEL,
+        parents=(head.path, *head.parents),
+        context=head.part_context,
+    )
+
+
+def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
+    names = (*outer, entry.key)
+    paths = ["/".join(f"key:{name}" for name in names[:depth]) for depth in range(len(names), 0, -1)]
+    return ParsedUnit(
+        start=entry.start,
+        end=entry.end,
+        path=paths[0],
+        kind=file.kinds if entry.own else "key",
+        level=min(len(names), _DEEPEST_LEVEL),
+        parents=(*paths[1:], _FILE),
+        context=PATH_SEPARATOR.join(outer),
+        part_context=PATH_SEPARATOR.join(names),
+        part_kind="keys",
+        heading_path=names,
+        symbol=".".join(names) or None,
+        attributes=file.attributes,
+    )
+
+
+def _fitted(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> list[ParsedUnit]:
+    sizes = file.text.sizes
+    limit = sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else sizes.target_tokens
+    return fitted(file.text, unit, lambda: Cuts.between(unit.start, unit.end, _starts(file, children)), limit=limit)
+
+
+def _starts(file: _File, entries: Sequence[Entry]) -> Iterator[int]:
+    """Where keys begin, and those inside the ones that are too long."""
+    for entry in entries:
+        yield entry.start
+        if entry.children and file.above(entry, file.text.sizes.target_tokens):
+            yield from _starts(file, entry.children)
+
+
+def schema_of(uri: str, language: str | None, source: bytes) -> str | None:
+    r"""The known schema of a file: by its name, or by what it holds.
+
+    Examples:
+        >>> schema_of("app/package.json", "json", b"{}"), schema_of("a.yml", "yaml", b"apiVersion: v1\nkind: Pod\n")
+        ('package', 'kubernetes')
+    """
+    name = PurePosixPath(uri.rpartition("#")[0] or uri).name.lower()
+    if name in {"package.json", "composer.json"}:
+        return "package"
+    if name == "pyproject.toml":
+        return "pyproject"
+    if language in {"dockerfile", "gomod"}:
+        return language
+    if language != "yaml":
+        return None
+    if _COMPOSE.match(name):
+        return "compose"
+    return "kubernetes" if all(mark.search(source, 0, _LOOKED_AT) for mark in (_API, _KIND)) else None
+
+
+def entries_of(source: bytes, language: str, schema: str | None) -> list[Entry]:
+    """Entries at the top of a file, of which those that are units of its schema say so."""
+    if schema == "kubernetes":
+        return [_resource(source, document) for document in yaml_documents(source)]
+    entries = SCANNERS[language](source)
+    return [_UNITS[schema](entry) for entry in entries] if schema in _UNITS else entries
+
+
+def _resource(source: bytes, document: Entry) -> Entry:
+    end = min(document.end, document.start + _LOOKED_AT)
+    matches = (pattern.search(source, document.start, end) for pattern in (_KIND, _METADATA_NAME))
+    names = [decoded(match[match.lastgroup or 0]) for match in matches if match is not None]
+    return replace(document, key="/".join(names) or "document", own=True)
+
+
+def _with_services(entry: Entry) -> Entry:
+    if entry.key != "services":
+        return entry
+    return replace(entry, children=tuple(replace(child, own=True) for child in entry.children))
+
+
+_UNITS: Mapping[str | None, Callable[[Entry], Entry]] = {
+    "compose": _with_services,
+    "package": lambda entry: replace(entry, own=entry.key in _PACKAGE_UNITS),
+    **dict.fromkeys(("dockerfile", "gomod", "pyproject"), lambda entry: replace(entry, own=entry.container)),
+}
+"""By schema, an entry at the top marked as a unit of its own, or not."""
+
+
+def links_of(source: bytes, language: str, entries: Sequence[Entry]) -> list[tuple[int, Link]]:
+    """Links by where they stand, in any order."""
+    links = list(_dependencies(source, language, entries))
+    if language == "dockerfile":
+        links += _dockerfile(source, entries)
+    else:
+        links += [(match.start("name"), _reference(match["name"])) for match in _IMAGE.finditer(source)]
+    taken = {at for at, _ in links}
+    for match in _PATH.finditer(source):
+        if match.start() not in taken:
+            path = decoded(match["path"]).removeprefix("./")
+            links.append((match.start(), Link(LinkKind.REFERENCES, path, _LIKELY)))
+    return links
+
+
+def _dockerfile(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    stages: set[bytes] = set()
+    for entry in entries:
+        stage = _FROM.match(source, entry.at, entry.end)
+        if stage is not None and stage["name"].lower() not in stages:
+            yield stage.start("name"), _reference(stage["name"])
+        stages.add(entry.key.lower().encode())
+    for match in _COPY.finditer(source):
+        words = match["rest"].split()
+        if not any(word.startswith((b"--from=", b"[")) for word in words):
+            for word in words[:-1]:
+                if not word.startswith(b"--") and word != b".":
+                    yield match.start("rest"), _reference(word)
+
+
+def _reference(name: bytes) -> Link:
+    return Link(LinkKind.REFERENCES, decoded(name), _SURE)
+
+
+def _dependencies(source: bytes, language: str, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    if language == "requirements":
+        for entry in entries:
+            if not entry.key.startswith("-"):
+                yield _import(entry.at, entry.key)
+    elif language == "gomod":
+        yield from _go(source, entries)
+    else:
+        for entry in entries:
+            yield from _declared(source, entry)
+
+
+def _go(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+    for entry in entries:
+        if entry.key == "require":
+            for child in entry.children:
+                yield _import(child.at, child.key)
+            words = source[entry.at : entry.end].split(None, 2)
+            if not entry.container and len(words) > 1:
+                yield _import(entry.at, decoded(words[1]))
+
+
+def _declared(source: bytes, entry: Entry) -> Iterator[tuple[int, Link]]:
+    """Names of packages, as keys of an object or as the strings of a list."""
+    table = entry.key.rpartition(".")[2]
+    if table in _PACKAGE_KEYS:
+        for child in entry.children:
+            if child.key != "python":
+                yield _import(child.at, child.key.strip("\"'"))
+    for child in entry.children:
+        if (entry.key, child.key) in _LISTS or entry.key in {"project.optional-dependencies", "dependency-groups"}:
+            value = source.find(b"=", child.at, child.end) + 1
+            for match in _QUOTED.finditer(source, value, child.end):
+                yield _import(match.start(), decoded(match["name"]))
+
+
+def _import(at: int, name: str) -> tuple[int, Link]:
+    return at, Link(LinkKind.IMPORTS, name, _SURE)

@@ -1,0 +1,252 @@
+"""Conversations: a session, its topics, and in them questions with their answers (ING-8)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from weft.chunking.conversation.dialogue import places
+from weft.chunking.conversation.exchanges import Exchange, exchanges, question_of, turn_text
+from weft.chunking.units.hierarchy import assemble, fitted
+from weft.chunking.units.parsed import Head, ParsedUnit
+from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+
+Similarity = Callable[[Sequence[str]], np.ndarray]
+"""Texts to vectors, float32 (n, d) of any length, whose cosine is their similarity; a row of zeros says nothing."""
+
+WINDOW_TURNS = 2  # on either side: of 1, 2, 3, 4 and 6 it tells the borders of joined sessions apart best
+_BLOCK = 4096  # turns whose vectors are in memory at once: those of a very long session would not fit
+_FENCE = re.compile(rb"^[ \t]*(?P<fence>```+|~~~+)(?P<language>[^\n`]*)$", re.MULTILINE)
+_SESSION = "session"
+_TITLE_CHARACTERS = 80  # of a question that stand for it
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A block of code, its fence included."""
+
+    start: int
+    end: int
+    language: str
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What all steps on one document need."""
+
+    text: SizedText
+    turn_ids: Sequence[str]
+    facts: Mapping[str, str]
+
+
+def chunk_conversation(
+    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter, *, similarity: Similarity | None = None
+) -> list[Chunk]:
+    """Every exchange of a session, its topics, and the session itself where it fits as a whole.
+
+    A chunk of a topic or a session holds what its exchanges hold once more: a question on one turn finds the exchange,
+    one on the matter finds the topic. A topic above the maximum is several chunks of whole exchanges.
+
+    Args:
+        similarity: Of turns; without it topics end only where the transcript says so.
+    """
+    text = SizedText(document.text, sizes, count_tokens)
+    declared = document.metadata
+    facts = {name: declared[name] for name in ("session", "time") if declared.get(name)}
+    session = _Session(text, declared.get("turns", "").split(), facts)
+    return assemble(document, text, list(_units(session, _topics(text.source, sizes.topics, similarity))))
+
+
+def _topics(source: bytes, rules: TopicRules | None, similarity: Similarity | None) -> list[list[Exchange]]:
+    """The exchanges of each topic, in order: topics end at markers, and between exchanges that are far apart."""
+    every = exchanges(source, places(source), rules)
+    apart: set[int] = set()
+    if rules is not None and similarity is not None:
+        texts = [turn_text(source, place) for exchange in every for place in exchange.places]
+        gaps = distances(texts, WINDOW_TURNS, similarity)
+        apart = {number for number, each in enumerate(every) if each.places and gaps[each.turns[0]] > rules.distance}
+    starts = [number for number, each in enumerate(every) if number == 0 or each.topic is not None or number in apart]
+    return [every[first:last] for first, last in pairwise([*starts, len(every)])]
+
+
+def distances(texts: Sequence[str], window: int, similarity: Similarity, *, block: int = _BLOCK) -> np.ndarray:
+    """Cosine distance between what is said before and from each turn on, float (n,); 0 where either says nothing.
+
+    Args:
+        window: How many turns on either side are taken together.
+        block: How many turns are held in memory at once; makes no difference to the distances.
+    """
+    return np.concatenate([np.zeros(0), *_blocks(texts, window, similarity, block)])
+
+
+def _blocks(texts: Sequence[str], window: int, similarity: Similarity, block: int) -> Iterator[np.ndarray]:
+    for first in range(0, len(texts), block):
+        around = max(0, first - window)
+        last = min(len(texts), first + block)
+        vectors = similarity(texts[around : last + window]).astype(np.float64)
+        sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors, axis=0)])
+        at = np.arange(first, last) - around
+        before = sums[at] - sums[np.maximum(at - window, 0)]
+        after = sums[np.minimum(at + window, len(vectors))] - sums[at]
+        lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+        cosine = np.einsum("nd,nd->n", before, after) / np.where(lengths > 0.0, lengths, 1.0)
+        yield np.where(lengths > 0.0, 1.0 - cosine, 0.0)
+
+
+def _units(session: _Session, topics: Sequence[Sequence[Exchange]]) -> Iterator[ParsedUnit]:
+    text, size = session.text, len(session.text.source)
+    every = [exchange for topic in topics for exchange in topic]
+    if len(every) > 1 and text.fits(0, size, text.sizes.max_tokens):
+        attributes = _attributes(session, every)
+        yield ParsedUnit(start=0, end=size, path=_SESSION, kind=_SESSION, level=0, attributes=attributes)
+    for topic in topics:
+        parents: tuple[str, ...] = (_SESSION,)
+        for run in _runs(text, topic):
+            if len(run) > 1 and (run[0].start, run[-1].end) != (0, size):
+                unit = _topic_unit(session, topic, run)
+                yield unit
+                parents = (unit.path, _SESSION)
+            for exchange in run:
+                yield from _exchange_units(session, topic, exchange, parents)
+
+
+def _runs(text: SizedText, topic: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+    """A topic whole; where it is above the maximum, runs of its exchanges that are not."""
+    run: list[Exchange] = []
+    for exchange in topic:
+        if run and not text.fits(run[0].start, exchange.end, text.sizes.max_tokens):
+            yield run
+            run = []
+        run.append(exchange)
+    yield run
+
+
+def _topic_unit(session: _Session, topic: Sequence[Exchange], run: Sequence[Exchange]) -> ParsedUnit:
+    name = topic[0].topic
+    own_name = name if run[0] is topic[0] else None
+    return ParsedUnit(
+        start=run[0].start,
+        end=run[-1].end,
+        path=f"topic:{own_name or _exchange_path(session.text.source, run[0])}",
+        kind="topic",
+        level=1,
+        parents=(_SESSION,),
+        share=(run[-1].end - run[0].start) / (topic[-1].end - topic[0].start),
+        heading_path=(name,) if name else (),
+        attributes=_attributes(session, run),
+    )
+
+
+def _exchange_units(
+    session: _Session, topic: Sequence[Exchange], exchange: Exchange, parents: tuple[str, ...]
+) -> Iterator[ParsedUnit]:
+    text, name = session.text, topic[0].topic
+    elsewhere = name if exchange is not topic[0] else ""  # in the first one the marker itself is in the text
+    question = _question(text.source, exchange)
+    unit = ParsedUnit(
+        start=exchange.start,
+        end=exchange.end,
+        path=_exchange_path(text.source, exchange),
+        kind="turn_pair",
+        level=2,
+        parents=parents,
+        context="\n".join(filter(None, (elsewhere, exchange.asked))),
+        part_context="\n".join(filter(None, (name, question))),
+        part_kind="turn_part",
+        heading_path=(name,) if name else (),
+        attributes=_attributes(session, (exchange,)),
+    )
+    minimum = text.sizes.min_tokens
+    fences = [each for each in _fences(text.source, exchange) if not text.fits(each.start, each.end, minimum)]
+    heads = [each.head for each in fences]
+    parts = fitted(text, unit, partial(_cuts, text, exchange, fences), limit=text.sizes.max_tokens, heads=heads)
+    spans = {(part.start, part.end) for part in parts}  # a block that is a part of the exchange is not said again
+    blocks = [part for fence in fences for part in _fence_units(text, unit, fence, question)]
+    rest = [*parts[1:], *(part for part in blocks if (part.start, part.end) not in spans)]
+    yield parts[0]
+    yield from sorted(rest, key=lambda part: (part.start, -part.end))
+
+
+def _fence_units(text: SizedText, pair: ParsedUnit, fence: _Fence, question: str) -> list[ParsedUnit]:
+    code = ParsedUnit(
+        start=fence.start,
+        end=fence.end,
+        path=f"{pair.path}/code:{_digest(text.source[fence.start : fence.end])}",
+        kind="code_block",
+        level=3,
+        parents=(pair.path, *pair.parents),
+        context=question,
+        part_context=question,
+        part_kind="code_part",
+        heading_path=pair.heading_path,
+        attributes={**pair.attributes, **({"language": fence.language} if fence.language else {})},
+    )
+    cuts = partial(Cuts.between, fence.start, fence.end)
+    return fitted(text, code, cuts, limit=text.sizes.max_tokens, heads=(fence.head,))
+
+
+def _cuts(text: SizedText, exchange: Exchange, fences: Sequence[_Fence]) -> Cuts:
+    """Cuts before turns and around blocks of code; between sentences where what lies between is too long."""
+    inner = [place.start for place in exchange.places]
+    inner += [at for fence in fences for at in (fence.start, fence.end)]
+    cuts = Cuts.between(exchange.start, exchange.end, inner)
+    code = {fence.start for fence in fences}
+    fine: list[int] = []
+    for start, end in pairwise(cuts.positions):
+        fine.append(start)
+        if start not in code and not text.fits(start, end, text.sizes.target_tokens // 2):
+            fine += sentences(text.source, start, end)
+    return Cuts.between(exchange.start, exchange.end, fine)
+
+
+def _fences(source: bytes, exchange: Exchange) -> Iterator[_Fence]:
+    for place in exchange.places:
+        opened: re.Match[bytes] | None = None
+        for mark in _FENCE.finditer(source, place.body, place.end):
+            if opened is None:
+                opened = mark
+            elif mark["fence"].startswith(opened["fence"]) and not mark["language"].strip():
+                start = source.rfind(b"\n", 0, opened.start("fence")) + 1
+                end = min(mark.end() + 1, place.end)
+                head = Head(opened.end() + 1, end, decoded(opened[0].strip()))
+                yield _Fence(start, end, decoded(opened["language"].strip()), head)
+                opened = None
+
+
+def _attributes(session: _Session, run: Sequence[Exchange]) -> dict[str, str]:
+    """Who spoke, when, and which turns these are by the ids of their source."""
+    turns = [place for exchange in run for place in exchange.places]
+    speakers = dict.fromkeys(place.speaker for place in turns if place.speaker)
+    time = next((place.time for place in turns if place.time), None)
+    ids = session.turn_ids[run[0].turns[0] : run[-1].turns[1]]
+    facts = {"speakers": ", ".join(speakers), "turns": " ".join(ids), "time": time or ""}
+    return {**session.facts, **{name: fact for name, fact in facts.items() if fact}}
+
+
+def _question(source: bytes, exchange: Exchange) -> str:
+    """What an exchange is about, in a line: the question of its first turn, else how that begins."""
+    if not exchange.places:
+        return ""
+    first = exchange.places[0]
+    words = turn_text(source, first)
+    line = (question_of(words) or words.lstrip().partition("\n")[0])[:_TITLE_CHARACTERS]
+    return f"{first.speaker}: {line}" if first.speaker else line
+
+
+def _exchange_path(source: bytes, exchange: Exchange) -> str:
+    """Named by its first turn, so that it stays the same whatever is said elsewhere."""
+    first = exchange.places[0] if exchange.places else None
+    return f"turn:{_digest(source[first.start : first.end])}" if first else "turns"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data.strip()).hexdigest()[:16]

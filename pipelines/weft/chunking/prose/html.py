@@ -1,0 +1,272 @@
+"""HTML by headings, with tables, lists and code whole, and without its tags (ING-6, ING-40).
+
+Tags are read one by one, each once, whatever is left open: trees of elements that are nested by the thousand take the
+square of their size.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from urllib.parse import unquote
+
+from weft.chunking.prose.heads.html import INLINE, HtmlHeads, shown_text
+from weft.chunking.prose.outline import (
+    ANCHOR,
+    HEADING,
+    LIST,
+    PARAGRAPH,
+    WHOLE,
+    Block,
+    Heading,
+    Outline,
+    Span,
+    merged,
+)
+from weft.chunking.units.parsed import NamePositions
+from weft.chunking.units.splitting import decoded, encoded
+from weft.domain.links import Link, LinkKind
+
+# Lengths are bounded: each sign of a hostile page would read on to its end.
+TOKEN = re.compile(
+    rb"(?P<comment><!--)|<[!?](?P<declaration>[^<>]{0,1000}+)>"
+    rb"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,60}+)(?P<rest>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,200}+)>"
+    rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
+)
+_ATTRIBUTE = re.compile(r"(?<!\S)(id|name|href|class|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_HIDDEN = frozenset(
+    {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
+)
+_HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
+_LISTS = frozenset({"ul", "ol", "dl"})
+_ITEMS = frozenset({"li", "dt"})
+_CELLS = frozenset({"td", "th"})
+_WHOLE = frozenset({"table", "pre"})
+
+
+def html_outline(source: bytes) -> Outline:
+    """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it."""
+    reader = _Reader(source)
+    reader.read()
+    spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
+    characters = {start: character(source[start:end]) for start, end in reader.entities}
+    return Outline(
+        blocks=reader.blocks,
+        anchors=NamePositions.of(reader.anchors),
+        links=NamePositions.of(reader.links),
+        heads=reader.headed.heads,
+        marks=sorted([*spans, *reader.entities]),
+        instead={
+            **separators(source, spans, reader.tags),
+            **opened_fences(source, spans, reader.headed.fences),
+            **characters,
+        },
+    )
+
+
+def character(entity: bytes) -> bytes:
+    """What is written by name or number; a blank that keeps words together is a blank."""
+    return encoded(html.unescape(decoded(entity)).replace("\xa0", " "))
+
+
+class _Reader:
+    """Reads the tokens of one page.
+
+    Attributes:
+        headed: Of tables and code.
+        tags: Spans of what is not shown, in order, each with the name of its element.
+        entities: Spans of characters that are written by name or number, outside of tags.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self.blocks: list[Block] = []
+        self.anchors: list[tuple[int, str]] = []
+        self.links: list[tuple[int, Link]] = []
+        self.headed = HtmlHeads(source)
+        self.tags: list[tuple[int, int, str]] = []
+        self.entities: list[Span] = []
+        self._source = source
+        self._start: int | None = None  # where the next block begins, at its outermost tag
+        self._inked = False  # whether that has text already
+        self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
+        self._depth = 0  # of elements of that name
+        self._items: list[int] = []
+
+    def read(self) -> None:
+        """Read all of it."""
+        source, at = self._source, 0
+        absent: set[bytes] = set()  # what closes something, and comes no more
+        while token := TOKEN.search(source, at):
+            self._text(at, token.start())
+            at = token.end()
+            name = decoded(token["name"] or b"").lower()
+            if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
+                at = self._skipped(token, b"-->" if token["comment"] else b"</" + token["name"], absent)
+                self.tags.append((token.start(), at, name))
+            elif token["entity"]:
+                self._text(*token.span())
+                self.entities.append(token.span())
+            else:
+                self.tags.append((*token.span(), name))
+                if name:
+                    self._tag(token, name)
+        self._text(at, len(source))
+        self._close(len(source))
+
+    def _skipped(self, token: re.Match[bytes], closing: bytes, absent: set[bytes]) -> int:
+        """Where something ends that is not read; its opening tag alone where nothing ends it."""
+        ends = -1 if closing in absent else self._source.find(closing, token.end())
+        if ends < 0:
+            absent.add(closing)
+            return token.end()
+        return ends + len(closing) if token["comment"] else (self._source.find(b">", ends) + 1 or len(self._source))
+
+    def _text(self, start: int, end: int) -> None:
+        if self._inked or not (text := self._source[start:end].strip()):
+            return
+        self._inked = bool(text)
+        if self._start is None:
+            self._start = self._source.index(text, start)
+
+    def _tag(self, token: re.Match[bytes], name: str) -> None:
+        closes = bool(token["end"])
+        self.headed.read(name, *token.span(), closes=closes)
+        if not closes:
+            self._attributes(token, name)
+        if self._open is not None:
+            self._inside(token, name, closes=closes)
+        elif name not in INLINE and name != "br":
+            if closes:
+                self._close(token.end())
+            else:
+                self._opened(token, name)
+        elif self._start is None and not closes:
+            self._start = token.start()
+
+    def _opened(self, token: re.Match[bytes], name: str) -> None:
+        if self._inked:
+            self._close(token.start())
+        if self._start is None:
+            self._start = token.start()
+        if name in _HEADINGS or name in _LISTS or name in _WHOLE:
+            self._open, self._depth, self._inked = name, 1, True
+            self._items = []
+        elif name == "hr":
+            self._close(token.end())
+
+    def _inside(self, token: re.Match[bytes], name: str, *, closes: bool) -> None:
+        """Read a tag inside a heading, a list, a table or code."""
+        if self._open in _HEADINGS and name in _HEADINGS and not closes:
+            self._close(token.start())
+            self._opened(token, name)
+        elif self._open in _LISTS and name in _HEADINGS and not closes:
+            self._close(token.start())  # a list of whole sections
+            self._opened(token, name)
+        elif name == self._open:
+            self._depth += -1 if closes else 1
+            if self._depth == 0:
+                self._close(token.end())
+        elif self._depth == 1 and name in _ITEMS and not closes:
+            self._items.append(token.start())
+
+    def _close(self, end: int) -> None:
+        """The block that is open ends here, where it says something."""
+        start, opened, inked = self._start, self._open, self._inked
+        self._start, self._open, self._inked = None, None, False
+        if start is None:
+            return
+        if opened in _HEADINGS:
+            title = shown_text(decoded(self._without_hidden(start, end)))
+            anchor = self.anchors[-1][1] if self.anchors and self.anchors[-1][0] >= start else None
+            heading = Heading(_HEADINGS[opened], title, anchor)
+            self.blocks.append(Block(start, end, HEADING, heading=heading if title else None))
+        elif opened in _LISTS:
+            edges = [start, *self._items[1:], end]
+            items = tuple(Block(first, last, PARAGRAPH) for first, last in pairwise(edges))
+            self.blocks.append(Block(start, end, LIST, inner=items))
+        elif opened in _WHOLE:
+            self.blocks.append(Block(start, end, WHOLE))
+        else:
+            self.blocks.append(Block(start, end, PARAGRAPH if inked else ANCHOR))
+
+    def _without_hidden(self, start: int, end: int) -> bytes:
+        """A span without what is not read."""
+        parts: list[bytes] = []
+        at = start
+        for first, last, name in self._tags_from(start):
+            if first < end and (name in _HIDDEN or not name or b"</" in self._source[first:last]):
+                parts.append(self._source[at : max(at, first)])
+                at = max(at, last)
+        return b" ".join([*parts, self._source[at:end]])
+
+    def _tags_from(self, start: int) -> Sequence[tuple[int, int, str]]:
+        index = len(self.tags)
+        while index and self.tags[index - 1][0] >= start:
+            index -= 1
+        return self.tags[index:]
+
+    def _attributes(self, token: re.Match[bytes], name: str) -> None:
+        if b"=" not in token["rest"]:
+            return
+        for match in _ATTRIBUTE.finditer(decoded(token["rest"])):
+            key, value = match[1].lower(), html.unescape(match[2] or match[3] or match[4] or "").strip()
+            if key == "id" or (key == "name" and name == "a"):
+                self.anchors.append((token.start(), value))
+            elif key == "href" and name == "a":
+                target = unquote(value)
+                if target.strip("#") and not _ELSEWHERE.match(target):
+                    self.links.append((token.start(), Link(LinkKind.REFERENCES, target)))
+
+
+def _is_hidden(name: str, rest: bytes | None) -> bool:
+    """Whether nobody reads what an element holds; a sign beside a heading that links to it is of that kind."""
+    return (name in _HIDDEN and not (rest or b"").endswith(b"/")) or (name == "a" and b"headerlink" in (rest or b""))
+
+
+def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
+    """Spans of tags, cut where a block begins: each part belongs to what stands there."""
+    starts = [block.start for block in blocks]
+    for start, end in spans:
+        inside = starts[bisect_right(starts, start) : bisect_left(starts, end)]
+        yield from pairwise([start, *inside, end])
+
+
+def opened_fences(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
+    """What stands above code instead of its tag, so that it is told in which language it is."""
+    starts = [start for start, _ in spans]
+    opened: dict[int, bytes] = {}
+    for at, fence in fences:
+        start, end = spans[bisect_right(starts, at) - 1]
+        opened[start] = f"\n{fence}".encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
+    return opened
+
+
+def separators(
+    source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, int, str]], *, tight: bool = False
+) -> Mapping[int, bytes]:
+    """What keeps words and lines apart where tags stood, by where these begin.
+
+    Args:
+        tight: Only where no blank is beside.
+    """
+    separators: dict[int, bytes] = {}
+    following = deque(tags)
+    for start, end in spans:
+        apart = b""
+        while following and following[0][0] < end:
+            name = following.popleft()[2]
+            if name in _CELLS:
+                apart = apart or b" "
+            elif name and name not in INLINE:
+                apart = b"\n"
+        beside = source[max(start - 1, 0) : start] + source[end : end + 1]
+        blanks = b"\r\n" if apart == b"\n" and not tight else b" \t\r\n"
+        blank = any(sign in blanks for sign in beside)
+        if apart and not blank:
+            separators[start] = apart
+    return separators

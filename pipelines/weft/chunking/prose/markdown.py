@@ -1,0 +1,336 @@
+"""Markdown by headings: a section is a unit, under the path of its headings (ING-6)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from weft.chunking.prose.front import Front, description_in, front_of
+from weft.chunking.prose.heads.html import HtmlHeads
+from weft.chunking.prose.heads.lines import TABLES, heads_of_lines, outermost
+from weft.chunking.prose.html import TOKEN, opened_fences
+from weft.chunking.prose.markdown_heads import (
+    colon_heads,
+    fence_head,
+    line_options,
+    nested_heads,
+    rst_in,
+    template_fences,
+    with_fences,
+)
+from weft.chunking.prose.markdown_marks import (
+    code_in,
+    directive_body,
+    directive_of,
+    included_files,
+    is_code,
+    markdown_marks,
+)
+from weft.chunking.prose.outline import (
+    ANCHOR,
+    HEADING,
+    LIST,
+    PARAGRAPH,
+    WHOLE,
+    Block,
+    Heading,
+    Outline,
+    fenced_equations,
+    with_explanations,
+)
+from weft.chunking.prose.sections import chunk_outline
+from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+from weft.domain.links import Link, LinkKind
+
+_LINE_END = re.compile(rb"\r\n?|\n")
+# Lengths are bounded: each "<a" of a hostile page would read on to its end.
+_ANCHOR = re.compile(
+    r"<!--\s{0,9}ANCHOR:\s{0,9}([^\s>]{1,200}?)\s{0,9}-->|<a\s[^<>]{0,200}?\b(?:id|name)=[\"']([^\"']{1,200})[\"']",
+    re.IGNORECASE,
+)
+_HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
+_HEADING_ID = re.compile(r"\s*\{:?\s*#([^\s}]{1,200})[^}]{0,200}\}$")
+_LABEL = re.compile(r"\(([\w.:-]{1,100})\)=\s{0,9}")
+_HEADING_CLASS = re.compile(r"\s*\{:?\s*[.][\w -]{1,200}\}$")
+_TAG = re.compile(r"<[^<>]*>")
+_ROLE = re.compile(r"\{[A-Za-z][\w:.+-]{0,40}\}\Z")
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
+_LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
+_KINDS = {
+    "paragraph_open": PARAGRAPH,
+    "heading_open": HEADING,
+    "bullet_list_open": LIST,
+    "ordered_list_open": LIST,
+    "list_item_open": "item",
+    "blockquote_open": "quote",
+}
+
+
+def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Sections of a Markdown document; long ones in parts of whole blocks."""
+    text = SizedText(document.text, sizes, count_tokens)
+    return chunk_outline(document, text, markdown_outline(document.text, text.source))
+
+
+def markdown_outline(text: str, source: bytes) -> Outline:
+    """Blocks of a Markdown text, its anchors, and its links to other places in it or beside it."""
+    match = front_of(text)
+    front = len(encoded(text[: match.after])) if match else 0
+    hidden = _hidden_front(text, match, front)
+    lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
+    reader = _Reader(source, lines)
+    blocks = reader.blocks(_parser().parse(with_fences(text[match.after :] if match else text)))
+    literals = list(code_in(source, sorted(reader.literals)))
+    rst = [rst_in(source, *span) for span in reader.rst]
+    shown = {place: fence for span in reader.literals for place, fence in template_fences(source, *span).items()}
+    code = [span for literal in literals for span in literal.code]
+    options = [option for span in code for option in line_options(source, *span)]
+    marks = markdown_marks(
+        source,
+        [(0, front), *code],
+        [*hidden, *shown, *options, *reader.rules, *(mark for _, marks in rst for mark in marks)],
+    )
+    within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
+    return Outline(
+        blocks=_with_equations(blocks, source),
+        anchors=NamePositions.of(reader.anchors),
+        links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
+        heads=outermost([*reader.heads, *within, *(head for heads, _ in rst for head in heads)]),
+        marks=marks.spans,
+        instead={
+            **marks.instead,
+            **opened_fences(source, marks.spans, reader.html.fences),
+            **{start: fence for (start, _), fence in shown.items()},
+            **({hidden[1][0]: b"\n\n"} if len(hidden) > 1 else {}),
+        },
+    )
+
+
+def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
+    """The spans of front matter that are read as facts: all of it but a description."""
+    described = description_in(text, front) if front else None
+    if described is None:
+        return [(0, end)]
+    first, last = (len(encoded(text[:at])) for at in described)
+    return [(0, first), (last, end)]
+
+
+def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
+    """Links to the files that a text takes in; examples in its code take in none."""
+    code = sorted(literals)
+    for at, path in included_files(source):
+        before = bisect_right(code, (at, len(source))) - 1
+        if before < 0 or code[before][1] <= at or code[before][0] == at:
+            yield at, Link(LinkKind.REFERENCES, path)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A token that opened a block, and the blocks inside it so far."""
+
+    token: Token
+    text: str = ""
+    inner: list[Block] = field(default_factory=list)
+
+
+class _Reader:
+    """Reads the tokens of one document, once."""
+
+    def __init__(self, source: bytes, lines: Sequence[int]) -> None:
+        self.anchors: list[tuple[int, str]] = []
+        self.links: list[tuple[int, Link]] = []
+        self.heads: list[Head] = []
+        self.literals: list[tuple[int, int]] = []
+        self.rst: list[tuple[int, int]] = []
+        self.rules: list[tuple[int, int]] = []
+        self.html = HtmlHeads(source)
+        self._source = source
+        self._lines = lines
+        self._slugs: Counter[str] = Counter()
+
+    def blocks(self, tokens: Sequence[Token]) -> list[Block]:
+        """Blocks at the top level, with those inside them."""
+        top: list[Block] = []
+        stack: list[_Open] = []
+        for token in tokens:
+            if token.nesting > 0:
+                stack.append(_Open(token))
+                continue
+            if token.nesting < 0:
+                block = self._closed(stack.pop())
+            elif token.type == "inline":
+                self._read_inline(token, stack[-1])
+                continue
+            else:
+                block = self._leaf(token)
+            if block is not None:
+                (stack[-1].inner if stack else top).append(block)
+        return top
+
+    def _span(self, token: Token) -> tuple[int, int]:
+        first, last = token.map or (0, 0)
+        return self._lines[first], self._lines[min(last, len(self._lines) - 1)]
+
+    def _leaf(self, token: Token) -> Block | None:
+        if not token.map:
+            return None
+        start, end = self._span(token)
+        if token.type == "html_block":
+            self._read_html(token.content, start)
+            for tag in TOKEN.finditer(self._source, start, end):
+                if tag["name"]:
+                    self.html.read(decoded(tag["name"]).lower(), *tag.span(), closes=bool(tag["end"]))
+            return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        if token.type == "hr" and token.level == 0:
+            self.rules.append((start, end))
+        if token.type in {"fence", "code_block"}:
+            self.literals.append((start, end))
+        if token.type == "fence":
+            self._fence(encoded(token.info), start, end)
+        return Block(start, end, WHOLE)
+
+    def _fence(self, info: bytes, start: int, end: int) -> None:
+        """Note the head of a fence, unless it is a directive whose body is text as any other."""
+        directive = directive_of(info)
+        if directive == b"eval-rst":
+            self.rst.append(directive_body(self._source, start, end))
+        elif not directive or is_code(directive):
+            self.heads += fence_head(self._source, start, end)
+
+    def _tables(self, start: int, end: int) -> list[Head]:
+        """Heads of tables that the parser takes for a paragraph."""
+        ruled = self._source.find(b"--", start, end) >= 0
+        return heads_of_lines(self._source, start, end, TABLES) if ruled else []
+
+    def _head(self, token: Token, rows: int, text: str) -> None:
+        """Note what stands in the first rows of a token."""
+        first, last = token.map or (0, 0)
+        if last > first + rows:
+            self.heads.append(Head(self._lines[first + rows], self._span(token)[1], text))
+
+    def _closed(self, opened: _Open) -> Block | None:
+        token = opened.token
+        if not token.map:
+            return None
+        start, end = self._span(token)
+        kind = _KINDS.get(token.type, WHOLE)
+        if kind == HEADING:
+            heading = self._heading(token, opened.text, start)
+            if token.markup in {"=", "-"} and token.level == 0 and token.map:
+                self.rules.append((self._lines[token.map[1] - 1], end))
+            return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
+        if kind == PARAGRAPH and (tables := self._tables(start, end)):
+            self.heads += tables
+            return Block(start, end, WHOLE)
+        if kind == PARAGRAPH:
+            alone = ANCHOR if _LABEL.fullmatch(opened.text) or _is_anchor(opened.text) else PARAGRAPH
+            return Block(start, end, alone)
+        if token.type == "table_open":
+            self._head(
+                token, 2, decoded(self._source[start : self._lines[(token.map or [0])[0] + 1]]).strip("> \t\r\n")
+            )
+        return Block(start, end, kind, inner=() if kind == WHOLE else tuple(opened.inner))
+
+    def _heading(self, token: Token, title: str, start: int) -> Heading:
+        named = _HEADING_ID.search(title)
+        plain = title[: named.start()].rstrip() if named else _HEADING_CLASS.sub("", title)
+        self.anchors.append((start, named.group(1) if named else self._slug(plain)))
+        return Heading(int(token.tag[1]), plain, named.group(1) if named else None)
+
+    def _slug(self, title: str) -> str:
+        """What a heading is called in links, where it has no identifier of its own: as on GitHub."""
+        slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        self._slugs[slug] += 1
+        times = self._slugs[slug]
+        return slug if times == 1 else f"{slug}-{times - 1}"
+
+    def _read_inline(self, token: Token, opened: _Open) -> None:
+        start, end = self._span(token) if token.map else self._span(opened.token)
+        children = token.children or []
+        if opened.token.type == "heading_open":
+            opened.text = _title(token, children)
+        elif label := _LABEL.fullmatch(token.content):
+            self.anchors.append((start, label[1]))
+            opened.text = token.content
+        elif "<" in token.content:
+            opened.text = token.content
+        at = start
+        for child in children:
+            if child.type == "link_open":
+                self._link(str(child.attrGet("href") or ""), at)
+            elif child.type == "html_inline":
+                self._read_html(child.content, at)
+            elif child.content:
+                words = encoded(child.content)
+                place = self._source.find(words, at, min(end, at + _REACH))
+                at = place + len(words) if place >= 0 else at
+
+    def _read_html(self, html: str, at: int) -> None:
+        self.anchors += [(at, match.group(1) or match.group(2)) for match in _ANCHOR.finditer(html)]
+        for match in _HTML_LINK.finditer(html):
+            self._link(match.group(1), at)
+
+    def _link(self, href: str, at: int) -> None:
+        target = unquote(href)
+        if target.strip("#") and not _ELSEWHERE.match(target):
+            self.links.append((at, Link(LinkKind.REFERENCES, target)))
+
+
+def _title(inline: Token, children: Sequence[Token]) -> str:
+    if any(child.type in {"softbreak", "hardbreak"} for child in children):
+        return " ".join(inline.content.split())
+    texts = [child for child in children if child.type in {"text", "code_inline"}]
+    followed = (child.type == "code_inline" for child in texts[1:])
+    return "".join(
+        _ROLE.sub("", child.content) if code else child.content
+        for child, code in zip(texts, [*followed, False], strict=False)
+    ).strip()
+
+
+def _is_anchor(html: str) -> bool:
+    """Whether a block of HTML shows nothing and names its place."""
+    return len(html) < _REACH and _ANCHOR.search(html) is not None and not _TAG.sub("", html).strip()
+
+
+def _with_equations(blocks: Sequence[Block], source: bytes) -> list[Block]:
+    """The blocks, where those between `$$` and `$$` are one: the parser takes a blank line there for an end."""
+    joined: list[Block] = []
+    index = 0
+    while index < len(blocks):
+        end = index + 1
+        if blocks[index].kind == PARAGRAPH and _is_half_equation(blocks[index], source):
+            reach = range(end, min(len(blocks), end + _LONGEST_EQUATION))
+            end = 1 + next((other for other in reach if _is_half_equation(blocks[other], source)), index)
+        joined.append(blocks[index] if end == index + 1 else Block(blocks[index].start, blocks[end - 1].end))
+        index = end
+    equations = [span for block in _paragraphs(joined) for span in fenced_equations(source, block.start, block.end)]
+    return with_explanations(joined, source, equations) if equations else joined
+
+
+def _paragraphs(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if block.kind == PARAGRAPH:
+            yield block
+        yield from _paragraphs(block.inner)
+
+
+def _is_half_equation(block: Block, source: bytes) -> bool:
+    """Whether a block has one `$$` without its other; signs in an equation may make it a list."""
+    return block.kind != WHOLE and source.count(b"$$", block.start, block.end) % 2 == 1

@@ -1,0 +1,389 @@
+"""What in a Markdown text is markup and no words: it is neither shown nor searched (ING-40).
+
+MkDocs, MyST, Docusaurus, Hugo, Jekyll and GitHub each add signs of their own to the language. All are taken out alike:
+what a text shows to its readers stays, and every mark is a span of the source, so that what stays has its place there.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from weft.chunking.prose.heads.html import INLINE
+from weft.chunking.prose.html import character, separators
+from weft.chunking.prose.outline import Span, merged
+
+_ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
+_TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
+_QUOTED = rb"(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')"
+_TARGET = (
+    rb"\((?:[^()\s<>{]|\{%[^%\n]{0,200}%\}|\{\{[^{}\n]{0,200}\}\}|\{(?![%{])|<[^<>\n]{0,500}>|\([^()\s]{0,200}\)){0,1000}(?:\s{1,9}"
+    + _QUOTED
+    + rb")?\s{0,3}\)"
+)
+_COMPONENT = rb"(?-i:[A-Z][a-z])\w{0,60}(?:\.\w{1,60})?"  # of JSX
+_BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,200}\}"
+_TAGS = (
+    b"a abbr address article aside audio b blockquote br button caption center cite code col colgroup dd del details "
+    b"dfn div dl dt em embed figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img input ins kbd "
+    b"label li link main mark meta nav ol p param picture pre q s samp script section small source span strike "
+    b"strong style sub summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr"
+).split()
+# Lengths are bounded: each sign of a hostile page would read on to its end.
+_MARK = re.compile(
+    rb"\\(?P<escaped>\r?\n|[<>\#*.+~-]|(?<=\w\\)_(?=\w))"
+    rb"|(?P<escape>\\[!-/:-@\[-`{-~]|^[ \t]*(?:`{3,}|~{3,})[^\n]*$)"
+    rb"|(?P<role>\{[A-Za-z][\w:.+-]{0,40}\}(?P<tick>`{1,2}))"
+    rb"(?P<named>[^`\n]{1,300}?)(?P<to>[ \t]*<[^<>`\n]{1,200}>)?(?P=tick)"
+    rb"|(?P<code>(?P<ticks>`++)(?:[^`\n]|\n(?![ \t\r]*(?:\n|```))|(?!(?P=ticks)(?!`))`++){1,300}?(?P=ticks)(?!`))"
+    rb"|(?P<comment><!--)"
+    rb"|(?P<hidden><(?P<held>script|style)\b)"
+    rb"|(?P<tag></?(?:" + b"|".join(_TAGS) + rb")(?:\s[^<>]{0,1000})?/?>)"
+    rb"|(?P<component>(?<![\w`])(?:</" + _COMPONENT + rb">|<" + _COMPONENT + rb"(?:(?=[^<>]{0,1000}=)(?:\s{1,40}"
+    rb"[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|" + _BRACES + rb"))?){1,20}\s{0,40}/?|\s{0,9}/)>)"
+    rb"|^[ \t]*<" + _COMPONENT + rb">(?=[ \t]*\r?(?:\n|\Z)))"
+    rb"|<(?P<address>(?:https?|mailto|ftp):[^<>\s]{1,1000})>"
+    rb"|^[ ]{0,3}(?P<definition>\[[^\]^\n][^\]\n]{0,200}\]:[ \t]{0,9}\S[^\n]*\n?)"
+    rb"|!?\[\]\([ \t]*[<\#]?(?P<bare>[^()\s<>]{1,300})>?[ \t]*\)"
+    rb"|^(?P<module>(?:import[ \t]+(?:[\w*{][^\n;'\"]{0,200}[ \t]from[ \t]+)?['\"][^'\"\n]{1,200}['\"]"
+    rb"|export[ \t]+(?:const|default|let|function)\b[^\n]{0,300});?[ \t]*)\r?$"
+    rb"|(?P<remark>\{/\*(?:[^*]|\*(?!/)){0,400}\*/\})"
+    rb"|(?P<link>!?\[)(?=(?P<shown>" + _TEXT + rb")(?P<target>\](?:" + _TARGET + rb"|\[[^\[\]\n]{0,200}\])))"
+    rb"|(?P<alert>\[!)(?P<alarm>NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?P<alert_end>\])"
+    rb"|(?P<attributes>[ \t]{0,4}\{:?[ \t]*" + _ATTRIBUTE + rb"(?:[ \t]+" + _ATTRIBUTE + rb"){0,20}[ \t]*\})"
+    rb"|(?P<kramdown>\{::?/?[a-z_-]{1,40}(?:[ \t][^{}\n]{0,200})?/?\})"
+    rb"|(?P<include>\{%-?[ \t]*(?:include|include_relative|import|extends)\b[ \t]*[\"']?"
+    rb"|\{\{[<%][ \t]*include\b[ \t]*[\"']?|\{!)"
+    rb"[ \t]*(?P<file>[\w./-]{1,200}+)(?P<include_end>[\"']?(?:[^%!{}\n]{0,200}%\}|[^{}\n]{0,200}[>%]\}\}|[ \t]*!\}))"
+    rb"|(?P<template>\{%[^{}\n]{1,300}%\}|\{\{[<%][^{}\n]{1,300}[>%]\}\})"
+    rb"|(?P<icon>:(?:material|octicons|fontawesome|simple)-[\w-]{1,80}:)"
+    rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LINE = re.compile(
+    rb"^(?P<indent>[ \t]*)(?:"
+    rb"(?P<sign>(?:!!!|\?\?\?\+?)[ \t]+)(?P<kind>[\w-]+(?:[ \t]+[\w-]+)*)(?P<quoted>[ \t]+\"(?P<title>[^\"\n]*)\")?"
+    rb"|(?P<tab>===[!+]?[ \t]+\")(?P<name>[^\"\n]*)(?P<tab_end>\")"
+    rb"|(?P<colons>:{3,}[ \t]*)(?P<open>\{?)(?P<container>[\w-]*)(?P<close>\}?)(?P<rest>[^\n]*)"
+    rb"|(?P<snippet>;?-{1,9}8<-{1,9}[ \t]*\"?)(?P<snippet_file>[^\"\n]*)(?P<snippet_end>\"?)"
+    rb"|(?P<label>\([\w ./:-]{1,100}\)=|\[TOC\]|\[\[_?TOC_?\]\])"
+    rb")[ \t]*\r?$",
+    re.MULTILINE,
+)
+_FENCE = re.compile(rb"^[ \t]*(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"[ \t]*\{(?P<name>[\w:.+-]{1,60})\}[ \t]*(?P<title>[^\n]*?)[ \t\r]*$")
+_KINDS = re.compile(
+    rb"note|tip|hint|info|important|warning|caution|danger|attention|error|bug|success|failure|example|question|seealso"
+    rb"|deprecated|version(?:added|changed|removed)"
+)
+_OPTION = re.compile(rb"[ \t]*:(?P<name>[\w-]{1,40}):(?=[\s]|\Z)[ \t]*(?P<value>[^\n]*)\n?")
+_DATED = re.compile(rb"deprecated|version(?:added|changed|removed)")
+_PICTURES = frozenset({b"image", b"figure"})
+_ELEMENT = re.compile(rb"</?([A-Za-z][\w-]*)")
+_ALT = re.compile(rb"\balt[ \t]*=[ \t]*([\"'])([^\"'<>]*)\1", re.IGNORECASE)
+_INDENT = 4  # columns: what stands so far in belongs to the admonition or tab above
+_CODE = re.compile(
+    rb"code|code-block|code-cell|sourcecode|literalinclude|math|eval-rst|mermaid|graphviz|table|csv-table|list-table"
+)
+_INCLUDES = re.compile(
+    rb"^[ \t]*;?-{1,9}8<-{1,9}[ \t]*\"([^\"\n:]{1,300})|\{%-?[ \t]*include(?:_relative)?[ \t]+[\"']?([\w./-]{1,300})"
+    rb"|\{![ \t]*([\w./ -]{1,300}?)[ \t]*!\}|^[ \t]*(?:`{3,}|:{3,})[ \t]*\{(?:literal)?include\}[ \t]*(\S{1,300})",
+    re.MULTILINE,
+)
+
+
+def included_files(source: bytes) -> Iterator[tuple[int, str]]:
+    r"""Paths of the files that a text takes in, by where it does.
+
+    Examples:
+        >>> list(included_files(b'--8<-- "docs/a.md"\n{% include b.md %}\n```{include} ../c.md\n```'))
+        [(0, 'docs/a.md'), (19, 'b.md'), (38, '../c.md')]
+    """
+    for match in _INCLUDES.finditer(source):
+        path = next(group for group in match.groups() if group)
+        yield match.start(), path.decode("utf-8", "replace").strip()
+
+
+@dataclass(slots=True)
+class Marks:
+    """What in a text is no words.
+
+    Attributes:
+        spans: Disjoint and in order.
+        instead: What is shown in place of one, by where it begins.
+    """
+
+    spans: list[Span]
+    instead: Mapping[int, bytes]
+
+
+def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
+    """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart.
+
+    Args:
+        code: Spans in which nothing is a mark, in order.
+        further: Spans that are marks whatever they hold.
+    """
+    tags: list[tuple[int, int, str]] = []
+    entities: list[Span] = []
+    inner = chain.from_iterable(_of_prose(source, *span, tags, entities) for span in _between(source, code))
+    spans = merged(source, [*further, *inner])
+    starts = [start for start, _ in spans]
+    apart = separators(source, spans, tags, tight=True)
+    outside = [span for span in entities if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]]
+    characters = {start: character(source[start:end]) for start, end in outside}
+    return Marks(sorted([*spans, *outside]), {**apart, **characters})
+
+
+def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
+    """The spans of a source that are no code."""
+    done = 0
+    for start, end in sorted((*code, (len(source), len(source)))):
+        if start > done:
+            yield done, start
+        done = max(done, end)
+
+
+class LiteralSpan(NamedTuple):
+    """What the parser takes for code.
+
+    Attributes:
+        code: What of it is code.
+        whole: Whether it is what the parser takes it for, and no body of an admonition or a directive.
+    """
+
+    start: int
+    end: int
+    code: Sequence[Span]
+    whole: bool
+
+
+def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[LiteralSpan]:
+    """What of each literal is code.
+
+    Args:
+        literals: Spans of fences and indented code, in order.
+    """
+    within = _Within(source)
+    for start, end in literals:
+        inside = within.admonition(start)
+        opened = _FENCE.match(source, start, end)
+        directive = directive_of(opened["info"]) if opened else b""
+        if opened is not None and directive and not is_code(directive):
+            yield LiteralSpan(start, end, list(_fences(source, opened.end(), end)), whole=False)
+        elif inside:
+            yield LiteralSpan(start, end, list(_fences(source, start, end)), whole=False)
+        else:
+            yield LiteralSpan(start, end, [(start, end)], whole=True)
+
+
+def is_code(directive: bytes) -> bool:
+    """Whether the body of a directive is no text of the language."""
+    return _CODE.fullmatch(directive) is not None
+
+
+def directive_of(info: bytes) -> bytes:
+    """The directive that a fence names; nothing where it names none."""
+    match = _DIRECTIVE.match(info)
+    return match["name"] if match else b""
+
+
+def directive_body(source: bytes, start: int, end: int) -> Span:
+    """A fence without the lines that open and close it."""
+    first = source.find(b"\n", start, end) + 1 or end
+    last = source.rfind(b"\n", first, end - 1) + 1
+    closes = _FENCE.match(source, last, end) if last > first else None
+    return first, last if closes else end
+
+
+def _fences(source: bytes, start: int, end: int) -> Iterator[Span]:
+    """Fences of code in what the parser takes for code; directives in it may hold some, too."""
+    opened: re.Match[bytes] | None = None
+    directives: list[bytes] = []
+    for match in _FENCE.finditer(source, start, end):
+        fence, info = match["fence"], match["info"].strip()
+        if opened is not None:
+            if fence.startswith(opened["fence"]) and not info:
+                yield opened.start(), match.end()
+                opened = None
+        elif (directive := _DIRECTIVE.match(info)) and not _CODE.fullmatch(directive["name"]):
+            directives.append(fence)
+        elif directives and fence.startswith(directives[-1]) and not info:
+            directives.pop()
+        elif not fence.startswith(b":") and match.end() < end:
+            opened = match
+
+
+class _Within:
+    """Which lines belong to an admonition or a tab: those that are indented below it; asked in order."""
+
+    def __init__(self, source: bytes) -> None:
+        self._spans: deque[Span] = deque()
+        start: int | None = None
+        at = least = 0  # where a line begins; columns that it is indented by where it still belongs there
+        for line in source.split(b"\n"):
+            ink = line.lstrip()
+            indent = len(line) - len(ink)
+            if ink and (start is None or indent < least):
+                if start is not None:
+                    self._spans.append((start, at))
+                match = _LINE.match(line)
+                start = at if match and (match["sign"] or match["tab"]) else None
+                least = indent + _INDENT
+            at += len(line) + 1
+        if start is not None:
+            self._spans.append((start, at))
+
+    def admonition(self, position: int) -> bool:
+        """Whether a position is in one."""
+        while self._spans and self._spans[0][1] <= position:
+            self._spans.popleft()
+        return bool(self._spans) and self._spans[0][0] <= position
+
+
+def _of_prose(
+    source: bytes, start: int, end: int, tags: list[tuple[int, int, str]], entities: list[Span]
+) -> Iterator[Span]:
+    for match in _LINE.finditer(source, start, end):
+        yield from _of_line(match)
+    for match in _FENCE.finditer(source, start, end):
+        yield from _of_fence(source, match, end)
+    position = start
+    absent: set[bytes] = set()  # what closes something, and comes no more
+    while mark := _MARK.search(source, position, end):
+        position = mark.end()
+        if mark["comment"] or mark["hidden"]:
+            closing = b"-->" if mark["comment"] else b"</" + mark["held"] + b">"
+            at = -1 if closing in absent else source.find(closing, position, end)
+            if at >= 0:
+                position = at + len(closing)
+                yield mark.start(), position
+            else:
+                absent.add(closing)
+        elif mark["entity"]:
+            entities.append(mark.span())
+        else:
+            if mark["tag"]:
+                tags.append((*mark.span(), _name_of(source, mark)))
+            for name, spans in _SPANS.items():
+                if mark[name] is not None:
+                    yield from spans(mark)
+                    break
+
+
+def _of_line(match: re.Match[bytes]) -> Iterator[Span]:
+    if match["sign"]:
+        yield match.span("sign")
+        if match["title"]:
+            yield match.end("sign"), match.start("title")
+            yield match.end("title"), match.end("quoted")
+        elif match["quoted"]:
+            yield match.start(), match.end("quoted")
+    elif match["tab"]:
+        yield match.span("tab")
+        yield match.span("tab_end")
+    elif match["colons"]:
+        yield from _of_container(match)
+    elif match["snippet"]:
+        yield match.span("snippet")
+        yield match.span("snippet_end")
+    else:
+        yield match.span("label")
+
+
+def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
+    """What an admonition is stays where it has no title; `::: package.module` names what is documented there."""
+    rest = match["rest"].strip()
+    yield match.span("colons")
+    if rest.startswith(b".") and not match["open"]:
+        return
+    if _DATED.fullmatch(match["container"]):  # what it says of a version stands before that
+        yield from (match.span(name) for name in ("open", "close"))
+        return
+    shown = "container" if not rest and _KINDS.fullmatch(match["container"]) else "rest"
+    first = match.start(shown) + len(match[shown]) - len(match[shown].lstrip())
+    yield match.start("open"), first
+    yield match.end(shown), match.end()
+
+
+def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]:
+    """The marks of a directive in a fence, its options with them, and what closes one."""
+    directive = _DIRECTIVE.match(match["info"])
+    if match["fence"].startswith(b":"):
+        after = match.end() + 1 if directive else end
+    elif directive is None:
+        if not match["info"].strip():
+            yield match.span()
+        return
+    else:
+        name = directive["name"]
+        shown = "title" if directive["title"] or not _KINDS.fullmatch(name) else "name"
+        first, last = (match.start("info") + place for place in directive.span(shown))
+        if _DATED.fullmatch(name):  # what it says of a version stands before that
+            first, inner = match.start("info") + directive.start("name"), match.start("info") + directive.end("name")
+            yield inner, inner + 1
+        elif name in _PICTURES:
+            first = last
+        yield match.start("fence"), first
+        yield last, match.end()
+        after = match.end() + 1
+    while option := _OPTION.match(source, after, end):
+        alt = option["name"] == b"alt"
+        yield option.start(), option.start("value") if alt else option.end()
+        after = option.end()
+
+
+def _name_of(source: bytes, mark: re.Match[bytes]) -> str:
+    """The element of a tag; in a row between pipes a line break keeps cells apart no more than a blank would."""
+    match = _ELEMENT.match(mark["tag"])
+    name = match[1].decode().lower() if match else ""
+    row = source[source.rfind(b"\n", 0, mark.start()) + 1 : mark.start()].lstrip(b"> \t")
+    return "td" if name and name not in INLINE and (name == "br" or row.startswith(b"|")) else name
+
+
+def _around(*names: str) -> Callable[[re.Match[bytes]], Iterator[Span]]:
+    return lambda match: (match.span(name) for name in names if match[name] is not None)
+
+
+def _of_tag(match: re.Match[bytes]) -> Iterator[Span]:
+    """All of a tag, but for the words that stand for an image."""
+    alt = _ALT.search(match["tag"])
+    if alt is None or not alt[2]:
+        yield match.span()
+    else:
+        yield match.start(), match.start() + alt.start(2)
+        yield match.start() + alt.end(2), match.end()
+
+
+def _of_role(match: re.Match[bytes]) -> Iterator[Span]:
+    yield match.span("role")
+    yield match.end("named"), match.end()
+    if match["named"][:1] in b"~!":
+        yield match.start("named"), match.start("named") + 1
+
+
+_SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
+    "escape": _around(),
+    "escaped": lambda match: iter(((match.start(), match.start("escaped")),)),
+    "bare": lambda match: iter(((match.start(), match.start("bare")), (match.end("bare"), match.end()))),
+    "module": _around("module"),
+    "remark": _around("remark"),
+    "component": _around("component"),
+    "role": _of_role,
+    "code": _around(),
+    "tag": _of_tag,
+    "address": lambda match: iter(((match.start(), match.start("address")), (match.end("address"), match.end()))),
+    "definition": _around("definition"),
+    "link": _around("link", "target"),
+    "alert": _around("alert", "alert_end"),
+    "attributes": _around("attributes"),
+    "kramdown": _around("kramdown"),
+    "include": _around("include", "include_end"),
+    "template": _around("template"),
+    "icon": _around("icon"),
+}

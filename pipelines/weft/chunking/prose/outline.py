@@ -1,0 +1,207 @@
+"""What a reader finds in a document with headings: its blocks, and names, links and facts by place (ING-6, ING-7).
+
+No displayed equation is cut from the words that explain it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.splitting import sentences
+from weft.domain.links import Link
+
+ANCHOR = "anchor"
+HEADING = "heading"
+LIST = "list"
+PARAGRAPH = "paragraph"
+PREAMBLE = "preamble"
+WHOLE = "whole"  # a fence, a table, a directive: cut at lines alone
+DEEPEST = 3  # the level of paragraphs and of what stands apart
+
+Span = tuple[int, int]
+
+_FENCES = ((b"$$", b"$$"), (b"\\[", b"\\]"))
+_EXPLAINS = re.compile(
+    rb"[\s,.;]{0,20}(?:where|with|here|in which|such that|so that|for|and|subject to)\b", re.IGNORECASE
+)
+_ENDS_SENTENCE = (b".", b"!", b"?")
+_WIDEST_BLANK = 200  # bytes beside a mark that is alone on its line
+_STOPS = b" \t\r\n,.;"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a document.
+
+    Attributes:
+        rank: From 1 for the widest sections; 0 for the title of a document that says which its title is.
+        anchor: The identifier that the text gives it.
+    """
+
+    rank: int
+    title: str
+    anchor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a document: what lies between two of them belongs to the first.
+
+    Attributes:
+        kind: What it is: `PARAGRAPH` and `LIST` have cuts inside, `HEADING` and `ANCHOR` stay with what follows.
+        heading: What a heading that opens a section says.
+        inner: The items of a list, the blocks of a quote: where it is cut when it is too long.
+        uncut: Spans inside it that no cut between sentences falls into, disjoint and in order.
+        special: Whether it is a unit of its own where its section is too long to stay whole.
+        name: What tells it apart from others of its kind.
+    """
+
+    start: int
+    end: int
+    kind: str = PARAGRAPH
+    heading: Heading | None = None
+    inner: tuple[Block, ...] = ()
+    uncut: tuple[Span, ...] = ()
+    special: bool = False
+    name: str | None = None
+
+    @property
+    def keeps_with_next(self) -> bool:
+        """Whether it stays with the block after it."""
+        return self.kind in {HEADING, ANCHOR}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What a reader finds in a document.
+
+    Attributes:
+        blocks: At the top level, in order, disjoint.
+        anchors: Names by which places are referred to.
+        notes: Facts about places, as name and value.
+        heads: Of its tables and fences, disjoint and in order.
+        marks: Spans of markup that is no words, disjoint and in order: it is neither shown nor searched.
+        instead: What is shown in place of a mark, by where that begins.
+    """
+
+    blocks: Sequence[Block]
+    anchors: NamePositions[str] = field(default_factory=NamePositions)
+    links: NamePositions[Link] = field(default_factory=NamePositions)
+    notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
+    heads: Sequence[Head] = ()
+    marks: Sequence[Span] = ()
+    instead: Mapping[int, bytes] = field(default_factory=dict)
+
+
+def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:
+    r"""Marks in order, those that meet as one, with the line of one that stands on it alone.
+
+    Examples:
+        >>> merged(b"a [b](c)\n  {.d}\ne", [(5, 8), (4, 6), (2, 3), (11, 15)])
+        [(2, 3), (4, 8), (9, 16)]
+    """
+    joined: list[Span] = []
+    for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return [_with_line(source, *mark) for mark in joined]
+
+
+def _with_line(source: bytes, start: int, end: int) -> Span:
+    first = source.rfind(b"\n", 0, start) + 1
+    last = source.find(b"\n", end) + 1 or len(source)
+    before, after = source[max(first, start - _WIDEST_BLANK) : start], source[end : min(last, end + _WIDEST_BLANK)]
+    alone = not before.strip() and not after.strip() and start - first <= _WIDEST_BLANK >= last - end
+    return (first, last) if alone and source[end - 1 : end] != b"\n" else (start, end)
+
+
+def fenced_equations(source: bytes, start: int, end: int) -> list[Span]:
+    r"""Spans of what stands between `$$` and `$$`, or `\[` and `\]`, in order."""
+    return sorted(span for opening, closing in _FENCES for span in _between(source, start, end, opening, closing))
+
+
+def with_explanations(blocks: Sequence[Block], source: bytes, equations: Sequence[Span]) -> list[Block]:
+    """The blocks, where no paragraph is cut between an equation and what explains it.
+
+    An equation that is a paragraph of its own joins the one before it, unless that ended with its sentence, and the one
+    after it where that begins with "where".
+
+    Args:
+        equations: Spans of all equations of the source, by where they begin.
+    """
+    joined: list[Block] = []
+    apart = False  # whether the last of them ends in an equation
+    for block in blocks:
+        if block.kind != PARAGRAPH:
+            joined.append(replace(block, inner=tuple(with_explanations(block.inner, source, equations))))
+            apart = False
+            continue
+        alone = _is_equation(block, source, equations)
+        before = joined[-1] if joined and joined[-1].kind == PARAGRAPH else None
+        led = before is not None and not source[before.start : before.end].rstrip().endswith(_ENDS_SENTENCE)
+        explains = apart and _EXPLAINS.match(source, block.start, block.end)
+        if before is not None and ((alone and led) or explains):
+            joined[-1] = replace(before, end=block.end)
+        else:
+            joined.append(block)
+        apart = alone
+    return [_uncut(block, source, equations) for block in joined]
+
+
+def _is_equation(block: Block, source: bytes, equations: Sequence[Span]) -> bool:
+    """Whether a paragraph is one equation, or several, and nothing else."""
+    held = _within(equations, block.start, block.end)
+    gaps = [block.start, *(place for span in held for place in span), block.end]
+    return bool(held) and not any(
+        source[left:right].strip(_STOPS) for left, right in zip(gaps[::2], gaps[1::2], strict=True)
+    )
+
+
+def _uncut(block: Block, source: bytes, equations: Sequence[Span]) -> Block:
+    held = _within(equations, block.start, block.end)
+    if block.kind != PARAGRAPH or not held:
+        return block
+    breaks = [block.start, *sentences(source, block.start, block.end), block.end]
+    return replace(block, uncut=tuple(_merged(_with_words(source, breaks, span) for span in held)))
+
+
+def _with_words(source: bytes, breaks: Sequence[int], span: Span) -> Span:
+    first, last = span
+    index = bisect_right(breaks, first) - 1
+    before = source[breaks[0] : first].rstrip()
+    if index and not source[breaks[index] : first].strip() and not before.endswith(_ENDS_SENTENCE):
+        index -= 1  # a blank line before an equation does not end the sentence that leads to it
+    words = _EXPLAINS.match(source, last, breaks[-1])
+    return breaks[index], last if words is None else breaks[bisect_left(breaks, words.end())]
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> Sequence[Span]:
+    first, last = (bisect_left(spans, at, key=itemgetter(0)) for at in (start, end))
+    return spans[first:last]
+
+
+def _between(source: bytes, start: int, end: int, opening: bytes, closing: bytes) -> Iterator[Span]:
+    first = source.find(opening, start, end)
+    while first >= 0:
+        last = source.find(closing, first + len(opening), end)
+        if last < 0:
+            return
+        yield first, last + len(closing)
+        first = source.find(opening, last + len(closing), end)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in spans:
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,367 @@
+"""reStructuredText by headings, with directives, literal blocks and tables whole (ING-6).
+
+Blocks are read line by line, each line once per depth: the reference parser gives no byte spans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from weft.chunking.prose.heads.lines import GRID, HEADER_END, Line, listed_head
+from weft.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from weft.chunking.prose.rst_marks import INCLUDED, label_of, references_in, rst_marks, target_of
+from weft.chunking.prose.sections import chunk_outline
+from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+from weft.domain.links import Link, LinkKind
+
+_TAB = 8  # columns, as the language defines
+_SHORTEST_RULE = 4  # signs: a shorter line under a longer title is text
+_NOTE_CHARACTERS = 300  # of a reference are kept beside what cites it
+_DEEPEST = 8  # what is nested deeper is not looked into
+_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*$")
+_EXPLICIT = re.compile(rb"\.\.(?:\s|$)")
+_DIRECTIVE = re.compile(rb"\.\.\s+(?:\|[^|]{1,200}\|\s+)?([A-Za-z][\w:+.-]{0,60}?)\s?::(?:\s+(.*))?$")
+_LABEL = re.compile(rb"\.\.\s+_(`[^`]{1,200}`|(?:\\.|[^:\\]){1,200}):(?:\s+(.*))?$")
+_NOTE = re.compile(rb"\.\.\s+\[([#*\w.+:-]{1,80})\](?:\s+(.*))?$")
+_BULLET = re.compile(rb"(?:[-*+]|\xe2\x80\xa2|\xe2\x80\xa3|\xe2\x81\x83)(?:\s+|$)")
+_NUMBER = re.compile(rb"\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxlcdm]{1,8}|[IVXLCDM]{1,8}|#)[.)](?:\s+|$)")
+_FIELD = re.compile(rb":(?![\s:])[^:`]{1,200}:(?:\s+|$)")
+_HEADER_OPTION = re.compile(r"\A\s*:header:\s*")
+_CODE = re.compile(
+    "code(?:-block|-tab|-cell)?|sourcecode|parsed-literal|highlight|doctest|test(?:code|output|setup|cleanup)|prompt"
+    "|ipython"
+)
+_RULES = re.compile(rb"=+(?:[ \t]+=+)+$")
+_INLINE = re.compile(r":[\w.+:-]{1,60}:(?=`)|[`*|]{1,2}|\s?<[^<>]{1,300}>(?=`)")
+# What these hold is cut at lines alone, and has no links; what the shown ones say is text nevertheless.
+_LITERAL = re.compile(
+    "code(?:-block|-tab|-cell)?|sourcecode|literalinclude|parsed-literal|math|table|(?:list|flat|csv)-table|figure"
+    "|image|raw|doctest|testcode|testoutput|testsetup|testcleanup|productionlist|graphviz|digraph|graph|plot|ipython"
+    "|prompt|toctree|include|highlight|role|index|autosummary"
+)
+_SHOWN = frozenset({"parsed-literal", "table", "list-table", "flat-table", "figure"})
+_DESCRIPTION = re.compile(
+    "(?:auto)?(?:function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
+    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting)"
+)
+
+
+def chunk_rst(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Sections of a reStructuredText document; long ones in parts of whole blocks, one for each described object."""
+    text = SizedText(document.text, sizes, count_tokens)
+    return chunk_outline(document, text, rst_outline(text.source))
+
+
+def rst_outline(source: bytes) -> Outline:
+    """Blocks of a source; labels and titles are its anchors, roles and references its links."""
+    reader = _Reader(source)
+    blocks = reader.with_names_ahead(reader.blocks(0, len(reader.texts), 0))
+    references = list(references_in(source, reader.literals))
+    marks, instead = rst_marks(source, reader.literals, references, reader.rules)
+    return Outline(
+        blocks=blocks,
+        anchors=NamePositions.of(reader.anchors),
+        links=NamePositions.of(_links(source, reader, references)),
+        notes=NamePositions.of(
+            (match.start(), (f"cite:{name}", reader.notes[name]))
+            for match in references
+            if match["note"] and (name := decoded(match["note"])) in reader.notes
+        ),
+        heads=sorted(reader.heads),
+        marks=marks,
+        instead=instead,
+    )
+
+
+def _links(source: bytes, reader: _Reader, references: Sequence[re.Match[bytes]]) -> Iterator[tuple[int, Link]]:
+    anchors = {name for _, name in reader.anchors}
+    for match in references:
+        kind = LinkKind.CITES if match["note"] else LinkKind.REFERENCES
+        target = target_of(match, anchors)
+        if target and not (kind is LinkKind.CITES and target not in reader.notes):
+            yield match.start(), Link(kind, target)
+    for at, name in reader.objects:
+        yield at, Link(LinkKind.REFERENCES, name)
+    for match in INCLUDED.finditer(source):
+        yield match.start(), Link(LinkKind.REFERENCES, decoded(match[1]))
+
+
+class _Reader:
+    """Reads one source, once.
+
+    Attributes:
+        literals: Spans of code and the like, in which nothing is a link.
+        anchors: Names of places, by offset: labels, described objects, headings.
+        objects: Names of the code that is described, by offset.
+        notes: Text of footnotes and citations by name.
+        heads: Of tables and of code.
+        rules: Spans of the lines of signs below and above headings, and between paragraphs, and of directives that
+            say what the heading below them says.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self.literals: list[tuple[int, int]] = []
+        self.anchors: list[tuple[int, str]] = []
+        self.objects: list[tuple[int, str]] = []
+        self.notes: dict[str, str] = {}
+        self.heads: list[Head] = []
+        self.rules: list[tuple[int, int]] = []
+        self.texts: list[bytes] = []
+        self._starts: list[int] = []
+        self._indents: list[int] = []
+        self._ranks: dict[tuple[bytes, bool], int] = {}
+        start = 0
+        for line in source.split(b"\n"):
+            text = line.strip()
+            blank = line[: len(line) - len(line.lstrip())]
+            self.texts.append(text)
+            self._starts.append(start)
+            self._indents.append(len(blank.expandtabs(_TAB)) if b"\t" in blank else len(blank))
+            start += len(line) + 1
+        self._starts.append(len(source))
+        self._source = source
+        self._table_ends = self._ends_of_simple_tables()
+
+    def _ends_of_simple_tables(self) -> list[int]:
+        """For every line, the first at or after it that closes a simple table, rules before a blank line; or −1."""
+        ends = [-1] * (len(self.texts) + 1)
+        for line in range(len(self.texts) - 1, -1, -1):
+            closes = (line + 1 == len(self.texts) or not self.texts[line + 1]) and _RULES.match(self.texts[line])
+            ends[line] = line if closes else ends[line + 1]
+        return ends
+
+    def blocks(self, first: int, end: int, depth: int) -> list[Block]:
+        """Blocks of a range of lines."""
+        if depth > _DEEPEST:
+            return []
+        base = min((self._indents[line] for line in range(first, end) if self.texts[line]), default=0)
+        blocks: list[Block] = []
+        line = first
+        literal = False
+        while line < end:
+            if not self.texts[line]:
+                line += 1
+                continue
+            block, after = self._block(line, end, base, depth, literal=literal)
+            literal = block.kind == PARAGRAPH and self.texts[after - 1].endswith(b"::")
+            blocks.append(block)
+            line = after
+        return blocks
+
+    def with_names_ahead(self, blocks: Sequence[Block]) -> list[Block]:
+        """The blocks, of which those that only name the heading below them lead to it: `.. setting:: retries`."""
+        named = list(blocks)
+        title: frozenset[str] = frozenset()
+        for at, block in reversed(list(enumerate(blocks))):
+            if block.heading is not None:
+                title = frozenset({block.heading.title, *block.heading.title.split()})
+            elif title and self._argument_of(block) in title:
+                named[at] = Block(block.start, block.end, ANCHOR)
+                self.rules.append((block.start, block.end))
+            elif block.kind != ANCHOR:
+                title = frozenset()
+        return named
+
+    def _argument_of(self, block: Block) -> str | None:
+        """What a directive says that is one line; None of anything else."""
+        match = _DIRECTIVE.match(self._source[block.start : block.end].strip())
+        return decoded(match.group(2) or b"").strip() if match else None
+
+    def _block(self, line: int, end: int, base: int, depth: int, *, literal: bool) -> tuple[Block, int]:
+        """The block that begins at a line, and the line after it."""
+        text = self.texts[line]
+        if self._indents[line] > base:
+            after = self._reach(line, end, base)
+            return self._literal(line, after) if literal else self._container(line, after, depth, "quote"), after
+        if text.startswith(b">>>"):
+            after = self._while(line, end, lambda other: bool(self.texts[other]))
+            return self._literal(line, after), after
+        if depth == 0 and (titled := self._title(line, end)) is not None:
+            return titled
+        return self._at_base(line, end, base, depth)
+
+    def _at_base(self, line: int, end: int, base: int, depth: int) -> tuple[Block, int]:
+        if _EXPLICIT.match(self.texts[line]):
+            after = self._reach(line, end, base)
+            return self._explicit(line, after, depth), after
+        if (after := self._end_of_table(line, end)) > line:
+            self._read_table(line, after)
+            return self._span(line, after, WHOLE), after
+        if (pattern := self._marker(line, end, base)) is not None:
+            return self._list(line, end, base, depth, pattern)
+        return self._paragraph(line, end, base, depth)
+
+    def _span(self, line: int, after: int, kind: str, inner: Sequence[Block] = ()) -> Block:
+        return Block(self._starts[line], self._starts[after], kind, inner=tuple(inner))
+
+    def _reach(self, line: int, end: int, base: int) -> int:
+        """The first line after one that is neither blank nor indented by more than `base`."""
+        return self._while(line + 1, end, lambda other: not self.texts[other] or self._indents[other] > base)
+
+    def _while(self, line: int, end: int, holds: Callable[[int], bool]) -> int:
+        while line < end and holds(line):
+            line += 1
+        return line
+
+    def _literal(self, line: int, after: int) -> Block:
+        self.literals.append((self._starts[line], self._starts[after]))
+        return self._span(line, after, WHOLE)
+
+    def _container(self, line: int, after: int, depth: int, kind: str) -> Block:
+        return self._span(line, after, kind, self.blocks(line, after, depth + 1))
+
+    def _title(self, line: int, end: int) -> tuple[Block, int] | None:
+        text, *following = self.texts[line : min(end, line + 3)]
+        if _ADORNMENT.match(text):
+            if (
+                len(following) == 2
+                and following[0]
+                and following[1][:1] == text[:1]
+                and len(text) > 1
+                and _ADORNMENT.match(following[1])
+            ):
+                return self._heading(line, following[0], (text[:1], True), line + 3)
+            # A line of signs between paragraphs divides them.
+            apart = len(text) >= _SHORTEST_RULE and not (following and following[0])
+            if not apart:
+                return None
+            self._rule(line)
+            return self._span(line, line + 1, WHOLE), line + 1
+        under = following[0] if following and self._indents[line + 1] == 0 == self._indents[line] else b""
+        enough = len(under) >= min(_SHORTEST_RULE, len(decoded(text)))
+        if enough and _ADORNMENT.match(under) and under not in {b"::", b".."}:
+            return self._heading(line, text, (under[:1], False), line + 2)
+        return None
+
+    def _rule(self, line: int) -> None:
+        self.rules.append((self._starts[line], self._starts[line + 1]))
+
+    def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
+        rank = self._ranks.setdefault(style, len(self._ranks) + 1)
+        plain = _INLINE.sub("", decoded(title)).strip()
+        self._rule(after - 1)
+        if style[1]:
+            self._rule(line)
+        self.anchors.append((self._starts[line], label_of(plain)))
+        block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
+        return block, after
+
+    def _end_of_table(self, line: int, end: int) -> int:
+        """The line after the table that begins here; the line itself where none does."""
+        if GRID.match(self.texts[line]):
+            return self._while(line, end, lambda other: self.texts[other][:1] in {b"+", b"|"})
+        if _RULES.match(self.texts[line]) and line < self._table_ends[line + 1] < end:
+            return self._table_ends[line + 1] + 1
+        if self.texts[line][:2] in {b"|", b"| "}:
+            return self._while(line, end, lambda other: bool(self.texts[other]))
+        return line
+
+    def _read_table(self, line: int, after: int) -> None:
+        """Note the header row of the table that begins at a line."""
+        grid = GRID.match(self.texts[line])
+        ends = HEADER_END if grid else _RULES
+        last = self._while(line + 1, after, lambda other: not ends.match(self.texts[other]))
+        if last + 1 < after and (grid or _RULES.match(self.texts[line])):
+            self._head(last + 1, after, *range(line + 1, last))
+
+    def _head(self, first: int, after: int, *lines: int) -> None:
+        """Note what some lines say as the head of those that follow."""
+        rows = (decoded(self._source[self._starts[line] : self._starts[line + 1]]).rstrip() for line in lines)
+        if text := _HEADER_OPTION.sub("", "\n".join(filter(None, rows))).strip("\n"):
+            self.heads.append(Head(self._starts[first], self._starts[after], text))
+
+    def _marker(self, line: int, end: int, base: int) -> re.Pattern[bytes] | None:
+        """How the items of the list look that begins here, if one does."""
+        text = self.texts[line]
+        pattern = next((one for one in (_BULLET, _NUMBER, _FIELD) if one.match(text)), None)
+        goes_on = line + 1 < end and self.texts[line + 1] and self._indents[line + 1] <= base
+        # "A. Name" at the start of a paragraph is no list: its next line would be indented.
+        return None if pattern is _NUMBER and goes_on and not _NUMBER.match(self.texts[line + 1]) else pattern
+
+    def _list(self, line: int, end: int, base: int, depth: int, pattern: re.Pattern[bytes]) -> tuple[Block, int]:
+        items: list[Block] = []
+        after = line
+        while after < end and self._indents[after] == base and (marker := pattern.match(self.texts[after])):
+            item = after
+            after = self._reach(item, end, base)
+            self._unmark(item, after, self.texts[item][marker.end() :])
+            items.append(self._container(item, after, depth, "item"))
+        return self._span(line, after, LIST, items), after
+
+    def _unmark(self, line: int, after: int, rest: bytes) -> None:
+        """Read the first line of an item or a directive as the rest of it is: without what marks it."""
+        self.texts[line] = rest.strip()
+        self._indents[line] = min(
+            (self._indents[other] for other in range(line + 1, after) if self.texts[other]),
+            default=self._indents[line] + 1,
+        )
+
+    def _paragraph(self, line: int, end: int, base: int, depth: int) -> tuple[Block, int]:
+        after = self._while(line + 1, end, lambda other: bool(self.texts[other]) and self._indents[other] == base)
+        defines = after == line + 1 < end and self.texts[after] and self._indents[after] > base
+        if not defines:
+            return self._span(line, after, PARAGRAPH), after
+        term = self._span(line, after, HEADING)
+        reach = self._reach(line, end, base)
+        return self._span(line, reach, "definition", [term, *self.blocks(after, reach, depth + 1)]), reach
+
+    def _explicit(self, line: int, after: int, depth: int) -> Block:
+        text = self.texts[line]
+        if directive := _DIRECTIVE.match(text):
+            name = decoded(directive.group(1)).rpartition(":")[2].lower()
+            return self._directive(line, after, depth, name, directive.group(2) or b"")
+        if label := _LABEL.match(text):
+            return self._label(line, after, decoded(label.group(1)), label.group(2) or b"")
+        if note := _NOTE.match(text):
+            span = decoded(self._source[self._starts[line] : self._starts[after]])
+            self.notes[decoded(note.group(1))] = " ".join(span.partition("]")[2].split())[:_NOTE_CHARACTERS]
+            return self._span(line, after, PARAGRAPH)
+        return self._literal(line, after)
+
+    def _label(self, line: int, after: int, name: str, target: bytes) -> Block:
+        if name == "_" or (target and not target.endswith(b"_")):
+            return self._literal(line, after)
+        self.anchors.append((self._starts[line], label_of(name.replace("\\", ""))))
+        return self._span(line, after, ANCHOR)
+
+    def _directive(self, line: int, after: int, depth: int, kind: str, argument: bytes) -> Block:
+        if _LITERAL.fullmatch(kind):
+            self._read_literal(line, after, kind)
+            return self._span(line, after, WHOLE) if kind in _SHOWN else self._literal(line, after)
+        if not _DESCRIPTION.fullmatch(kind):
+            self._unmark(line, after, argument)
+            return self._container(line, after, depth, "directive")
+        signature = decoded(argument)
+        described = signature.partition("(")[0].split()[-1:]
+        self.anchors += [(self._starts[line], name) for name in described]
+        self.objects += [(self._starts[line], name) for name in described]
+        self._unmark(line, after, b"")
+        block = self._container(line, after, depth, kind.removeprefix("auto"))
+        return replace(block, special=True, name=signature)
+
+    def _read_literal(self, line: int, after: int, kind: str) -> None:
+        """Note the head of a directive that is code or a table."""
+        if _CODE.fullmatch(kind):
+            self._head(line + 1, after, line)
+        elif kind == "table":
+            table = self._while(
+                line + 1, after, lambda at: not (GRID.match(self.texts[at]) or _RULES.match(self.texts[at]))
+            )
+            if table < after:
+                self._read_table(table, after)
+        elif kind in {"list-table", "flat-table", "csv-table"}:
+            self._read_listed(line, after)
+
+    def _read_listed(self, line: int, after: int) -> None:
+        """Note the columns of a table that is a list of rows, or CSV, as an option or its first rows name them."""
+        lines = [
+            Line(self._starts[at], self._starts[at + 1], self.texts[at], self._indents[at]) for at in range(line, after)
+        ]
+        body = self._while(line + 1, after, lambda at: bool(self.texts[at]))
+        if region := listed_head(lines, 1, body - line, after - line):
+            self._head(region.first + line, after, *(at + line for at in region.head))

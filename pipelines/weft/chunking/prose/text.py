@@ -1,0 +1,150 @@
+"""Text without structure: windows of sentences or lines, whole records, plain windows where all else fails (ING-10)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from operator import itemgetter
+
+from weft.chunking.prose.heads.lines import csv_columns, heads_of_lines
+from weft.chunking.units.hierarchy import assemble, leading
+from weft.chunking.units.parsed import Head, ParsedUnit
+from weft.chunking.units.splitting import (
+    ChunkSizes,
+    Cuts,
+    Cutter,
+    SizedText,
+    TokenCounter,
+    character_start,
+    encoded,
+    lines,
+    sentences,
+    strides,
+    windows,
+)
+from weft.domain.chunks import Chunk
+from weft.domain.documents import Document
+
+_WINDOW_LEVEL = 3
+_LONGEST_HEAD = 65_536  # bytes of a header row that are looked at
+_BYTES_PER_TOKEN = 3  # to begin with; each plain window then expects what the one before had
+_FINDERS: Mapping[str | None, Callable[[bytes], list[Head]]] = {
+    None: heads_of_lines,
+    **dict.fromkeys(("csv", "tsv"), partial(csv_columns, longest=_LONGEST_HEAD)),
+}
+_MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not know, which are one token each
+
+
+def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Windows of whole sentences; of whole lines where the document is in a formal language.
+
+    A document within the target stays whole, on level 0. Every window that begins inside a table begins with its header
+    row, and one inside a block of code with what opens that (ING-36, ING-40).
+    """
+    text = SizedText(document.text, sizes, count_tokens)
+    spans = [(0, len(text.source))]
+    find = _FINDERS.get(document.language)
+    heads = [] if find is None else find(text.source)
+    above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
+    if not text.fits(*spans[0], sizes.target_tokens):
+        reserved = max(map(text.of_context, above.values()), default=0)
+        spans = _window_spans(text, (lines,) if document.language else (sentences, lines), reserved)
+    units = []
+    for unit in _window_units(spans):
+        before = bisect_right(heads, unit.start, key=itemgetter(0)) - 1
+        inside = before >= 0 and unit.start < heads[before].end
+        units.append(replace(unit, context=above[heads[before]]) if inside else unit)
+    return assemble(document, text, units)
+
+
+def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    r"""One chunk `title\ntext`, whole up to `sizes.max_tokens`; above that windows, each under the title.
+
+    Judgements of a collection name whole records, so a cut record could not be credited. Records without a text are
+    common in old collections, and their titles are judged.
+    """
+    title = document.title or ""
+    alone = not document.text.strip()
+    text = SizedText(title if alone else document.text, sizes, count_tokens)
+    whole = ParsedUnit(start=0, end=len(text.source), path="record", kind="record", level=0)
+    if alone:
+        size = len(encoded(document.text))
+        return [replace(chunk, end_byte=size, end_line=1) for chunk in assemble(document, text, [whole])]
+    reserved = text.of_context(title)
+    if text.fits(0, whole.end, sizes.max_tokens - reserved):
+        return assemble(document, text, [replace(whole, context=title)])
+    if 2 * reserved > sizes.target_tokens:
+        title, reserved = "", 0
+    return assemble(document, text, _window_units(_window_spans(text, (sentences, lines), reserved), title))
+
+
+def _window_spans(text: SizedText, cutters: tuple[Cutter, ...], reserved: int = 0) -> list[tuple[int, int]]:
+    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough.
+
+    A piece is small enough when it fits beside what is still below the minimum: then no window has to stay below it.
+    """
+    sizes, size = text.sizes, len(text.source)
+    room = max(1, sizes.target_tokens - reserved - min(sizes.min_tokens, sizes.target_tokens // 2))
+    first, *finer = cutters
+    cuts = Cuts.between(0, size, first(text.source, 0, size), soft=True)
+    for cutter in (*finer, strides(max(4, room))):
+        cuts = cuts.refined(text, cutter, room)
+    return windows(text, cuts, reserved=reserved)
+
+
+def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[ParsedUnit]:
+    """Units for windows: the only one is the whole document, on level 0."""
+    size = max(1, spans[-1][1]) if spans else 1
+    return [
+        ParsedUnit(
+            start=start,
+            end=end,
+            path=f"window:{number}",
+            kind="window",
+            level=0 if len(spans) == 1 else _WINDOW_LEVEL,
+            context=context,
+            share=(end - start) / size,
+        )
+        for number, (start, end) in enumerate(spans, start=1)
+    ]
+
+
+def chunk_plainly(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Windows of whole lines, of at most `target` tokens; longer lines are cut at blanks, or else anywhere (ING-3).
+
+    Every byte is counted a bounded number of times, so time and memory grow with the size alone, whatever the text.
+    """
+    counted = cache(count_tokens)  # a window need not be counted again when it becomes a chunk
+    text = SizedText(document.text, replace(sizes, context_after=0), counted)
+    return assemble(document, text, _window_units(list(_plain_spans(text))))
+
+
+def byte_length(text: str) -> int:
+    """Length in bytes: at least the number of tokens, since a token stands for one byte or more."""
+    return len(encoded(text))
+
+
+def _plain_spans(text: SizedText) -> Iterator[tuple[int, int]]:
+    source, room = text.source, text.sizes.target_tokens
+    start, density = 0, float(_BYTES_PER_TOKEN)
+    while start < len(source):
+        end = _plain_end(source, start, int(room * density))
+        while (tokens := text.tokens(start, end)) > room and end - start > room:
+            end = _plain_end(source, start, max(room, min((end - start) // 2, room * (end - start) // tokens)))
+        density = max(1.0, min(float(_MOST_BYTES_PER_TOKEN), (end - start) / max(1, tokens)))
+        yield start, end
+        start = end
+
+
+def _plain_end(source: bytes, start: int, length: int) -> int:
+    """Where a window of about `length` bytes may end: behind a line or a blank in its second half, or anywhere."""
+    end = start + length
+    if end >= len(source):
+        return len(source)
+    for mark in (b"\n", b" "):
+        at = source.rfind(mark, start + length // 2, end)
+        if at > start:
+            return at + 1
+    return character_start(source, end, start)

@@ -1,0 +1,124 @@
+"""`weft feedback`: what updaters have been through, sources that close no loop (FBK-12), states set aside (OPS-15)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
+from weft.cli.console.terminal import moment, print_report, print_rows, table_of
+from weft.domain.errors import StoreError
+from weft.domain.ids import principal_fingerprint
+from weft.feedback.run.metrics import SourceActivity, losses_of, partition_progress, prometheus, samples
+from weft.feedback.run.partitions import UPDATERS, partition_folder
+from weft.feedback.store.checkpoints import damaged_in, remove_damaged
+from weft.runtime.clock import stamp, system_clock
+
+_LOST = ("partition", "offset", "records", "reason", "accepted", "by")
+_SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
+damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
+
+
+class _DamagedState(NamedTuple):
+    partition: int
+    folder: str
+    bytes: int
+    set_aside_at: float
+
+
+@damaged.command("list")
+@store_command
+def list_damaged(options: CommonOptions, as_json: AsJson = False) -> None:
+    """Every state that was set aside, by partition, oldest first."""
+    root = require_store(options.settings())
+    rows = [
+        _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
+        for partition in _partitions(root)
+        for folder in damaged_in(partition_folder(root, partition))
+    ]
+    print_rows(
+        rows,
+        as_json=as_json,
+        document=_DamagedState._asdict,
+        columns=("partition", "folder", "bytes", "set aside"),
+        texts=lambda row: (str(row.partition), row.folder, f"{row.bytes:,}", stamp(row.set_aside_at)),
+    )
+
+
+@damaged.command()
+@store_command
+def remove(
+    partition: Annotated[int, typer.Argument(min=0, help="Number of the partition.")], options: CommonOptions
+) -> None:
+    """Remove all damaged states of a partition, for good."""
+    root = require_store(options.settings())
+    if not (count := remove_damaged(partition_folder(root, partition))):
+        raise StoreError(
+            f"{root}: expected damaged states of partition {partition}, found none; `weft feedback damaged list` names"
+            " those that there are"
+        )
+    sys.stdout.write(f"removed {count}\n")
+
+
+def _partitions(root: Path) -> list[int]:
+    return sorted(int(folder.name) for folder in (root / UPDATERS).glob("*") if folder.name.isdecimal())
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+
+
+feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
+feedback.add_typer(damaged, name="damaged")
+
+
+@feedback.command()
+@store_command
+def status(
+    options: CommonOptions,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Only this one: stores keep of principals a fingerprint, no name.")
+    ] = None,
+    metrics: Annotated[bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
+    settings = options.settings()
+    root = require_store(settings)
+    all_progress, sources = partition_progress(root, settings.feedback)
+    if principal is not None:
+        wanted = ("principal", principal_fingerprint(principal))
+        sources = [source for source in sources if (source.kind, source.name) == wanted]
+    losses = losses_of(root, settings.feedback)
+    measured = samples(root, all_progress, now=system_clock())
+    if metrics:
+        sys.stdout.write(prometheus(measured))
+    elif as_json:
+        values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
+        document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
+        sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
+    else:
+        print_report(table_of(_SOURCES, map(_source, sources), title="sources"))
+        for report in (progress.report for progress in all_progress):
+            if waiting := report.dead_letters_waiting:
+                sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
+        if losses:
+            print_report(table_of(_LOST, map(_lost, losses), title="lost unread"))
+
+
+def _lost(loss: Mapping[str, Any]) -> tuple[str, ...]:
+    place = (str(loss["partition"]), str(loss["offset"]), f"{loss['records']:,}", loss["reason"])
+    return (*place, moment(loss["accepted_ms"]), loss["accepted_by"])
+
+
+def _source(source: SourceActivity) -> tuple[str, ...]:
+    rates = ", ".join(
+        f"{what} {rate:.2g} ({source.expected.get(what, 0.0):.2g})" for what, rate in source.seen.items() if rate
+    )
+    return (source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags))

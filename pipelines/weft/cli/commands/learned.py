@@ -1,0 +1,326 @@
+"""`weft learned`: what weft believes, in any learned version or live; what changed between two; how it came about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Column
+
+from weft.app.learned_page import page_of
+from weft.catalog.catalog import Catalog
+from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
+from weft.cli.console.terminal import login, print_rows, stdout, visible
+from weft.domain.errors import StoreError
+from weft.domain.ids import PRIORS_VERSION, ContentHash, LearnedVersion
+from weft.indexes.generation import Generation
+from weft.learning.aliases import NO_ALIASES
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.evidence import Evidence
+from weft.learning.priors import Priors
+from weft.learning.reading import BeliefChange, Reading, moves, read_all
+from weft.retrieval.answer.trace import snippet
+from weft.runtime.clock import stamp, system_clock
+from weft.runtime.pages import number
+from weft.settings import Settings
+
+
+class FamilyName(StrEnum):
+    """Kinds of beliefs, as `Reading.family` names them."""
+
+    WEIGHT = "weight"
+    INTENT = "intent"
+    DECAY = "decay"
+    THRESHOLD = "threshold"
+    QUALITY = "quality"
+    TRUST = "trust"
+    LESSON = "lesson"
+    SIZE = "size"
+    EXAMINATION = "examination"
+
+
+Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
+Family = Annotated[FamilyName | None, typer.Option("--family", help="Only beliefs of this kind.")]
+Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
+Why = Annotated[str, typer.Option("--why", help="Kept with the version, as is when.")]
+By = Annotated[str | None, typer.Option("--by", help="Who says so; default the name you are logged in by.")]
+
+learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
+
+LIVE, PRIORS = "live", "priors"
+_FIGURES = ("mean", "interval", "observations", "confidence")
+_SHOWN = 100  # characters of a content
+
+
+@learned.command("list")
+@store_command
+def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
+    """Every learned version, oldest first; the first is the priors."""
+    catalog, _ = _opened(options)
+    live = catalog.pointer().learned or PRIORS_VERSION
+    print_rows(
+        map(catalog.learned.manifest, (PRIORS_VERSION, *catalog.learned.versions())),
+        as_json=as_json,
+        document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
+        columns=("", "version", "made", "built on", "evidence", "MLflow run"),
+        texts=lambda one: (
+            LIVE if one.version == live else "",
+            one.version,
+            "" if one.version == PRIORS_VERSION else stamp(one.created_at),
+            "" if one.version == PRIORS_VERSION else one.parent or PRIORS,
+            one.digest[:12],
+            one.mlflow_run_id or "",
+        ),
+    )
+
+
+@learned.command()
+@store_command
+def show(
+    version: Version = LIVE,
+    *,
+    family: Family = None,
+    scope: Where = None,
+    options: CommonOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Every belief, with its interval, the observations behind it, and the level it comes from."""
+    catalog, settings = _opened(options)
+    print_rows(
+        _readings(catalog, settings.priors, version, family, scope),
+        as_json=as_json,
+        document=asdict,
+        columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
+        texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
+    )
+
+
+@learned.command()
+@store_command
+def diff(
+    before: Version = PRIORS,
+    after: Version = LIVE,
+    *,
+    family: Family = None,
+    scope: Where = None,
+    options: CommonOptions,
+    as_json: AsJson = False,
+) -> None:
+    """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
+    catalog, settings = _opened(options)
+    old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
+    changes = moves(old, new, level=settings.priors.interval.level)
+    if not as_json:
+        changes.sort(key=_is_unseen)
+        stdout.print(_beyond_chance(changes))
+    print_rows(
+        changes,
+        as_json=as_json,
+        document=_move_as_json,
+        columns=_columns("family", "scope", "parameter", before, after, "change", "sure"),
+        texts=lambda move: (
+            *move.key,
+            *(number(None if each is None else each.mean) for each in (move.before, move.after)),
+            number(move.change, sign=True),
+            f"{move.certainty:.0%}",
+        ),
+    )
+
+
+@learned.command()
+@store_command
+def page(
+    version: Version = LIVE,
+    *,
+    since: Annotated[
+        str, typer.Option("--since", help="A learned version, or `priors`: what it is set beside.")
+    ] = PRIORS,
+    out: Annotated[Path, typer.Option("--out", help="The file that is written.")] = Path("learned.html"),
+    options: CommonOptions,
+) -> None:
+    """One page for a browser: what feedback changed, how sure that is, and which contents it speaks for."""
+    catalog, settings = _opened(options)
+    write_page(catalog, settings.priors, out, version=version, since=since)
+    sys.stdout.write(f"{out}\n")
+
+
+def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
+    """Write the page of one learned version, or of what is live, beside another, or the priors."""
+    (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
+    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
+    title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
+    nothing_live = catalog.pointer().generation is None
+    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
+        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
+    out.write_text(shown.html(), encoding="utf-8")
+
+
+@learned.command()
+@store_command
+def promote(
+    version: Annotated[
+        str, typer.Argument(help="The learned version that is to be live; `weft learned list` names them.")
+    ],
+    *,
+    why: Why = "",
+    by: By = None,
+    options: CommonOptions,
+) -> None:
+    """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one.
+
+    v000000 is the beginning: the priors alone.
+    """
+    # MLflow takes seconds to import: only who changes something waits for it.
+    from weft.consolidation.champion import promote as moved  # noqa: PLC0415
+    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
+
+    catalog, settings = _opened(options)
+    tracking = Tracking.of(settings.tracking, catalog.root)
+    who, now = by or login() or "somebody", system_clock()
+    former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
+    outcome = "as it was" if former == version else f"instead of {former or 'none'}"
+    sys.stdout.write(visible(f"{version} is live, {outcome}") + "\n")
+
+
+@learned.command()
+@store_command
+def refuse(
+    version: Annotated[str, typer.Argument(help="The learned version that waits for its verdict.")],
+    *,
+    why: Why = "",
+    by: By = None,
+    options: CommonOptions,
+) -> None:
+    """Leave out what a version that waits holds: it will not go live, and nothing of it counts."""
+    from weft.consolidation.champion import refuse as refused  # noqa: PLC0415  as in `promote`
+    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
+
+    catalog, settings = _opened(options)
+    tracking = Tracking.of(settings.tracking, catalog.root)
+    refused(catalog, tracking, LearnedVersion(version), by=by or login() or "somebody", why=why, now=system_clock())
+    sys.stdout.write(visible(f"{version} is refused; {catalog.pointer().learned or PRIORS} is live") + "\n")
+
+
+@learned.command()
+@store_command
+def history(
+    parameter: Annotated[str, typer.Argument(help="Such as `vector`, or `half-life in hours`.")],
+    *,
+    family: Family = None,
+    scope: Where = None,
+    options: CommonOptions,
+    as_json: AsJson = False,
+) -> None:
+    """One parameter in every learned version, and live."""
+    catalog, settings = _opened(options)
+    rows: list[tuple[str, Reading]] = [
+        (version, reading)
+        for version in (*catalog.learned.versions(), LIVE)
+        for reading in _readings(catalog, settings.priors, version, family, scope)
+        if reading.parameter == parameter
+    ]
+    if not rows:
+        raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
+    print_rows(
+        rows if as_json else sorted(rows, key=lambda row: row[1].key),
+        as_json=as_json,
+        document=lambda row: {"version": row[0], **asdict(row[1])},
+        columns=_columns("family", "scope", "version", *_FIGURES),
+        texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
+    )
+
+
+def _opened(options: CommonOptions) -> tuple[Catalog, Settings]:
+    settings = options.settings()
+    return Catalog(require_store(settings)), settings
+
+
+def _readings(
+    catalog: Catalog, priors: Priors, version: str, family: FamilyName | None, scope: str | None
+) -> list[Reading]:
+    """The beliefs of a version that are of the family, and whose scope begins so."""
+    beliefs, _ = _beliefs(catalog, priors, version)
+    return [
+        reading
+        for reading in read_all(beliefs, priors, beliefs.scopes())
+        if family in (None, reading.family) and reading.scope.startswith(scope or "")
+    ]
+
+
+def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
+    """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
+    if version in {PRIORS, PRIORS_VERSION}:
+        return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
+    name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
+    state = None if name is None else catalog.learned.read(name)
+    fitted, aliases = (None, NO_ALIASES) if state is None else (state.fitted, state.aliases)
+    if version == LIVE or state is None:
+        evidence, now = catalog.live.evidence(), system_clock()
+    else:
+        evidence, now = state.evidence, state.created_at
+    return read_beliefs(priors, evidence, now=now, fitted=fitted, aliases=aliases), evidence
+
+
+_HASH = 64  # digits of a content's
+
+
+def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
+    """Where contents, or what they became, stand and how they begin; of those that are gone, the hash.
+
+    What people named by a URI is called by it.
+    """
+    names = {each: each[:12] if len(each) == _HASH else str(each) for each in hashes}
+    if generation is not None:
+        rows = {each: row for each in hashes if (row := generation.chunks.row_now(each)) is not None}
+        for each, content in zip(rows, generation.chunks.contents(list(rows.values())), strict=True):
+            place = content.occurrences[0]
+            start = snippet(content.text, "", _SHOWN)
+            names[each] = f"{place.uri}:{place.label.start_line}  {start}"
+    return [names[content_hash] for content_hash in hashes]
+
+
+def _is_unseen(change: BeliefChange) -> bool:
+    """Whether the numbers that are shown are the same."""
+    return (
+        change.before is not None
+        and change.after is not None
+        and number(change.before.mean) == number(change.after.mean)
+    )
+
+
+def _beyond_chance(changes: Sequence[BeliefChange]) -> str:
+    """How many changes are more than chance makes, in a sentence."""
+    sure = sum(change.beyond_chance for change in changes)
+    if not changes:
+        return "nothing is believed differently"
+    if not sure:
+        return f"nothing moved beyond chance; {len(changes)} beliefs moved within it, the surest first"
+    return f"{sure} of {len(changes)} changes are beyond chance, the surest first"
+
+
+def _move_as_json(move: BeliefChange) -> dict[str, Any]:
+    return {
+        **dict(zip(("family", "scope", "parameter"), move.key, strict=True)),
+        "before": move.before and move.before.mean,
+        "after": move.after and move.after.mean,
+        "change": move.change,
+        "certainty": move.certainty,
+        "beyond_chance": move.beyond_chance,
+    }
+
+
+def _columns(*names: str) -> list[Column]:
+    text = {"family", "scope", "parameter", "version", "level"}
+    return [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
+
+
+def _figures(reading: Reading) -> tuple[str, ...]:
+    interval = "" if reading.low is None else f"{number(reading.low)} … {number(reading.high)}"
+    return (number(reading.mean), interval, f"{reading.observations:,.1f}", f"{reading.confidence:.2f}")

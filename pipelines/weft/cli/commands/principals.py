@@ -1,0 +1,310 @@
+"""`weft principals`: what somebody said and what it moved, and taking it out again (LRN-17a)."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from weft.catalog.catalog import Catalog
+from weft.cli.commands.partitions import states
+from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from weft.cli.console.terminal import plain, print_report, print_rows, stderr, table_of
+from weft.domain.errors import StoreError
+from weft.domain.event_fields import HEXADECIMAL
+from weft.domain.ids import ContentHash, principal_fingerprint
+from weft.evaluation.queries.reader import read_queries
+from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.fold.names import NameKind
+from weft.feedback.fold.sessions import SessionLifecycle
+from weft.feedback.store.overlays import SETTLED, overlay_in, sessions_in
+from weft.feedback.store.tables import source_counts_in
+from weft.learning.beliefs import read_beliefs
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.observe.verdicts import VERDICT, VerdictBin, question_texts
+from weft.learning.priors import Priors
+from weft.learning.reading import BeliefChange, moves, read_all
+from weft.runtime.clock import system_clock
+from weft.runtime.pages import number
+from weft.settings import Settings
+
+Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
+
+_PHASE, _CORRECTION = "session", "correction"
+_LOOKED_AT = 10_000  # logged queries, the newest, that name who asked
+_HASH = 12  # characters of a hash that are shown
+_CONTENTS = ("content", "question", "what", "observations")
+_BELIEFS = ("family", "scope", "parameter", "without", "with", "change")
+
+principals = typer.Typer(no_args_is_help=True, help="Who said what, what it moved, and taking it out again.")
+
+
+@dataclass(slots=True)
+class PrincipalActivity:
+    """What a principal said, over all partitions of a store.
+
+    Attributes:
+        partitions: How many the topic has.
+        events: Applied ones, by kind.
+        sessions: That it started and that are remembered, with their partitions.
+        settled: What those brought into the evidence that all share.
+        usage: What it said of contents, as it counts now, with its own masses alone.
+        texts: Of questions, by fingerprint.
+        places: Of contents that the live generation holds, by hash or by how they were pointed at.
+    """
+
+    partitions: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    sessions: list[tuple[int, SessionLifecycle]] = field(default_factory=list)
+    settled: Evidence = field(default_factory=Evidence)
+    usage: Evidence = field(default_factory=Evidence)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def lasting(self) -> int:
+        """Events that none of its sessions holds, at most: what these moved of weights stays. Corrections move none."""
+        spoken = sum(count for kind, count in self.events.items() if kind != _PHASE)
+        outside = spoken - sum(life.pending + life.settled for _, life in self.sessions)
+        return max(0, min(outside, spoken - self.events[_CORRECTION]))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrincipal:
+    """One principal among all.
+
+    Attributes:
+        name: As its sessions or its searches give it; "" where neither does: evidence keeps fingerprints alone.
+        events: Applied ones, by kind.
+        right, wrong: Contents that it calls so now, each under one question.
+        new: Whether all that it says of contents is of one day.
+    """
+
+    fingerprint: str
+    name: str
+    events: Mapping[str, int]
+    right: int
+    wrong: int
+    new: bool
+
+
+@principals.command("list")
+@store_command
+def list_principals(
+    options: CommonOptions,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Who said something, the most first; by name as far as sessions and the query log name them."""
+    rows = sorted(
+        _everybody(options.settings()), key=lambda each: (-sum(each.events.values()), each.name, each.fingerprint)
+    )
+    print_rows(
+        rows[:limit],
+        as_json=as_json,
+        document=asdict,
+        columns=("principal", "events", "right", "wrong", "history"),
+        texts=lambda each: (
+            plain(each.name or f"fingerprint {each.fingerprint}"),
+            f"{sum(each.events.values()):,}",
+            f"{each.right:,}",
+            f"{each.wrong:,}",
+            "" if not each.right + each.wrong else "of one day" if each.new else "of several days",
+        ),
+    )
+    if not as_json:
+        sys.stdout.write(f"{len(rows):,} principals\n")
+
+
+def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
+    root = require_store(settings)
+    events: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    names = {query.facts["principal"] for query in read_queries(root, limit=_LOOKED_AT, since=0.0)}
+    for state in states(settings):
+        for (kind, fingerprint, what), count in state.read(source_counts_in).items():
+            if kind == NameKind.PRINCIPAL:
+                events[fingerprint][what] += count
+        names |= {life.principal for life in state.read(sessions_in)}
+    named = {principal_fingerprint(name): name for name in names}
+    precedents = read_beliefs(settings.priors, Catalog(root).live.evidence(), now=system_clock()).precedents
+    words = precedents.verdicts.take(precedents.verdicts.spoken)
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
+    for at, principal in enumerate(words.principal.tolist()):
+        spoken[precedents.principals[principal]].append(at)
+    for fingerprint, counts in events.items():
+        own = words.take(np.array(spoken[fingerprint], dtype=np.int64))
+        right = int((own.good > 0.5).sum())
+        new = bool(np.isfinite(own.together).any())
+        yield ListedPrincipal(fingerprint, named.get(fingerprint, ""), dict(counts), right, len(own.good) - right, new)
+
+
+@principals.command()
+@store_command
+def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> None:
+    """What a principal said, the results and beliefs that it moved, and what of it can be taken out."""
+    settings = options.settings()
+    words = _words_of(settings, principal)
+    live = Catalog(require_store(settings)).live.evidence()
+    changes = list(_moved(settings.priors, live, words))
+    if as_json:
+        sys.stdout.write(json.dumps(_document(principal, words, changes)) + "\n")
+        return
+    events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
+    sys.stdout.write(f"{principal}: {events}\n")
+    print_report(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
+    if changes:
+        print_report(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
+    sys.stdout.write(f"{len(words.sessions):,} sessions that it started\n{_lasting(words)}")
+
+
+@principals.command()
+@store_command
+def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
+    """Take out of the evidence what a principal said; the updaters do so when they read of it.
+
+    What it said of contents goes, and its sessions of the last ninety days, exactly. What it said outside of sessions
+    that sent `start` has moved weights, which stay: nobody's share of these is told apart.
+    """
+    settings = options.settings(bootstrap=bootstrap)
+    words = _words_of(settings, principal)
+    _require_in_force(Catalog(require_store(settings)))
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        event_ids = producer.unlearn(principal, partitions=words.partitions)
+        producer.flush()
+    sys.stdout.write(json.dumps({"principal": principal, "event_ids": event_ids, "lasting": words.lasting}) + "\n")
+    stderr.print(_lasting(words), end="", highlight=False, soft_wrap=True)
+
+
+def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
+    words, fingerprint = PrincipalActivity(), principal_fingerprint(principal)
+    overlays = []
+    for state in states(settings):
+        words.partitions = state.report().partitions
+        for (kind, name, what), count in state.read(source_counts_in).items():
+            if (kind, name) == (NameKind.PRINCIPAL, fingerprint):
+                words.events[what] += count
+        mine = [life for life in state.read(sessions_in) if life.principal == principal]
+        words.sessions += [(state.partition, life) for life in mine]
+        overlays += [state.read(overlay_in, life.session, SETTLED) for life in mine if life.settled]
+    if not words.events:
+        raise StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
+    words.settled = Evidence.sum(overlays)
+    live = Catalog(require_store(settings)).live.evidence()
+    words.usage, words.texts = _usage_of(live, fingerprint), question_texts(live.usage)
+    words.places = _places(Catalog(require_store(settings)), {key.content_hash for key in words.usage.usage})
+    return words
+
+
+def _places(catalog: Catalog, names: set[str]) -> dict[str, str]:
+    """Where contents stand, or what they became, as far as that is live; a place that was pointed at is its own."""
+    places = {name: name for name in names if not re.fullmatch(HEXADECIMAL, name)}
+    if catalog.pointer().generation is None:
+        return places
+    with closing(catalog.open_live()) as generation:
+        chunks, hashes = generation.chunks, sorted(names - places.keys())
+        rows = {name: row for name in hashes if (row := chunks.row_now(ContentHash(name))) is not None}
+        for name, content in zip(rows, chunks.contents(list(rows.values())), strict=True):
+            chunk = content.occurrences[0].chunk
+            places[name] = f"{content.occurrences[0].uri}:{chunk.start_line}-{chunk.end_line}"
+    return places
+
+
+def _usage_of(evidence: Evidence, fingerprint: str) -> Evidence:
+    return Evidence({}, {key: micro for key, micro in evidence.usage.items() if key.principal == fingerprint and micro})
+
+
+def _moved(priors: Priors, live: Evidence, words: PrincipalActivity) -> Iterator[BeliefChange]:
+    """Beliefs that its sessions moved, those that surprise most first."""
+    now = system_clock()
+    before, after = (read_beliefs(priors, each, now=now) for each in (live - Evidence(words.settled.counts, {}), live))
+    scopes = list(after.scopes())
+    return iter(moves(read_all(before, priors, scopes), read_all(after, priors, scopes), level=priors.interval.level))
+
+
+def _contents(words: PrincipalActivity) -> list[Mapping[str, Any]]:
+    """What it said of each content under each question, the most first, and whether the last word is another."""
+    masses: Counter[tuple[str, str, str]] = Counter()
+    last: dict[tuple[str, str], tuple[int, int, str]] = {}
+    for key, micro in words.usage.usage.items():
+        masses[key.content_hash, key.question, key.bin] += micro
+        if key.bin.startswith(VERDICT):
+            pair, when = (key.content_hash, key.question), (key.day, VerdictBin.of(key.bin).ms, key.bin)
+            last[pair] = max(when, last.get(pair, when))
+    return [
+        {
+            "content_hash": content,
+            "place": words.places.get(content),
+            "question": question,
+            "text": words.texts.get(question),
+            "what": what,
+            "holds": not what.startswith(VERDICT) or last[content, question][2] == what,
+            "observations": micro / MICRO,
+        }
+        for (content, question, what), micro in sorted(masses.items(), key=lambda item: (-abs(item[1]), item[0]))
+    ]
+
+
+def _document(principal: str, words: PrincipalActivity, changes: Iterable[BeliefChange]) -> dict[str, Any]:
+    return {
+        "principal": principal,
+        "fingerprint": principal_fingerprint(principal),
+        "events": dict(words.events),
+        "contents": _contents(words),
+        "sessions": [{"partition": partition, **life._asdict()} for partition, life in words.sessions],
+        "beliefs": [
+            {
+                **dict(zip(("family", "scope", "parameter"), change.key, strict=True)),
+                "without": None if change.before is None else change.before.mean,
+                "with": None if change.after is None else change.after.mean,
+            }
+            for change in changes
+        ],
+        "lasting": words.lasting,
+    }
+
+
+def _content_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        plain(row["place"] or row["content_hash"][:_HASH]),
+        plain(row["text"] or row["question"]),
+        _word(row["what"]) + ("" if row["holds"] else ", until it said otherwise"),
+        f"{row['observations']:.2f}",
+    )
+
+
+def _word(what: str) -> str:
+    """What was said, in a word."""
+    return {True: "right", False: "wrong"}[VerdictBin.of(what).good] if what.startswith(VERDICT) else what
+
+
+def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
+    sides = (number(None if each is None else each.mean) for each in (change.before, change.after))
+    return (*change.key, *sides, number(change.change, sign=True))
+
+
+def _lasting(words: PrincipalActivity) -> str:
+    if not words.lasting:
+        return "all of it can be taken out again\n"
+    events = f"{words.lasting:,} event{'s' * (words.lasting > 1)}"
+    return (
+        f"up to {events} came outside of sessions that sent `start`, or more than ninety days ago: "
+        "what they said of contents can be taken out again, what they moved of weights cannot\n"
+    )
+
+
+def _require_in_force(catalog: Catalog) -> None:
+    """Refuse after a rollback: what the night had folded in is out already, and would be taken out twice."""
+    pointer = catalog.pointer()
+    if pointer.decided != pointer.learned:
+        raise StoreError(
+            f"expected the learned version {pointer.decided} to be live, found {pointer.learned}, to which it was "
+            "rolled back: wait for the next night, or make it live again"
+        )

@@ -1,0 +1,158 @@
+"""Index sources and make the result live.
+
+    python -m jobs.reindex PATH… --store DIR [--domain NAME] [--full] [--json]
+    python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
+    ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
+
+`--source PATH` names one, too, and may be repeated.
+
+Sources that the configuration declares (`sources:`) are read, too; one of them that cannot be read costs itself: its
+documents stay as they were, and the exit code is 1. A source that was live and is not named any more takes its
+documents along only where that is confirmed, or with `--drop`.
+A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
+on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
+nothing changes. Documents that the live generation holds already are taken from it; content that is live already
+is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
+case. A run that fails or is killed changes nothing, and can be started again.
+Exit codes: 0 the content is live, 1 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from weft.app.indexing import LOCK, dropped, headline, line, plan_of, report, run, sizes_table
+from weft.catalog.catalog import Catalog
+from weft.cli.console import jobs as _job
+from weft.cli.console.options import CommonOptions, job_command, named_path
+from weft.cli.console.terminal import plain, stderr
+from weft.domain.documents import Domain
+from weft.domain.errors import ConfigurationError, SourceError, TrackingUnavailableError
+from weft.indexes.manifest import Manifest
+from weft.ingestion.pipeline import Watch
+from weft.ingestion.plan import IndexPlan
+from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.runtime.clock import system_clock
+from weft.runtime.ray.cluster import connect
+from weft.runtime.storage.locks import exclusive_lock
+from weft.settings import Settings, keep_settings
+
+log = logging.getLogger(__name__)
+
+_LINE_EVERY_S = 10.0
+_SHOWN = 20  # declared relations without a target that are named; --json names all
+
+
+@job_command
+def reindex(
+    options: CommonOptions,
+    paths: Annotated[
+        list[Path], typer.Argument(parser=named_path, metavar="PATH", help="What to index; --source names more.")
+    ] = [],
+    source: Annotated[
+        list[Path], typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable.")
+    ] = [],
+    domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Index sources and make the result live."""
+    settings = options.settings()
+    plan = plan_of(settings, [*paths, *source], domain=domain, full=full)
+    if not drop:
+        _confirm_drop(plan)
+    outcome = run_visibly(settings, plan)
+    keep_settings(settings)
+    keep_record(settings, plan, outcome)
+    if manifest := _manifest(plan, outcome):
+        stderr.print(sizes_table(manifest, outcome.by_domain), soft_wrap=True)
+    stderr.print(headline(outcome), soft_wrap=True)
+    stderr.print(report(outcome))
+    if outcome.rejected:
+        named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
+        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
+    if outcome.unmet_relations:
+        stderr.print(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
+        for each in outcome.unmet_relations[:_SHOWN]:
+            stderr.print(f"  {plain(each)}", soft_wrap=True)
+    _job.emit(asdict(outcome), as_json=as_json)
+    if outcome.broken:
+        raise SourceError(f"all other sources are live, and of these what was: {'; '.join(outcome.broken.values())}")
+
+
+def _confirm_drop(plan: IndexPlan) -> None:
+    """Say which documents would go for lack of their source, and ask, where somebody is there to answer.
+
+    Raises:
+        ConfigurationError: They are not to go.
+    """
+    going = dropped(plan)
+    if not going:
+        return
+    named = ", ".join(f"{source} (documents: {count:,})" for source, count in going.items())
+    if sys.stdin.isatty() and stderr.is_terminal and typer.confirm(f"{named}: no longer named; let it go?", err=True):
+        return
+    raise ConfigurationError(
+        f"expected every live source to be named, found none of {named}: name it with --source, declare it under "
+        "`sources:`, or let its documents go with --drop"
+    )
+
+
+def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
+    """Join or start the cluster, run a plan on it, and show on stderr how far it is.
+
+    Raises:
+        StoreError: Another process indexes this store.
+    """
+    with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
+        stderr.print("starting: joining or starting the cluster")
+        connect(settings.cluster)
+        with Live(console=stderr, auto_refresh=False, transient=True) as live:
+            shown: Watch = lambda progress: live.update(line(progress), refresh=True)  # noqa: E731
+            return run(plan, watch=shown if stderr.is_terminal else _logged())
+
+
+def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
+    """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
+    # MLflow takes seconds to import: only once the generation is live.
+    from weft.ingestion.record import record  # noqa: PLC0415
+    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
+
+    manifest = _manifest(plan, outcome)
+    if manifest is None:
+        log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
+        return
+    try:
+        record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
+    except TrackingUnavailableError as error:
+        log.warning("this run is not recorded in MLflow: %s", error)
+
+
+def _manifest(plan: IndexPlan, outcome: IndexOutcome) -> Manifest | None:
+    return next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
+
+
+def _logged() -> Watch:
+    """Where there is no terminal, a line at every new phase and every few seconds."""
+    last: dict[str, float] = {}
+
+    def watch(progress: IndexProgress) -> None:
+        if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
+            last[progress.phase] = progress.now
+            stderr.print(line(progress), soft_wrap=True)
+
+    return watch
+
+
+main = partial(_job.run, reindex)
+"""Run the job on arguments."""

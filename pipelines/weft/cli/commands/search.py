@@ -1,0 +1,341 @@
+"""Answer a query, or a file of queries, from what is live in the store.
+
+    python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
+    python -m jobs.search --queries FILE --store DIR --json
+
+A query has three operators. Texts with a "phrase in quotation marks" or with a +word rank before others, and texts with
+a -word are left out. If no text has what an operator asks for, the answer says so. All else is words. A file of queries
+holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`; thousands are spread over
+processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), and the others are
+answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
+that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
+ranks it, too. The store remembers what a session asked and was given from one call to the next: a change of topic is
+noticed, and `--repeats` says what becomes of results given before. Answers are kept in the query log (`weft queries
+list`), unless `--set query_log.sample=0`. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
+broker, after the answer), 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.padding import Padding
+
+from weft.app.searching.engines import answering
+from weft.cli.console import jobs as _job
+from weft.cli.console.options import CommonOptions, job_command
+from weft.cli.console.terminal import login, plain, stderr, stdout
+from weft.domain.documents import Domain
+from weft.domain.errors import SourceError
+from weft.domain.ids import QueryId, SessionId
+from weft.domain.ranking import (
+    ANONYMOUS,
+    ANY,
+    QUERY_BYTES,
+    QUERY_TERMS,
+    Answer,
+    Channel,
+    Query,
+    RankedResult,
+    Repeats,
+)
+from weft.evaluation.measures.beir import UniqueLines
+from weft.evaluation.queries.writer import QueryLog
+from weft.retrieval.answer.reasons import reason, related, warns
+from weft.retrieval.answer.trace import (
+    answer_as_json,
+    compared,
+    context_lines,
+    explained,
+    gap_line,
+    hand_off_line,
+    snippet,
+    understanding_line,
+)
+from weft.retrieval.settings import FusionMode, ResultUnit
+from weft.runtime.storage.files import text_lines
+from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.feedback.events.producer import FeedbackProducer
+
+LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
+
+
+@job_command
+def search(
+    query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
+    *,
+    options: CommonOptions,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
+    why: Annotated[
+        tuple[int, int] | None, typer.Option("--why", help="Two ranks, such as 1 2: what sets the one above the other.")
+    ] = None,
+    fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
+    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="One result per document, or per chunk.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Option("--domain", help="Rank by its weights; default each result's own.")
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Whose queries these are, and whose feedback; default each alone.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Who asks; default the name you are logged in by.")
+    ] = None,
+    repeats: Annotated[
+        Repeats, typer.Option("--repeats", help="What becomes of results that the session was given before.")
+    ] = Repeats.KEEP,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
+    ] = False,
+    context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
+    turn: Annotated[
+        int | None, typer.Option("--turn", min=1, help="Of the conversation with --model: says when to hand it over.")
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Search what is live in the store."""
+    _require_usable(query, queries, repeats, session)
+    settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
+    if k is not None and k > settings.retrieval.depth:
+        deeper = f"--set retrieval.depth={k}"
+        stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
+    most = max(settings.retrieval.understanding.router.limits.values())
+    wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
+    requests = [
+        Query(
+            text=text,
+            query_id=query_id,
+            k=k or most,
+            adaptive=k is None,
+            domain=domain,
+            model=model,
+            agent=agent,
+            session_id=SessionId(session) if session else None,
+            principal=principal or login() or ANONYMOUS,
+            repeats=repeats,
+            explore=explore,
+            context=context,
+            turn=turn,
+        )
+        for query_id, text in wanted
+    ]
+    with (
+        # A session's queries follow one another, each in the light of those before it: that is done here.
+        answering(settings, len(requests) if session is None else 1) as searcher,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
+    ):
+        answers = searcher.search_many(requests)
+        for answer in answers:
+            log.emit(answer)
+    if unlogged := log.dropped + log.lost:
+        stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
+    if not as_json:
+        for answer in answers:
+            show(answer, explain=explain, why=why)
+    rendered = [answer_as_json(answer) for answer in answers]
+    if refused:
+        of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
+        stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
+    _job.emit({"answers": rendered, "refused": refused} if queries is not None else rendered[0], as_json=as_json)
+    # Last of all: where there is no broker, what was found is seen all the same.
+    if bootstrap is not None:
+        _publish(settings, answers)
+
+
+def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, session: str | None) -> None:
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
+    if repeats is not Repeats.KEEP and session is None:
+        raise typer.BadParameter("--repeats is about what a session was given: say which with --session ID")
+
+
+def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:
+    """Print an answer for people.
+
+    Args:
+        explain: Whether to show what every score is made of.
+        why: Ranks of two results; shows what sets the one above the other.
+    """
+    stdout.print(f"[bold]{plain(answer.query.text)}[/]")
+    if answer.understanding is not None:
+        stdout.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]")
+    for channel, failure in answer.failed_channels.items():
+        stderr.print(f"[yellow]without {channel}: {plain(failure)}[/]")
+    if answer.truncated:
+        stderr.print(f"[yellow]the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read[/]")
+    if not answer.results:
+        stdout.print("[dim]nothing found[/]")
+    if answer.gap is not None:
+        stdout.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+    if answer.hand_off is not None:
+        stdout.print(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
+    if answer.uncalibrated and explain:
+        stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
+    for result in answer.results:
+        _show_result(result, answer.query.text, explain=explain)
+    if why is not None:
+        stdout.print(_compared(answer, *why))
+    how = (
+        f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
+        f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
+    )
+    stdout.print(f"[dim]{plain(how)}[/]\n")
+
+
+def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
+    name = " › ".join(_names(result))
+    place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
+    sure = _chance(result)
+    stdout.print(
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
+        highlight=False,
+    )
+    shown = Padding(plain(snippet(result.text, query)), (0, 0, 0, 5))
+    stdout.print(shown, style="dim", soft_wrap=False)
+    for uri in result.uris[1:]:
+        stdout.print(f"     [dim]also {plain(uri)}[/]")
+    for uri in result.alike:
+        stdout.print(f"     [dim]much the same {plain(uri)}[/]")
+    for each in result.relations:
+        stdout.print(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
+    if result.context is not None:
+        lines = "\n".join(map(plain, context_lines(result.context)))
+        stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")
+    if explain:
+        stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+    elif result.past is not None:
+        stdout.print(Padding(f"[green]{plain(reason(result))}[/]", (0, 0, 0, 5)), soft_wrap=False)
+
+
+def _names(result: RankedResult) -> Iterator[str]:
+    """What its document is called, where its headings do not say so, and what it is called in there."""
+    if result.title and result.title not in result.heading_path:
+        yield result.title
+    yield from (result.symbol,) if result.symbol else result.heading_path
+
+
+def _compared(answer: Answer, one: int, other: int) -> RenderableType:
+    ranked = {result.rank: result for result in answer.results}
+    if missing := [rank for rank in (one, other) if rank not in ranked]:
+        raise typer.BadParameter(f"--why: expected ranks from 1 to {len(ranked)}, found {missing[0]}")
+    return compared(ranked[one], ranked[other])
+
+
+def _chance(result: RankedResult) -> str:
+    stated = [] if result.probability is None else [f"P(good) {result.probability:.2f}"]
+    note = ", ".join([*stated, "doubtful"] if result.doubtful else stated)
+    return f"  [{'yellow' if result.doubtful else 'green'}]{note}[/]" if note else ""
+
+
+def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:
+    named = None if channels is None else json.dumps(channel_names(channels))
+    choices = {"fusion": fusion and fusion.value, "channels": named, "unit": unit and unit.value}
+    return [f"retrieval.{key}={value}" for key, value in choices.items() if value is not None]
+
+
+def channel_names(text: str) -> list[str]:
+    """Channels named in a list such as "lexical,dense".
+
+    Raises:
+        BadParameter: One of them is no channel.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if unknown := sorted(set(names) - set(Channel)):
+        raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
+    return names
+
+
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
+    from weft.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
+
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        if settings.feedback.key is None:
+            stderr.print(f"[yellow]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
+        _tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
+
+
+def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    for answer in answers:
+        producer.emit(answer)
+    if producer.lost:
+        stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
+
+
+def new_id() -> QueryId:
+    """An id that no other query has."""
+    return QueryId(uuid.uuid4().hex)
+
+
+def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
+    """The queries of a file, and what is wrong with the lines that are none, each told at once.
+
+    Raises:
+        SourceError: There is no such file, or none of its lines is a query.
+    """
+    wanted: list[tuple[QueryId, str]] = []
+    refused: list[str] = []
+    for each in _read(path):
+        if isinstance(each, SourceError):
+            refused.append(str(each))
+            stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True)
+        else:
+            wanted.append(each)
+    if refused and not wanted:
+        raise SourceError(f"expected queries in {path}, found none in any of its {len(refused)} lines: mend them")
+    return wanted, refused
+
+
+def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
+    if path is None or not path.is_file():
+        raise SourceError(f"expected a file of queries, found none at {path}")
+    holds_records = path.suffix.lower() == ".jsonl"
+    once = UniqueLines("query")
+    for number, line in text_lines(path):
+        if holds_records and line.lstrip().startswith("{"):
+            yield _record(line, f"{path}:{number}", once)
+        elif line.strip():
+            yield new_id(), line.strip()
+
+
+def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | SourceError:
+    try:
+        record = json.loads(line)
+        named, text = record["_id"], record["text"]
+    except (ValueError, KeyError, RecursionError) as error:
+        return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
+    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
+        return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+    try:
+        once.note(place, str(named))
+    except SourceError as error:
+        return error
+    return QueryId(str(named)), text
+
+
+main = partial(_job.run, search)
+"""Run the job on arguments."""

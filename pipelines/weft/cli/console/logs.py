@@ -1,0 +1,80 @@
+"""Where commands and jobs write what they log: to stderr, in lines that steer no terminal."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+
+from weft.cli.console.terminal import stderr, visible
+from weft.runtime.clock import Clock, system_clock
+
+_KAFKA_CLIENTS = ("kafka", "weft.runtime.kafka.reader", "rdkafka")
+_VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
+_SPARING_S = 60.0
+
+
+def log_warnings() -> None:
+    """Have a command that answers at once print its warnings, as they are."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what it came to is in the error that ends the command
+
+
+def log_progress() -> None:
+    """Have a job that runs for a while print what it does; libraries that narrate what they do are kept to errors."""
+    logging.basicConfig(level=logging.INFO, handlers=[_handler()])
+    logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
+    for name in ("alembic", "faiss", "matplotlib"):  # they name what they load while they are imported
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class LogLines(logging.Formatter):
+    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
+
+    Examples:
+        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
+        'query a�\n    b lost'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, and the traceback where there is one."""
+        return "\n    ".join(map(visible, super().format(record).split("\n")))
+
+
+class LogThrottle(logging.Filter):
+    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second.
+
+    What weft itself does about it is logged apart; these messages say why, such as a certificate that is refused.
+    """
+
+    def __init__(self, clock: Clock = system_clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._again_at: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is one to print."""
+        if not record.name.startswith(_KAFKA_CLIENTS):
+            return True
+        key, now = (record.name, _VARYING.sub("", record.getMessage())), self._clock()
+        if now < self._again_at.get(key, now):
+            return False
+        self._again_at[key] = now + _SPARING_S
+        return True
+
+
+def _handler() -> logging.Handler:
+    """Where logs go: coloured on a terminal; elsewhere one line a message, with its date, as files of logs have it."""
+    handler: logging.Handler
+    if stderr.is_terminal:
+        from rich.logging import RichHandler  # noqa: PLC0415  a pipe needs none of it
+
+        handler = RichHandler(console=stderr, show_path=False)
+        handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(message)s"))
+    handler.addFilter(LogThrottle())
+    return handler

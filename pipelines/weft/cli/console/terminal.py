@@ -1,0 +1,154 @@
+"""How commands and jobs print.
+
+Session ids, agents, queries and what is wrong with records are written by whoever can write to the topic. So no text of
+a store is markup, and none of its control characters reaches a terminal.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.table import Column, Table
+from rich.text import Text
+
+from weft.domain.errors import SourceError, WeftError
+from weft.runtime.clock import stamp
+from weft.runtime.storage.errors import advice_on
+
+T = TypeVar("T")
+
+# What others wrote is printed here, and a part of a path such as :key: is no picture.
+stderr = Console(stderr=True, emoji=False, highlight=False)
+stdout = Console(soft_wrap=True, emoji=False, highlight=False)
+
+# Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
+_PIPED_WIDTH = 200
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def login() -> str:
+    """The name that whoever runs this is logged in by; empty where a container's user has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def visible(text: str) -> str:
+    r"""A text without what would steer a terminal.
+
+    Examples:
+        >>> visible("a\x1b[31mb\n")
+        'a�[31mb�'
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def plain(text: str) -> str:
+    r"""A text of a user or a store for a line with markup: nothing in it is markup, or steers a terminal.
+
+    Examples:
+        >>> plain("[red]a\x1b[0m")
+        '\\[red]a�[0m'
+    """
+    return escape(visible(text))
+
+
+def refusal(command: str, error: WeftError | OSError) -> str:
+    r"""Why a command did not do what it was asked to, in one line; a full disk or a wrong path is no defect.
+
+    Examples:
+        >>> refusal("weft", WeftError("expected a store,\nfound none"))
+        'weft: expected a store, found none\n'
+        >>> print(refusal("weft", OSError(30, "Read-only file system", "store/current.json")))
+        weft: expected the machine to let it read and write, found [Errno 30] Read-only file system: ...
+    """
+    reason = str(error)
+    if isinstance(error, OSError):
+        reason = f"expected the machine to let it read and write, found {error}: {advice_on(error)}"
+    return f"{command}: {visible(' '.join(reason.split()))}\n"
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """A block that reads a file whose name was given.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{file}: expected text in UTF-8, found: {error.reason} at {error.start}: save it so"
+        ) from error
+
+
+def cells(*texts: str) -> list[Text]:
+    """A row of a table: texts as they are, nothing in them markup."""
+    return [Text(visible(text)) for text in texts]
+
+
+def table_of(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], *, title: str | None = None) -> Table:
+    """A table of texts as they are."""
+    table = Table(*columns, title=title, box=None)
+    for row in rows:
+        table.add_row(*cells(*row))
+    return table
+
+
+def console() -> Console:
+    """Prints texts as they are, `:key:` included.
+
+    What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
+    """
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False, highlight=False)
+
+
+def print_report(shown: RenderableType) -> None:
+    """Print a table."""
+    console().print(shown)
+
+
+def print_lines(rows: Iterable[object]) -> None:
+    """Print values as JSON, one per line."""
+    sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)
+
+
+def print_rows(
+    rows: Iterable[T],
+    *,
+    as_json: bool,
+    document: Callable[[T], object],
+    columns: Sequence[str | Column],
+    texts: Callable[[T], Sequence[str]],
+) -> None:
+    """Print rows: as JSON, one object per line, or as a table.
+
+    Args:
+        document: A row as JSON.
+        texts: A row of the table, a text for each column.
+    """
+    if as_json:
+        print_lines(map(document, rows))
+    else:
+        print_report(table_of(columns, map(texts, rows)))
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time in milliseconds, for people; producers may write any integer."""
+    try:
+        return stamp(timestamp_ms / 1000)
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)

@@ -1,0 +1,376 @@
+"""`weft lessons`: what agents are told, how sure that is, and what came of it (LES-10)."""
+
+from __future__ import annotations
+
+import random
+import sys
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weft.app.lessons import hook
+from weft.app.lessons.lesson_sender import ensure_store_and_topic, lesson_of, lesson_sender
+from weft.app.lessons.pairs import open_pairs
+from weft.app.lessons.view import live_lessons
+from weft.catalog.catalog import Catalog
+from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from weft.cli.console.terminal import moment, print_lines, print_rows, stdout, visible
+from weft.cli.lessons import telling
+from weft.cli.lessons.files import read_file, send_all
+from weft.cli.lessons.telling import By, LessonArgument, Session
+from weft.domain.events import InjectedLesson
+from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
+from weft.domain.lesson_match import ChosenLesson
+from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
+from weft.learning.lessons.measures import confidence_bands, legacy_confidence
+from weft.learning.lessons.rows import LessonNote
+from weft.lessons.finding import LessonFinder, finder_of
+from weft.lessons.markdown import to_markdown
+from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
+from weft.lessons.relevance import ToolUse
+from weft.lessons.wording import LessonWords
+from weft.runtime.clock import SECONDS_PER_DAY, stamp
+from weft.settings import Settings
+
+lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
+for _name, _command in telling.COMMANDS.items():
+    lessons.command(_name)(_command)
+
+_COLUMNS = ("id", "status", "P(good)", "±", "said", "shown", "+", "−", "section", "content")
+
+Status = Annotated[LessonStatus | None, typer.Option("--status", help="Only those of this status.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")]
+
+
+@lessons.command("list")
+@store_command
+def list_lessons(
+    options: CommonOptions,
+    status: Status = None,
+    section: Annotated[str | None, typer.Option("--section", help="Only those of this section.")] = None,
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Every lesson that has a text, the surest first."""
+    beliefs = _beliefs(options.settings())
+    rows = [
+        (belief, text)
+        for belief, text in _with_texts(beliefs)
+        if status in {None, belief.status} and section in {None, text.section}
+    ]
+    rows.sort(key=lambda row: (-row[0].p_good, row[0].id))
+    _print(rows[:limit], as_json=as_json)
+    if not as_json:
+        sys.stdout.write(f"{len(rows):,} lessons\n")
+
+
+@lessons.command()
+@store_command
+def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """Lessons that a person could decide on, the least sure first, of equals the newest; then pairs about the same."""
+    settings = options.settings()
+    beliefs = _beliefs(settings)
+    pairs = list(open_pairs(beliefs, settings))
+    uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
+    rows = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
+    rows.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
+    if as_json:
+        print_lines({**_document(belief, text), "can": _can(belief)} for belief, text in rows[:limit])
+        print_lines(pair.as_fields() for pair in pairs[:limit])
+        return
+    for belief, text in rows[:limit]:
+        stdout.out(visible(f"{belief.id}  {text.content}"))
+        stdout.out(visible(f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"))
+        stdout.out(f"    {'  |  '.join(_can(belief))}")
+    for pair in pairs[:limit]:
+        stdout.out(visible(f"{pair.lesson.id}  {pair.lesson.content}"))
+        stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}"))
+        stdout.out(f"    {'  |  '.join(pair.commands)}")
+    sys.stdout.write(f"{len(rows):,} lessons and {len(pairs):,} pairs to review\n")
+
+
+@lessons.command()
+@store_command
+def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False) -> None:
+    """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
+    settings = options.settings()
+    beliefs = _beliefs(settings)
+    belief = lesson_of(beliefs, lesson)
+    text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
+    legacy = _by_factors(belief, history, settings)
+    if as_json:
+        noted = [_noted(note) for note in history]
+        print_lines([{**_document(belief, text), "multiplicative": round(legacy, 4), "history": noted}])
+        return
+    shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
+    stdout.out(visible(f"{belief.id}  {shown}"))
+    if text is not None:
+        stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
+    of = f"{belief.status.value}: {belief.reason}"
+    sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
+    sure += f", by the multiplicative rule {legacy:.2f}"
+    stdout.out(visible(f"  {of}; {sure}"))
+    stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
+    for note in history:
+        stdout.out(visible(_story(note, belief.id)))
+
+
+@lessons.command()
+@store_command
+def prompt(
+    options: CommonOptions,
+    *,
+    tool: Annotated[str, typer.Option("--tool", help="Tool that is about to be used.")] = "",
+    file: Annotated[list[str] | None, typer.Option("--file", help="File that it touches; repeatable.")] = None,
+    context: Annotated[str, typer.Option("--context", help="What is done, and why.")] = "",
+    budget: Annotated[int | None, typer.Option("--budget", min=0, help="Tokens at most.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say of each why it is there.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Tell the topic that they were injected.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of what is drawn of lessons on trial.")] = None,
+    principal: By = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+) -> None:
+    """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
+    settings = options.settings(bootstrap=bootstrap)
+    use = ToolUse(tool, tuple(file or ()), context)
+    rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
+    chosen = _finder(settings).find(use, limit=MOST_LESSONS, rng=rng)
+    most = settings.lessons.prompt.budget if budget is None else budget
+    form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
+    shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
+    injection = None
+    if record and shown:
+        injection = uuid.uuid4().hex
+        with lesson_sender(settings, principal, session) as sender:
+            sender.producer.lessons_injected(
+                sender.session or f"injection-{injection}",
+                injection,
+                [_injected(each) for each in shown],
+                principal=sender.principal,
+                tool=tool or None,
+            )
+    if as_json:
+        outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
+        print_lines([{"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}])
+        return
+    if form.text:
+        sys.stdout.write(form.text + "\n")
+    if explain:
+        for each in shown:
+            stdout.out(visible(f"{each.match.believed.lesson.id}: {each.why}"))
+
+
+@lessons.command("hook")
+@store_command
+def hook_(
+    options: CommonOptions,
+    *,
+    budget: Annotated[int | None, typer.Option("--budget", min=0, help="Tokens at most.")] = None,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Answer the hook of a coding agent: JSON on stdin, before a tool what fits it, at a stop what came of it."""
+    stated = {"store": options.store, "budget": budget, "bootstrap": bootstrap}
+    hook.answer([f"--{name}={value}" for name, value in stated.items() if value is not None])
+
+
+@lessons.command()
+@store_command
+def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
+    """How often lessons were good, by the P(good) that they were injected with; and what to make of it."""
+    beliefs = _beliefs(options.settings())
+    rows = list(confidence_bands(beliefs.calibration()))
+    print_rows(
+        rows,
+        as_json=as_json,
+        document=lambda row: dict(
+            zip(("low", "high", "outcomes", "expected", "good", "status", "advice"), row, strict=True)
+        ),
+        columns=("P(good)", "outcomes", "expected", "good", "status", "recommendation"),
+        texts=lambda row: (
+            f"{row[0]:.1f}–{row[1]:.1f}",
+            f"{row[2]:,}",
+            "" if row[3] is None else f"{row[3]:.2f}",
+            "" if row[4] is None else f"{row[4]:.2f}",
+            row[5],
+            row[6],
+        ),
+    )
+    if not as_json:
+        for source, mean in beliefs.sources.items():
+            sys.stdout.write(f"{source.value}: first confidence {mean:.2f}\n")
+
+
+@lessons.command("export")
+@store_command
+def export_lessons(options: CommonOptions, status: Status = None, as_json: AsJson = False) -> None:
+    """All lessons as a page of Markdown that `import` reads, edited or not; or as JSON lines with what is believed."""
+    rows = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
+    if as_json:
+        print_lines({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in rows)
+        return
+    rows.sort(key=lambda row: (row[1].section, -row[0].p_good))
+    retired = {text.id for of, text in rows if of.status is LessonStatus.RETIRED}
+    sys.stdout.write(to_markdown((text for _, text in rows), retired))
+
+
+@lessons.command("import")
+@store_command
+def import_lessons(
+    file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
+    options: CommonOptions,
+    *,
+    older: Annotated[
+        bool, typer.Option("--older", help="The file of an older store; what was archived retires.")
+    ] = False,
+    principal: By = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
+) -> None:
+    """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
+    settings = options.settings(bootstrap=bootstrap)
+    read = read_file(file, older=older)
+    for number, problem in read.problems:
+        place = f" record {number}" if older else number
+        sys.stderr.write(visible(f"{file}:{place}: {problem}") + "\n")
+    if not read.lessons and not read.problems:
+        sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
+    unknown = read if older else read.beyond(*_existing(settings))
+    if not dry_run and unknown.lessons:
+        with ensure_store_and_topic(settings):
+            send_all(settings, unknown, principal=principal, session=session)
+    counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
+    counts["known"] = len(read.lessons) - len(unknown.lessons)
+    print_lines(
+        [
+            counts
+            | {
+                "retired": len(read.retired),
+                "problems": len(read.problems),
+                "sent": bool(unknown.lessons) and not dry_run,
+            }
+        ]
+    )
+
+
+def _existing(settings: Settings) -> tuple[dict[str, Lesson], set[str]]:
+    """Lessons of the store by id, and which of them are out of use; none where there is no store yet."""
+    if not Path(settings.storage.root).is_dir():
+        return {}, set()
+    of_store = list(_with_texts(_beliefs(settings)))
+    retired = {str(belief.id) for belief, _ in of_store if belief.status is LessonStatus.RETIRED}
+    return {belief.id: lesson for belief, lesson in of_store}, retired
+
+
+def _finder(settings: Settings) -> LessonFinder:
+    weights, stated = settings.priors.lessons.relevance, settings.lessons
+    return finder_of(_beliefs(settings), weights, LessonWords(stated.words), stated.duplicates.proposed)
+
+
+def _beliefs(settings: Settings) -> LessonBeliefs:
+    return live_lessons(Catalog(require_store(settings)), settings)
+
+
+def _with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
+    texts = beliefs.lessons()
+    return [(belief, texts[belief.id]) for belief in beliefs.all() if belief.id in texts]
+
+
+def _print(rows: Iterable[tuple[LessonBelief, Lesson]], *, as_json: bool) -> None:
+    print_rows(
+        rows, as_json=as_json, document=lambda row: _document(*row), columns=_COLUMNS, texts=lambda row: _texts(*row)
+    )
+
+
+def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
+    helpful, harmful = _sides(belief)
+    spread = f"{(belief.upper - belief.lower) / 2:.2f}"
+    numbers = (f"{belief.p_good:.2f}", spread, str(belief.sayings), str(belief.injected), str(helpful), str(harmful))
+    return (belief.id, belief.status.value, *numbers, text.section, text.content)
+
+
+def _document(belief: LessonBelief, text: Lesson | None) -> dict[str, Any]:
+    return {
+        "id": belief.id,
+        **({} if text is None else text.as_fields()),
+        "priority": belief.priority.value,
+        "source": belief.source.value,
+        "p_good": round(belief.p_good, 4),
+        "interval": [round(belief.lower, 4), round(belief.upper, 4)],
+        "first_confidence": round(belief.prior, 4),
+        "status": belief.status.value,
+        "reason": belief.reason,
+        "outcomes": {result.value: count for result, count in belief.counts.items()},
+        "observations": round(belief.observations, 3),
+        "said": belief.sayings,
+        "injected": belief.injected,
+        "representative": belief.representative,
+        "first_day": _day(belief.first_day),
+        "last_day": _day(belief.last_day),
+        "injected_day": None if belief.injected_day is None else _day(belief.injected_day),
+    }
+
+
+def _day(day: int) -> str:
+    return stamp(day * SECONDS_PER_DAY)[:10]
+
+
+def _sides(belief: LessonBelief) -> tuple[int, int]:
+    good = (LessonResult.SUCCESS, LessonResult.CONFIRMATION)
+    helpful = sum(belief.counts[each] for each in good)
+    return helpful, sum(belief.counts.values()) - helpful
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
+
+
+def _outcomes(belief: LessonBelief) -> str:
+    came = ", ".join(f"{count} {result.value}" for result, count in belief.counts.items() if count)
+    return f"came of it: {came or 'nothing yet'}"
+
+
+def _can(belief: LessonBelief) -> list[str]:
+    return [f"weft lessons {what} {belief.id}" for what in ("validate", "contradict", "retire", "show")]
+
+
+def _conditions(text: Lesson) -> str:
+    stated = text.as_fields().get("conditions", {})
+    named = (f"{name} {', '.join(values)}" for name, values in stated.items())  # type: ignore[attr-defined]
+    return "for " + "; ".join(named) if stated else "wherever its words fit"
+
+
+def _noted(note: LessonNote) -> dict[str, Any]:
+    facts = {name: getattr(note, name) for name in note.__struct_fields__}
+    return {name: value for name, value in facts.items() if value != ""}
+
+
+_LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said instead of"}
+
+
+def _story(note: LessonNote, shown: str) -> str:
+    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}"]
+    if note.what in _LINKS:
+        about.insert(0, f"{note.lesson} {_LINKS[note.what]} {note.other}")
+    elif note.lesson != shown:
+        about.insert(0, f"of {note.lesson}")
+    sayings = [note.span and f"“{note.span}”", note.why and one_line(note.why)]
+    details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
+    return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
+
+
+def _injected(chosen: ChosenLesson) -> InjectedLesson:
+    believed = chosen.match.believed
+    return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
+
+
+def _by_factors(belief: LessonBelief, history: Iterable[LessonNote], settings: Settings) -> float:
+    """What the multiplicative rule would say of the same outcomes in their order (LES-4)."""
+    results = {result.value: result for result in LessonResult}
+    came = [results[note.what] for note in history if note.what in results]
+    return legacy_confidence(belief.prior, came, settings.priors.lessons.legacy)

@@ -1,0 +1,119 @@
+"""What `weft` can do: index, search, and look at what is published and change what is live.
+
+A command's module is imported when the command is called: `weft --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from weft.cli.console.exits import as_command, exit_code
+
+
+class Command(NamedTuple):
+    """A command that is not imported yet.
+
+    Attributes:
+        target: Where its function or its group of commands lies, as "module:name".
+        summary: The first sentence of its help.
+    """
+
+    target: str
+    summary: str
+
+
+_COMMANDS = "weft.cli.commands"
+
+COMMANDS: Mapping[str, Command] = {
+    "index": Command("weft.cli.commands.reindex:reindex", "Index sources and make the result live."),
+    "search": Command("weft.cli.commands.search:search", "Search what is live in the store."),
+    "ask": Command(
+        "weft.cli.commands.ask:ask", "Ask one question after the other, and say what the results are worth."
+    ),
+    "tell": Command(f"{_COMMANDS}.tell:tell", "Name the right answer to a question, or a wrong one."),
+    "status": Command(f"{_COMMANDS}.status:status", "What is live in a store, and what became of feedback."),
+    "store": Command(f"{_COMMANDS}.store:store", "Move a store to another folder."),
+    "generations": Command(
+        f"{_COMMANDS}.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
+    ),
+    "learned": Command(f"{_COMMANDS}.learned:learned", "What was learned: versions, beliefs, and how they changed."),
+    "feedback": Command(f"{_COMMANDS}.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command(f"{_COMMANDS}.sessions:sessions", "Sessions that learn alone until they complete."),
+    "principals": Command(
+        f"{_COMMANDS}.principals:principals", "Who said what, what it moved, and taking it out again."
+    ),
+    "triggers": Command(f"{_COMMANDS}.triggers:triggers", "Words that contents are found by since people picked them."),
+    "graph": Command(f"{_COMMANDS}.graph:graph", "What has to do with what: relations, links, folders and entities."),
+    "queries": Command(f"{_COMMANDS}.queries:queries", "What was asked and answered, from the query log."),
+    "dlq": Command(f"{_COMMANDS}.dlq:dlq", "Records that could not become events."),
+    "lessons": Command(
+        "weft.cli.lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."
+    ),
+    "ubi": Command(f"{_COMMANDS}.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
+    "attribute": Command(f"{_COMMANDS}.attribution:attribute", "Print the `attribution` of an event."),
+}
+
+
+class Imported(Mapping[str, Any]):
+    """The commands by name; each is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        return load_command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(TyperGroup):
+    """The group of all commands, whose help needs none of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  as the base class calls it
+        """Their names, in the order of the help."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as above
+        """Write their names and summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    return exit_code("weft", lambda: all_commands().main(arguments, prog_name="weft"))
+
+
+def all_commands() -> Commands:
+    """The group of all commands."""
+    group = Commands(
+        name="weft",
+        help="Index what you have, search it, see what it learned, and change what is live.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    group.commands = Imported()  # type: ignore[assignment]  # a mapping that imports is enough for looking up
+    return group
+
+
+def load_command(name: str) -> Any:
+    """The command of a name, imported, and logging set up for it.
+
+    Raises:
+        KeyError: There is none.
+    """
+    from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
+    from weft.runtime.process import uncollected  # noqa: PLC0415  the help needs no NumPy
+
+    log_progress() if name == "index" else log_warnings()
+    with uncollected():
+        loaded = pkgutil.resolve_name(COMMANDS[name].target)
+    return typer.main.get_command(loaded) if isinstance(loaded, typer.Typer) else as_command(loaded, name)

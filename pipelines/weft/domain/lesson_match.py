@@ -1,0 +1,115 @@
+"""Lessons as they are put before an agent: what is believed of each, and why it fits (LES-3, LES-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft.domain.errors import InvalidLessonError
+from weft.domain.lesson import Lesson, LessonResult, LessonStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BelievedLesson:
+    """A lesson and what is believed of it at one moment.
+
+    Attributes:
+        p_good: Posterior mean of the share of good outcomes, in [0, 1].
+        lower, upper: The credible interval of it.
+        counts: Whole outcomes of each result, as they came, none discounted.
+
+    Raises:
+        InvalidLessonError: A number is out of bounds.
+    """
+
+    lesson: Lesson
+    p_good: float
+    lower: float
+    upper: float
+    status: LessonStatus
+    counts: Mapping[LessonResult, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 0.0 <= self.lower <= self.p_good <= self.upper <= 1.0:
+            problems.append(
+                f"p_good: expected 0 <= lower <= p_good <= upper <= 1, found {self.lower}, {self.p_good}, "
+                f"{self.upper}: read the belief anew"
+            )
+        if wrong := {name: count for name, count in self.counts.items() if count < 0}:
+            problems.append(f"counts: expected 0 or more of each, found {wrong}: read the evidence anew")
+        if problems:
+            raise InvalidLessonError(problems)
+
+    @property
+    def helpful(self) -> int:
+        """Successes and confirmations."""
+        return self.counts.get(LessonResult.SUCCESS, 0) + self.counts.get(LessonResult.CONFIRMATION, 0)
+
+    @property
+    def harmful(self) -> int:
+        """Failures and contradictions."""
+        return self.counts.get(LessonResult.FAILURE, 0) + self.counts.get(LessonResult.CONTRADICTION, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedCondition:
+    """One addend of a lesson's relevance; hooks make it without what results of a search take along.
+
+    Attributes:
+        name: "tool", "tool_wildcard", "file", "actions" or "words".
+        value: How far the condition is met, in [0, 1].
+        amount: value · weight.
+    """
+
+    name: str
+    value: float
+    weight: float
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class LessonMatch:
+    """Why a lesson is shown.
+
+    Attributes:
+        relevance: The sum of the contributions' amounts, in [0, 1].
+        priority: The factor of the lesson's priority.
+        rank: relevance · P(good) · priority.
+        contributions: One for each condition that is met, at least in part.
+    """
+
+    believed: BelievedLesson
+    relevance: float
+    priority: float
+    rank: float
+    contributions: tuple[MatchedCondition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLesson:
+    """A lesson that is put before an agent.
+
+    Attributes:
+        propensity: Probability that it is, where it fits as it does here (LES-3).
+    """
+
+    match: LessonMatch
+    propensity: float
+
+    @property
+    def why(self) -> str:
+        """Why it is shown, and how sure it is, for people.
+
+        Examples:
+            >>> believed = BelievedLesson(lesson=Lesson(section="api", content="Migrate first"), p_good=0.9, lower=0.7,
+            ...                           upper=0.98, status=LessonStatus.ACTIVE)
+            >>> ChosenLesson(LessonMatch(believed, 0.4, 1.0, 0.36, ()), 1.0).why
+            'relevance 0.40 · P(good) 0.90 [0.70, 0.98] · priority 1'
+        """
+        match, believed = self.match, self.match.believed
+        met = " + ".join(f"{each.name} {each.amount:.2f}" for each in match.contributions)
+        of = f" ({met})" if met else ""
+        sure = f"P(good) {believed.p_good:.2f} [{believed.lower:.2f}, {believed.upper:.2f}]"
+        drawn = "" if self.propensity >= 1.0 else f"; on trial, drawn with probability {self.propensity:.2f}"
+        return f"relevance {match.relevance:.2f}{of} · {sure} · priority {match.priority:g}{drawn}"

@@ -1,0 +1,111 @@
+"""What encoders compute with: threads of products, batches, vectors cut short, weights as whole numbers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from weft.domain.errors import ConfigurationError
+from weft.domain.matching import TermWeights
+from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
+
+
+@contextmanager
+def computing_with(threads: int) -> Iterator[None]:
+    """Hold products that this thread asks for to so many threads; 0 leaves the choice to PyTorch.
+
+    Threads that compute for the first time meanwhile take that number over, and keep it.
+
+    Threads that were started for a product go on looking for work for a while: where a small one is shared by two, as
+    that of a query is, it takes a sixth less time and two thirds more of the processor.
+    """
+    import torch  # noqa: PLC0415  who only cuts vectors does without
+
+    before = torch.get_num_threads()
+    if threads in (0, before):
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
+
+    Examples:
+        >>> list(packs([3, 9, 4, 3], 8))
+        [[1], [2, 0], [3]]
+    """
+    pack: list[int] = []
+    tokens = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if pack and tokens + lengths[row] > budget:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(row)
+        tokens += lengths[row]
+    if pack:
+        yield pack
+
+
+def padded_batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
+    """Rows to encode together and their padded width, longest first so that memory peaks at once."""
+    by_width: defaultdict[int, list[int]] = defaultdict(list)
+    for row, length in enumerate(lengths):
+        steps = max(1, -(-length // LENGTH_STEP))
+        by_width[min(settings.max_tokens, steps * LENGTH_STEP)].append(row)
+    for width in sorted(by_width, reverse=True):
+        size = max(1, settings.batch_tokens // width)
+        rows = by_width[width]
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size], width
+
+
+def vector_dimension(settings: EmbeddingSettings, width: int) -> int:
+    """How many of a model's `width` numbers are kept.
+
+    Raises:
+        ConfigurationError: More are wanted than the model gives.
+    """
+    if settings.dimension > width:
+        raise ConfigurationError(
+            f"embedding.dimension: {settings.model} gives {width} numbers, found {settings.dimension}: "
+            f"use {width} or less, or 0 for all"
+        )
+    return settings.dimension or width
+
+
+def shortened(vectors: np.ndarray, dimension: int) -> np.ndarray:
+    """The first numbers of each vector, of length 1 again: float32 (n, dimension); zeros stay zeros.
+
+    Examples:
+        >>> shortened(np.array([[3.0, 4.0, 12.0]]), 2).tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    head = np.asarray(vectors[:, :dimension], dtype=np.float32)
+    # Each row by itself and in double precision: a vector's bits must not depend on how many rows there are.
+    lengths = np.sqrt((head.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+    return (head / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
+
+
+def whole_weights(weights: tuple[np.ndarray, np.ndarray], *, scale: float, most: int) -> TermWeights:
+    """Term ids and weights as whole numbers: the `most` heaviest, of equals the lower ids; none below one half.
+
+    Examples:
+        >>> read = np.array([9, 4, 7]), np.array([0.5, 2.0, 0.001])
+        >>> weighed = whole_weights(read, scale=100, most=2)
+        >>> weighed.terms.tolist(), weighed.weights.tolist()
+        ([4, 9], [200, 50])
+    """
+    terms, values = weights
+    whole = np.rint(np.asarray(values, dtype=np.float64) * scale).astype(np.int32)
+    heaviest = np.lexsort((terms, -whole))[:most]
+    heaviest = heaviest[whole[heaviest] > 0]
+    ordered = heaviest[np.argsort(terms[heaviest])]
+    return TermWeights(terms[ordered].astype(np.int32), whole[ordered])

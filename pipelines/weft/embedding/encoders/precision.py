@@ -1,0 +1,165 @@
+"""Which arithmetic an encoder computes in: what was asked for, what a store is pinned to, what the processor does best.
+
+The precision of a store's vectors is chosen once, by whoever makes its first generation, and is part of the facts of
+each. Everyone else takes it from there: so no generation mixes precisions, and a query is compared with its like.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.domain.errors import ConfigurationError
+from weft.embedding.encoders.bert_files import read_bert
+from weft.embedding.models import display_name, locate
+from weft.embedding.settings import EmbeddingSettings
+
+log = logging.getLogger(__name__)
+
+AUTO = "auto"
+CPU_FACTS = Path("/proc/cpuinfo")
+INT8_REVISION = 2
+"""Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
+
+ROUNDED_APART = (
+    "similarities of equal texts may differ by .001 in int8 and by .000001 in fp32, and close results change places; "
+    "processors of one kind compute the same bits"
+)
+"""What it means that vectors were computed with different instructions."""
+
+_FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
+_SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
+
+
+def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path | None = None) -> str:
+    """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32".
+
+    "auto" takes the fastest one that the hardware multiplies; "int8" among them only for models that
+    a packed forward pass is known for.
+
+    Args:
+        folder: The model's files.
+        device: "cpu" or "cuda".
+        cpu_facts: What the system says of its processor, as Linux does.
+
+    Examples:
+        >>> resolve_precision("fp32", Path())
+        'fp32'
+    """
+    if precision != AUTO:
+        return precision
+    if device == "cuda":
+        return "bf16"
+    if _multiplies("int8", cpu_facts) and read_bert(folder) is not None:
+        return "int8"
+    return "bf16" if _multiplies("bf16", cpu_facts) else "fp32"
+
+
+def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
+    """Settings in which every encoder names the arithmetic that it computes in.
+
+    Args:
+        made_in: The precision of the vectors that there are, by encoder; a new encoder's is resolved here and now.
+        moving: All vectors are made anew: a precision that is asked for by name replaces the one that there is.
+
+    Raises:
+        ConfigurationError: Another one is asked for than that of the vectors.
+        ModelUnavailableError: A model cannot be found.
+    """
+    own, *further = (_pinned(one, made_in, moving) for one in settings.encoders)
+    more = tuple({**one, "precision": name} for one, name in zip(settings.further, further, strict=True))
+    return settings.model_copy(update={"precision": own, "further": more})
+
+
+def precisions_of(settings: EmbeddingSettings) -> dict[str, str]:
+    """The precision of each encoder by its name, as `pinned` settings say it."""
+    return {display_name(locate(one), one): one.precision for one in settings.encoders}
+
+
+def device_of(wanted: str) -> str:
+    """The device that a setting means: "auto" is "cuda" where PyTorch finds one, and else "cpu"."""
+    if wanted != AUTO:
+        return wanted
+    import torch  # noqa: PLC0415  importing it takes longer than all else that is decided before models are loaded
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How a process computes vectors.
+
+    Attributes:
+        precisions: The precision of each encoder, by its name.
+        instructions: The vector instructions of its processor, as `instructions_of` names them; "" for not known.
+    """
+
+    precisions: Mapping[str, str] = field(default_factory=dict)
+    instructions: str = ""
+
+
+UNKNOWN = Arithmetic()
+"""Of a process that compares no vectors, or whose encoders say nothing."""
+
+
+def arithmetic_of(settings: EmbeddingSettings) -> Arithmetic:
+    """How this process computes vectors under `pinned` settings."""
+    return Arithmetic(precisions_of(settings), instructions_of(settings.device))
+
+
+def instructions_of(device: str) -> str:
+    """The vector instructions that PyTorch computes with on a device, such as "AVX2" or "AVX512"; "CUDA" on a GPU.
+
+    Sums are rounded by their width, so the vectors of one text differ a little between two of them.
+    """
+    if device_of(device) == "cuda":
+        return "CUDA"
+    import torch  # noqa: PLC0415  as above
+
+    return torch.backends.cpu.get_cpu_capability()
+
+
+def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
+    """Say once what a precision costs that this processor has no instructions for."""
+    if precision in _FLAGS and not _multiplies(precision, cpu_facts):
+        _say_slow(precision)
+
+
+def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool) -> str:
+    folder, wanted = locate(settings), settings.precision
+    name = display_name(folder, settings)
+    there = made_in.get(name)
+    if wanted == AUTO:
+        return there or resolve_precision(wanted, folder, device_of(settings.device))
+    if there in (None, wanted) or moving:
+        return wanted
+    raise ConfigurationError(
+        f"embedding.precision: expected {there}, in which the vectors of {name} in this store were made, found "
+        f"{wanted}: use auto, or move the store by `python -m jobs.reindex --full --set embedding.precision={wanted}`"
+    )
+
+
+@functools.cache
+def _say_slow(precision: str) -> None:
+    log.warning(
+        "embedding.precision: this processor has no instructions for %s, in which the store was made: texts are "
+        "encoded at %s of the speed of fp32; move it by `python -m jobs.reindex --full "
+        "--set embedding.precision=fp32`",
+        precision,
+        _SPEED[precision],
+    )
+
+
+def _multiplies(precision: str, cpu_facts: Path | None) -> bool:
+    return bool(_cpu_flags(cpu_facts or CPU_FACTS).intersection(_FLAGS[precision]))
+
+
+def _cpu_flags(cpu_facts: Path) -> frozenset[str]:
+    with contextlib.suppress(OSError):
+        lines = cpu_facts.read_text().splitlines()
+        return frozenset(word for line in lines if line.startswith("flags") for word in line.split())
+    return frozenset()

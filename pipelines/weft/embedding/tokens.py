@@ -1,0 +1,232 @@
+"""Counting in the encoder's own tokens, without loading the encoder; the one importer of tokenizers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from weft.domain.errors import ModelUnavailableError
+from weft.embedding.models import locate
+from weft.embedding.settings import EmbeddingSettings
+
+_UNITS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
+_OTHER = re.compile(r"[^\t\n\r -~]")
+_MOST_WORDS = 200_000  # remembered; a source that has more distinct ones is no language
+
+
+class WordCounts:
+    r"""Number of tokens of texts in printable ASCII, by a tokenizer that splits at blanks and punctuation.
+
+    What BERT's tokenizers do with such texts is known exactly: blanks part words, each punctuation mark is a token, and
+    a word's tokens are its own, whatever stands beside it. Other texts are not counted here.
+
+    Args:
+        special: Strings that the tokenizer takes for one token wherever they stand, such as "[MASK]".
+        count: Counts one word, by the tokenizer itself.
+
+    Examples:
+        >>> words = WordCounts(["[MASK]"], len)
+        >>> words.count("ab (c)"), words.count("na\u00efve"), words.count("a [MASK]")
+        (5, None, None)
+    """
+
+    def __init__(self, special: list[str], count: Callable[[str], int]) -> None:
+        self._special = re.compile("|".join(map(re.escape, special))) if special else None
+        self._counted = _Counted(count)
+
+    def count(self, text: str) -> int | None:
+        """Number of tokens, or None where only the tokenizer itself can tell."""
+        if _OTHER.search(text) or (self._special is not None and self._special.search(text)):
+            return None
+        if len(self._counted) > _MOST_WORDS:
+            self._counted.clear()
+        return sum(map(self._counted.__getitem__, _UNITS.findall(text)))
+
+
+def splits_at_words(definition: str) -> bool:
+    """Whether a tokenizer, given as the text of its `tokenizer.json`, is one that `WordCounts` counts for.
+
+    Examples:
+        >>> splits_at_words('{"model": {"type": "BPE"}}')
+        False
+    """
+    parts: dict[str, Any] = json.loads(definition)
+    kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
+    return kinds == ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
+
+
+class _Counted(dict[str, int]):
+    def __init__(self, count: Callable[[str], int]) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, word: str) -> int:
+        self[word] = count = self._count(word)
+        return count
+
+
+_WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
+
+
+class TokenCounter:
+    """Length of a text in the encoder's own tokens, special tokens not counted.
+
+    Attributes:
+        limit: The longest text, counted so, that the encoder reads whole.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        self._tokenizer = read_tokenizer(folder)
+        self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        special = [str(token) for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._words = WordCounts(special, self._exactly) if splits_at_words(self._tokenizer.to_str()) else None
+
+    def cut(self, text: str, tokens: int) -> str:
+        """The beginning of a text, `tokens` tokens of it at most."""
+        encoded = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        return text if len(encoded.ids) <= tokens else text[: encoded.offsets[tokens - 1][1]]
+
+    def words(self) -> list[str]:
+        """The vocabulary's entries that are words or begin one, in alphabetical order."""
+        return sorted(word for entry in self._tokenizer.get_vocab() if (word := entry.lstrip(_WORD_MARKS)).isalpha())
+
+    def __call__(self, text: str) -> int:
+        """Length of a text in tokens; of any text, however long."""
+        by_words = None if self._words is None else self._words.count(text)
+        return self._exactly(text) if by_words is None else by_words
+
+    def _exactly(self, text: str) -> int:
+        return len(self._tokenizer.encode_batch_fast([encodable(text)], add_special_tokens=False)[0].ids)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """A text as the encoder reads it.
+
+    Attributes:
+        ids: Its tokens, special ones included; at least one.
+        own: Positions of those that stand for the text itself.
+    """
+
+    ids: list[int]
+    own: list[int]
+
+
+class TokenReader:
+    """Texts to token ids, special tokens included, cut to the encoder's window."""
+
+    def __init__(self, folder: Path, max_tokens: int, pad: int) -> None:
+        self._tokenizer = read_tokenizer(folder)
+        self._tokenizer.enable_truncation(max_tokens)
+        self._pad = pad
+
+    @property
+    def special(self) -> list[int]:
+        """Ids that stand for no text of their own: those of the beginning, the end, what is unknown and the like."""
+        return [number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special]
+
+    def __call__(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of texts, in their order."""
+        # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
+        return [
+            TokenIds(
+                encoded.ids or [self._pad],
+                [at for at, special in enumerate(encoded.special_tokens_mask) if not special],
+            )
+            for encoded in self._tokenizer.encode_batch([encodable(text) for text in texts])
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PairIds:
+    """Two texts as a cross-encoder reads them: their tokens, and for each token which of the two it belongs to."""
+
+    ids: list[int]
+    types: list[int]
+
+    def cut(self, longest: int) -> PairIds:
+        """At most so many tokens, at least two: its last one, which ends a pair, stays the last."""
+        if len(self.ids) <= longest:
+            return self
+        return PairIds([*self.ids[: longest - 1], self.ids[-1]], [*self.types[: longest - 1], self.types[-1]])
+
+
+class PairReader:
+    """Pairs of texts to token ids, special tokens included, the longer text cut first to fit the window."""
+
+    def __init__(self, folder: Path, max_tokens: int, most_tokens: int) -> None:
+        """Read the tokenizer of a folder.
+
+        Args:
+            max_tokens: Of one pair.
+            most_tokens: Of all pairs together: where they have more, the longest are cut to one length.
+        """
+        self._tokenizer = read_tokenizer(folder)
+        self._tokenizer.enable_truncation(max_tokens, strategy="longest_first")
+        self._most = most_tokens
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[PairIds]:
+        """Token ids of each text behind the query, in their order."""
+        both = [(encodable(query), encodable(text)) for text in texts]
+        pairs = [PairIds(encoded.ids, encoded.type_ids) for encoded in self._tokenizer.encode_batch(both)]
+        longest = level([len(pair.ids) for pair in pairs], self._most)
+        return [pair.cut(max(longest, 2)) for pair in pairs]
+
+
+def level(lengths: Sequence[int], most: int) -> int:
+    """The greatest length to which the longest of some texts can be cut so that all together have at most `most`.
+
+    Where they have no more anyway, it is that of the longest.
+
+    Examples:
+        >>> level([3, 9, 5], 20), level([3, 9, 5], 15), level([3, 9, 5], 8)
+        (9, 7, 2)
+    """
+    left = most
+    for shorter, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - shorter)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
+
+
+def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:
+    """The token counter of the configured encoder: what chunking measures with.
+
+    Raises:
+        ModelUnavailableError: The model's tokenizer cannot be read.
+    """
+    return TokenCounter(locate(settings), settings.max_tokens)
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """A model's tokenizer, neither truncating nor padding.
+
+    Raises:
+        ModelUnavailableError: There is no readable `tokenizer.json`.
+    """
+    file = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
+    except Exception as error:  # the library raises bare Exception for a malformed file
+        raise ModelUnavailableError(f"embedding.model: expected a tokenizer at {file}, found: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def encodable(text: str) -> str:
+    r"""The text with lone surrogates, which no tokenizer takes, as question marks.
+
+    Examples:
+        >>> encodable("a\ud800")
+        'a?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,181 @@
+"""What is known to be right, where that is known from, and for how long (EVA-4).
+
+Three phases: synthetic questions find the chunk that they were taken from; feedback with its full context says what was
+useful; people or a model judge. A later phase overrules an earlier one about the same text and content.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from weft.chunking.ground_truth import SyntheticQuestion
+from weft.domain.errors import StoreError
+from weft.domain.ids import ContentHash
+from weft.evaluation.queries.days import day_folder, files_of
+from weft.evaluation.queries.reader import LoggedOutcome, LoggedQuery
+from weft.evaluation.queries.schema import table_schema
+from weft.evaluation.queries.writer import write_rows
+from weft.runtime.clock import SECONDS_PER_DAY, day_of
+
+JUDGEMENTS = Path("logs") / "judgements"
+"""Folder of judgements below a store."""
+
+BEST = 3
+"""The highest grade."""
+
+SCHEMA = table_schema(
+    [
+        ("text", pa.string()),
+        ("content_hash", pa.string()),
+        ("grade", pa.int32()),
+        ("source", pa.string()),
+        ("by", pa.string()),
+        ("made_at", pa.float64()),
+        ("expires_at", pa.float64()),
+    ]
+)
+
+
+class JudgementSource(StrEnum):
+    """Where a judgement comes from; what stands later overrules what stands earlier."""
+
+    SYNTHETIC = "synthetic"
+    IMPLICIT = "implicit"
+    JUDGED = "judged"
+
+
+DAYS = {JudgementSource.SYNTHETIC: 365, JudgementSource.IMPLICIT: 90, JudgementSource.JUDGED: 365}
+"""For which a judgement holds: use changes sooner than texts."""
+
+_GRADES = {"inclusion": 1.0, "selection": 1.0, "reference": 2.0, "explicit": 3.0}  # that full feedback stands for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How well a content answers a text.
+
+    Attributes:
+        text: The query, as it is asked.
+        grade: From 0, irrelevant, to 3.
+        by: Who or what said so: a kind of question, a model, a person.
+        expires_at: Seconds since the epoch from which on it holds no longer.
+    """
+
+    text: str
+    content_hash: ContentHash
+    grade: int
+    source: JudgementSource
+    by: str
+    made_at: float
+    expires_at: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.grade <= BEST:
+            raise ValueError(f"expected a grade from 0 to {BEST}, got {self.grade}")
+
+    def holds(self, now: float) -> bool:
+        """Whether it was made and has not expired."""
+        return self.made_at <= now < self.expires_at
+
+
+Grades = Mapping[str, Mapping[ContentHash, int]]
+"""Grade by content, by text of the query."""
+
+
+def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> list[Judgement]:
+    """The first phase: each question's own chunk is right."""
+    return [
+        judged(question.text, question.content_hash, BEST, source=JudgementSource.SYNTHETIC, by=question.kind, now=now)
+        for question in questions
+    ]
+
+
+def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
+    """The second phase: what became of results, as long as the answer that they stood in is known.
+
+    Each principal has one say per content: the best of what it did, by `grades`, a verdict times its size; the mean
+    where something spoke against it. Principals are averaged, and the mean is rounded to a grade. What was passed over
+    above a selection is judged 0, where nothing else was said of it. Judgements are dated by the last outcome.
+    """
+    outcomes_by_pair: defaultdict[tuple[str, ContentHash], list[LoggedOutcome]] = defaultdict(list)
+    passed: dict[tuple[str, ContentHash], float] = {}
+    for query in queries:
+        shown = [result.content_hash for result in query.results]
+        for seen in query.outcomes:
+            if seen.content_hash in shown and seen.kind in _GRADES:
+                outcomes_by_pair[query.text, seen.content_hash].append(seen)
+                if seen.kind == "selection":
+                    for content in shown[: shown.index(seen.content_hash)]:
+                        passed[query.text, content] = max(seen.at, passed.get((query.text, content), seen.at))
+    implicit = JudgementSource.IMPLICIT
+    judgements = [
+        judged(*pair, _grade(outcomes), source=implicit, by="feedback", now=max(seen.at for seen in outcomes))
+        for pair, outcomes in outcomes_by_pair.items()
+    ]
+    return judgements + [
+        judged(*pair, 0, source=implicit, by="passed over", now=at)
+        for pair, at in passed.items()
+        if pair not in outcomes_by_pair
+    ]
+
+
+def judged(text: str, content: ContentHash, grade: int, *, source: JudgementSource, by: str, now: float) -> Judgement:
+    """A judgement that holds for as long as those of its source do."""
+    until = now + DAYS[source] * SECONDS_PER_DAY
+    return Judgement(text=text, content_hash=content, grade=grade, source=source, by=by, made_at=now, expires_at=until)
+
+
+def grades_of(judgements: Iterable[Judgement], *, now: float) -> Grades:
+    """What holds now: of each text and content the judgement of the latest phase, and of one phase the newest."""
+    order = list(JudgementSource)
+    latest_last = sorted(
+        (one for one in judgements if one.holds(now)), key=lambda one: (order.index(one.source), one.made_at, one.grade)
+    )
+    grades: dict[tuple[str, ContentHash], int] = {(one.text, one.content_hash): one.grade for one in latest_last}
+    by_text: defaultdict[str, dict[ContentHash, int]] = defaultdict(dict)
+    for (text, content), grade in sorted(grades.items()):
+        by_text[text][content] = grade
+    return dict(by_text)
+
+
+def keep(root: Path, judgements: Sequence[Judgement], *, now: float) -> None:
+    """Add judgements to those of a store, as one whole file."""
+    if judgements:
+        rows = [
+            {name: getattr(one, name) for name in SCHEMA.names} | {"source": one.source.value} for one in judgements
+        ]
+        write_rows(day_folder(root / JUDGEMENTS, day_of(now)), rows, SCHEMA)
+
+
+def stored_judgements(root: Path) -> list[Judgement]:
+    """Every judgement of a store, expired ones too.
+
+    Raises:
+        StoreError: A file holds something else.
+    """
+    rows = [row for file in files_of(root / JUDGEMENTS) for row in pq.read_table(file).to_pylist()]
+    try:
+        return [
+            Judgement(
+                **{**row, "content_hash": ContentHash(row["content_hash"]), "source": JudgementSource(row["source"])}
+            )
+            for row in rows
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise StoreError(f"{root / JUDGEMENTS}: expected judgements, found: {error}; remove that file") from error
+
+
+def _grade(outcomes: Sequence[LoggedOutcome]) -> int:
+    gains_by_principal: defaultdict[str, list[float]] = defaultdict(list)
+    for seen in outcomes:
+        gains_by_principal[seen.principal].append(max(0.0, seen.value) * _GRADES[seen.kind])
+    means = [max(gains) if min(gains) > 0.0 else fmean(gains) for gains in gains_by_principal.values()]
+    return min(BEST, round(fmean(means)))

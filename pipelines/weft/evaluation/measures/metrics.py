@@ -1,0 +1,84 @@
+"""Measures of a run against judgements, by ir-measures, each with a bootstrap interval (EVA-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures import AP, RR, R, Success, nDCG
+
+from weft.evaluation.measures.beir import Qrels
+from weft.evaluation.measures.runs import Ranked, Run, order_of
+from weft.evaluation.settings import BOOTSTRAP_DRAWS, EvaluationSettings
+
+MEASURES: Mapping[str, Any] = MappingProxyType(
+    {
+        "ndcg_at_10": nDCG @ 10,
+        "mrr_at_5": RR @ 5,
+        "mrr_at_10": RR @ 10,
+        "recall_at_20": R @ 20,
+        "recall_at_100": R @ 100,
+        "hit_rate_at_1": Success @ 1,
+        "map": AP,
+    }
+)
+"""Measure by the name it is reported under. nDCG counts grades as gains; the others any grade from 1 as relevant."""
+
+PerQuery = Mapping[str, Mapping[str, float]]
+"""Value by query id, by name of the measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over queries and the interval that resampling the queries gives it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def measure(run: Run, qrels: Qrels) -> PerQuery:
+    """Every measure for every judged query; a query without results has 0.
+
+    All measures see one order, `order_of`'s: the libraries behind them break ties in different ways.
+
+    Examples:
+        >>> measured = measure({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}, "unanswered": {"a": 1}})
+        >>> measured["mrr_at_10"], measured["hit_rate_at_1"]
+        ({'q': 0.5, 'unanswered': 0.0}, {'q': 0.0, 'unanswered': 0.0})
+    """
+    values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
+    names = {measure: name for name, measure in MEASURES.items()}
+    ordered = {query_id: _untied(ranked) for query_id, ranked in run.items()}
+    for metric in ir_measures.iter_calc(list(MEASURES.values()), qrels, ordered):
+        values[names[metric.measure]][metric.query_id] = float(metric.value)
+    return values
+
+
+def _untied(ranked: Ranked) -> Ranked:
+    return {document_id: -float(rank) for rank, document_id in enumerate(order_of(ranked))}
+
+
+def estimates(measured: PerQuery, settings: EvaluationSettings) -> dict[str, Estimate]:
+    """Mean and interval of every measure."""
+    return {name: estimate(list(values.values()), settings) for name, values in measured.items()}
+
+
+def estimate(values: Sequence[float], settings: EvaluationSettings) -> Estimate:
+    """Mean of values with a percentile bootstrap interval (Efron, Annals of Statistics 1979).
+
+    Raises:
+        ValueError: There is nothing to take the mean of.
+    """
+    if not values:
+        raise ValueError("expected the values of at least one query, got none")
+    sample = np.asarray(values, dtype=np.float64)
+    rng = np.random.default_rng(settings.seed)
+    means = sample[rng.integers(0, len(sample), size=(BOOTSTRAP_DRAWS, len(sample)))].mean(axis=1)
+    tail = (1.0 - settings.interval) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return Estimate(float(sample.mean()), float(low), float(high))

@@ -1,0 +1,389 @@
+"""A small typed producer of feedback events (FBK-2). What was shown is emitted by the search service itself."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import secrets
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from msgspec import structs
+
+from weft.domain.documents import Domain
+from weft.domain.errors import WeftError
+from weft.domain.events import (
+    Accuracy,
+    AnyEvent,
+    Attribution,
+    Correction,
+    Explicit,
+    Impression,
+    Inclusion,
+    ModelQuality,
+    Reference,
+    Retrieval,
+    Review,
+    Selection,
+    SessionPhase,
+    Success,
+    TriggerRemoval,
+    Trust,
+)
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import ANY, Answer, Query
+from weft.domain.signatures import SigningKey, principal_of, session_of
+from weft.feedback.events.authenticity import signed, token_of
+from weft.feedback.events.buffered_publisher import BufferedPublisher
+from weft.feedback.events.codec import encode
+from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.lesson_events import LessonEvents
+from weft.feedback.events.trigger_terms import trigger_terms
+from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
+from weft.runtime.clock import Clock, system_clock
+from weft.runtime.kafka.writer import KafkaPublisher, partition_of
+from weft.runtime.settings import KafkaSettings
+
+if TYPE_CHECKING:
+    from weft.feedback.events.attributor import Attributor  # which brings the encoder; most producers have none
+
+_log = logging.getLogger(__name__)
+
+_WAITING_BYTES = 33_554_432  # as much as the client itself keeps: some thousand impressions
+
+
+class Publisher(Protocol):
+    """Carries keyed records to one topic, in the order they were sent per key.
+
+    Attributes:
+        waiting: Records that `send` took, neither acknowledged nor lost yet.
+        lost: Records that `send` took, and that no broker will have.
+    """
+
+    @property
+    def waiting(self) -> int: ...  # noqa: D102
+
+    @property
+    def lost(self) -> int: ...  # noqa: D102
+
+    def send(self, key: bytes, value: bytes) -> None:
+        """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
+
+    def flush(self) -> None:
+        """Wait until all are acknowledged; BrokerUnavailableError or ConfigurationError when one was not."""
+
+    def close(self) -> int:
+        """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
+
+
+class FeedbackProducer(LessonEvents):
+    """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
+    order.
+
+    Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two. What is
+    reported outright belongs to a session alone. With the updaters' key (`feedback.signing_key`) impressions are
+    signed, and all else has the token of whomever it names; without it, see `bearing`. Each method returns the event's
+    id; each raises `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the broker refuses this
+    client, and `InvalidEventError` where it is none.
+    """
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        *,
+        clock: Clock = system_clock,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        triggers: TriggerSettings | None = None,
+        question_characters: int = 0,
+        key: SigningKey | None = None,
+    ) -> None:
+        """Send to a publisher.
+
+        Args:
+            key: The updaters', of a service that knows its users: it speaks for whomever it names (FBK-13).
+            triggers: Which words of a query go with a selection from far down; None sends none (RET-17).
+            question_characters: Of a question's text that go with what was shown (LRN-19); 0 sends none.
+        """
+        self._publisher = publisher
+        self._triggers = triggers
+        self._question_characters = question_characters
+        self._last_ms = 0
+        self._key = key
+        self._token: str | None = None
+        self._clock = clock
+        self._new_id = new_id
+        self._unsent = 0
+
+    @classmethod
+    def connect(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
+        """A producer for the configured broker and topic, at once: a service may start before its broker.
+
+        While no broker answers, events wait, 32 MiB of them at most, and are sent in their order once one
+        does. `waiting` counts them; `flush` raises and `close` counts where they are not acknowledged.
+        """
+        publisher = BufferedPublisher(
+            partial(KafkaPublisher, kafka, feedback.topic),
+            most_bytes=_WAITING_BYTES,
+            retry_s=feedback.retry_s,
+            patience_s=kafka.connect_timeout_ms / MS,
+            broker=kafka.bootstrap,
+        )
+        return cls(
+            publisher, triggers=feedback.triggers, question_characters=feedback.question_characters, key=feedback.key
+        )
+
+    @classmethod
+    def connect_now(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
+        """The same for who has nothing to do without a broker, such as a job that says one thing and ends.
+
+        Raises:
+            BrokerUnavailableError: The broker does not answer, or holds no such topic.
+            ConfigurationError: The broker refuses this client.
+        """
+        return cls(
+            KafkaPublisher(kafka, feedback.topic),
+            triggers=feedback.triggers,
+            question_characters=feedback.question_characters,
+            key=feedback.key,
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Events that are neither acknowledged nor lost yet."""
+        return self._publisher.waiting
+
+    @property
+    def lost(self) -> int:
+        """Events that are not in the topic, and will not be: what `emit` could not hand over, and what was given up."""
+        return self._unsent + self._publisher.lost
+
+    def bearing(self, token: str) -> Self:
+        """The same producer, for what its user proves by a token that came with an answer (FBK-13).
+
+        Args:
+            token: `Answer.token` for feedback on that answer, `Answer.session_token` for its session's phases and for
+                reports in it; where both are empty, no key is set, and none is needed.
+        """
+        other = copy.copy(self)
+        other._token = token or None
+        return other
+
+    def impression(self, answer: Answer) -> str:
+        """Say what was shown."""
+        stamp = self._stamp(session_of(answer.query), principal_of(answer.query))
+        return self._send(impression_of(answer, question_characters=self._question_characters, **stamp))
+
+    def explicit(
+        self,
+        query: Query,
+        signal: float,
+        *,
+        content_hash: str | None = None,
+        attribution: Attribution | None = None,
+        asked: bool = False,
+        principal: str | None = None,
+    ) -> str:
+        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9).
+
+        Args:
+            asked: Whether it answers the request to judge this result that the answer carries (RET-15).
+        """
+        facts = self._answering(query, principal)
+        return self._send(
+            Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution, asked=asked)
+        )
+
+    def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
+        """A result was opened or chosen; from far down it takes words of the query along."""
+        rules = self._triggers
+        far = rules is not None and isinstance(rank, int) and rank > rules.beyond_rank
+        terms = trigger_terms(query.text, rules) if rules is not None and far else None
+        facts = self._answering(query, principal)
+        return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))
+
+    def retrieval(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+        """Results were retrieved, and left out of the context."""
+        return self._send(Retrieval(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
+
+    def inclusion(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+        """Results were put into the context."""
+        return self._send(Inclusion(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
+
+    def reference(
+        self,
+        query: Query,
+        *,
+        content_hashes: Iterable[str] | None = None,
+        match: float = 1.0,
+        response: str | None = None,
+        attribution: Attribution | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """The answer used results: those named, or those that its text or its attribution speaks for."""
+        named = None if content_hashes is None else tuple(content_hashes)
+        facts = self._answering(query, principal)
+        return self._send(
+            Reference(**facts, content_hashes=named, match=match, response=response, attribution=attribution)
+        )
+
+    def success(
+        self,
+        query: Query,
+        *,
+        response: str | None = None,
+        attribution: Attribution | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """Nobody had to ask again."""
+        return self._send(Success(**self._answering(query, principal), response=response, attribution=attribution))
+
+    def served(
+        self,
+        answer: Answer,
+        response: str,
+        attributor: Attributor,
+        *,
+        attention: Mapping[ContentHash, float] | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """A success of a response, shared by what it rests on among the answer's results (FBK-9).
+
+        Args:
+            answer: What the response was made from.
+            response: Its text, which stays here.
+            attributor: Compares the two.
+            attention: Weights in [0, 1] by the model that wrote the response.
+            principal: Who says so; the query's principal where it is left out.
+        """
+        attribution = attributor.of_answer(answer, response, attention)
+        speaker = self.bearing(answer.token) if principal is None else self
+        return speaker.success(answer.query, attribution=attribution, principal=principal)
+
+    def correction(
+        self,
+        query: Query,
+        *,
+        right: bool,
+        content_hash: str | None = None,
+        uri: str | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """A content is right, or wrong, for what a query asks, shown or not (LRN-23).
+
+        Args:
+            content_hash: The content; or else `uri`.
+            uri: Of a document, perhaps with "#anchor" of a heading or "#L12" for a line.
+        """
+        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
+        return self._send(Correction(**stamp, question=query.text, content_hash=content_hash, uri=uri, right=right))
+
+    def review(
+        self, session_id: str, domain: Domain, *, confidence: float, good: bool, principal: str, agent: str = ANY
+    ) -> str:
+        """A decision made with that confidence in [0, 1] turned out good or bad."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(Review(**stamp, domain=domain, agent=agent, confidence=confidence, good=good))
+
+    def accuracy(
+        self,
+        session_id: str,
+        domain: Domain,
+        *,
+        age_hours: float,
+        accurate: bool,
+        principal: str,
+        content_hash: str | None = None,
+    ) -> str:
+        """Something of that age was still accurate, or not."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(
+            Accuracy(**stamp, domain=domain, age_hours=age_hours, accurate=accurate, content_hash=content_hash)
+        )
+
+    def model_quality(
+        self, session_id: str, model: str, *, turn: int, quality: float, principal: str, agent: str = ANY
+    ) -> str:
+        """How good a model was, in [0, 1], at a turn from 1 on."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(ModelQuality(**stamp, model=model, agent=agent, turn=turn, quality=quality))
+
+    def trust(self, session_id: str, source: str, *, verified: bool, principal: str, model: str = ANY) -> str:
+        """A source of that type held when it was verified, or did not."""
+        return self._send(Trust(**self._stamp(session_id, principal), model=model, source=source, verified=verified))
+
+    def trigger_removal(self, content_hash: str, term: str, *, principal: str) -> str:
+        """A content is no longer to be found by a word that it was picked by (RET-17)."""
+        stamp = self._stamp(f"trigger-{content_hash}", principal)
+        return self._send(TriggerRemoval(**stamp, content_hash=content_hash, term=term))
+
+    def session(self, session_id: str, phase: str, *, principal: str) -> str:
+        """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""
+        return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
+
+    def unlearn(self, principal: str, *, partitions: int) -> list[str]:
+        """Take out again what a principal said; the ids of the events, one to a partition (LRN-17a).
+
+        Args:
+            partitions: How many the topic has.
+        """
+        sessions = one_to_a_partition(partitions)
+        return [self.session(session_id, "unlearn_principal", principal=principal) for session_id in sessions]
+
+    def emit(self, answer: Answer) -> None:
+        """Say what was shown, and never let a search fail over it: what cannot be sent is counted in `lost`."""
+        try:
+            self.impression(answer)
+        except WeftError as error:
+            self._unsent += 1
+            _log.warning("impression of query %s lost: %s", answer.query.query_id, error)
+
+    def flush(self) -> None:
+        """Wait until everything sent is acknowledged.
+
+        Raises:
+            BrokerUnavailableError: An event was not.
+            ConfigurationError: An event was not, since the broker refuses this client.
+        """
+        self._publisher.flush()
+
+    def close(self) -> int:
+        """Flush and release the connection; never raises. What was not acknowledged is lost, and logged.
+
+        Returns:
+            How many events were lost over all, as `lost` counts them.
+        """
+        self._publisher.close()
+        return self.lost
+
+    def _answering(self, query: Query, principal: str | None) -> dict[str, Any]:
+        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
+        return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
+
+    def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
+        # No two events of one producer at one time: the last word on a content is told by its time.
+        self._last_ms = now = max(round(self._clock() * MS), self._last_ms + 1)
+        facts = {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal}
+        return facts if self._token is None else {**facts, "token": self._token}
+
+    def _send(self, event: AnyEvent) -> str:
+        value = self._encoded(event)
+        self._publisher.send(event.session_id.encode(), value)
+        return event.event_id
+
+    def _encoded(self, event: AnyEvent) -> bytes:
+        if self._key is None:
+            return encode(event)
+        if isinstance(event, Impression):
+            return signed(encode(event), self._key)
+        return encode(event if event.token else structs.replace(event, token=token_of(event, self._key)))
+
+
+def one_to_a_partition(partitions: int) -> list[str]:
+    """Session ids whose events lie in every partition of a topic, in the order of the partitions."""
+    ids: dict[int, str] = {}
+    while len(ids) < partitions:
+        session_id = secrets.token_hex(16)
+        ids.setdefault(partition_of(session_id, partitions), session_id)
+    return [ids[partition] for partition in range(partitions)]

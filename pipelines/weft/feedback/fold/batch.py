@@ -1,0 +1,342 @@
+"""A batch of records: decoded, set in time, and what a partition remembers that they may meet (FBK-3). Values alone.
+
+Two times are claimed for an event: its own `ts`, and that of its record. Where the broker sets the times of records,
+they are believed. Where producers set them, one with a broken clock, or a malicious one, must not carry all others'
+time away: what one principal alone claims moves the clock by at most a step beyond what others claim. Only a principal
+that has the partition to itself is believed further, step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import Feedback, Impression, SessionPhase, ShownResult
+from weft.domain.ids import principal_fingerprint
+from weft.feedback.events.authenticity import Authenticity
+from weft.feedback.events.codec import Decoded, decode_all
+from weft.feedback.fold.names import NameTracker
+from weft.feedback.fold.quota import QuotaSegments
+from weft.feedback.fold.sessions import SessionLifecycle
+from weft.feedback.fold.words import QuestionText, question_in
+from weft.feedback.settings import TimeSettings, milliseconds
+from weft.learning.observe.outcomes import OutcomeScope
+from weft.runtime.kafka.log import Record, Records
+
+EARLIEST_MS, LATEST_MS = 1_577_836_800_000, 4_102_444_800_000
+"""2020-01-01 and 2100-01-01: a time outside of them is an unset clock."""
+NOBODY = ""
+"""Who stands behind records that hold no event: all of them together are one principal."""
+
+
+class _Answers(Struct):
+    chosen: tuple[int, ...]
+    verdicts: dict[str, tuple[bool, int]]
+
+
+_encoder, _answers = msgspec.json.Encoder(), msgspec.json.Decoder(_Answers)
+_empty = blake2b(digest_size=16).copy  # made anew, its parameters are read anew
+
+
+class Arrivals(NamedTuple):
+    """A batch in columns, one element per record, in the order of their offsets.
+
+    Attributes:
+        events: What each record holds, or why it holds nothing.
+        sessions: Their sessions; None without an event.
+        principals: Who stands behind them; None without an event.
+        fingerprints: Sixteen bytes for the id of each event, however long that is; empty without an event.
+        queries: Of the queries that they are about; empty for events that are about none.
+    """
+
+    records: Records
+    events: Sequence[Decoded]
+    sessions: Sequence[str | None]
+    principals: Sequence[str | None]
+    fingerprints: Sequence[bytes]
+    queries: Sequence[bytes]
+
+    def between(self, begin: int, end: int) -> Arrivals:
+        """Those at some places of the batch."""
+        records = self.records[begin:end]
+        return Arrivals(
+            records,
+            self.events[begin:end],
+            self.sessions[begin:end],
+            self.principals[begin:end],
+            self.fingerprints[begin:end],
+            self.queries[begin:end],
+        )
+
+
+def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
+    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
+
+    Args:
+        records: Of one partition.
+        max_bytes: Longer values are refused unparsed.
+        authenticity: What is asked of events; None where anybody may teach.
+    """
+    columns = Records.of(records)
+    events = decode_all(columns.values, max_bytes=max_bytes)
+    if authenticity is not None:
+        events = authenticity.checked(events, columns.values)
+    sessions: list[str | None] = _column(events, "session_id", None)
+    return Arrivals(
+        columns,
+        events,
+        sessions,
+        _column(events, "principal", None),
+        [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],
+        _queries(sessions, _column(events, "query_id", None)),
+    )
+
+
+def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
+    """A batch in parts, of which each begins with what unlearns principals: all that was said before is stored then."""
+    events = arrivals.events
+    places = [place for place, event in enumerate(events) if place and type(event) is SessionPhase and unlearns(event)]
+    edges = [place for place in places if not unlearns(events[place - 1])]
+    if not edges:
+        yield arrivals
+        return
+    for begin, end in pairwise([0, *edges, len(events)]):
+        yield Arrivals(*(column[begin:end] for column in arrivals))  # type: ignore[arg-type]
+
+
+def unlearns(event: Decoded) -> bool:
+    """Whether all that its principal said is taken out."""
+    return isinstance(event, SessionPhase) and event.phase == "unlearn_principal"
+
+
+def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:
+    # Most queries have several events, which come close to each other.
+    by_query = {
+        (session_id, query_id): b""
+        if query_id is None or session_id is None
+        else query_fingerprint(session_id, query_id)
+        for session_id, query_id in set(zip(sessions, query_ids, strict=True))
+    }
+    return [by_query[about] for about in zip(sessions, query_ids, strict=True)]
+
+
+def _column(events: Sequence[Decoded], name: str, otherwise: object) -> list[Any]:
+    """An attribute of every event, `otherwise` where there is none: nearly always all have it."""
+    try:
+        return list(map(attrgetter(name), events))
+    except AttributeError:
+        return [getattr(event, name, otherwise) for event in events]
+
+
+def fingerprint(text: str) -> bytes:
+    """Sixteen bytes that stand for a text."""
+    digest = _empty()
+    digest.update(text.encode())
+    return digest.digest()
+
+
+def query_fingerprint(session_id: str, query_id: str) -> bytes:
+    """Sixteen bytes that stand for one query of one session: another session's feedback can never meet it."""
+    # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
+    return fingerprint(f"{len(session_id)}:{session_id}{query_id}")
+
+
+class LogMoment(NamedTuple):
+    """When something was heard of: offset of its record, and the effective time of its event in milliseconds."""
+
+    offset: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class PendingImpression:
+    """An impression in the join window, and what feedback said of it so far.
+
+    Attributes:
+        impression: Its results are included as whoever made the answer said last.
+        chosen: Ranks that selections chose.
+        verdicts: The last word on a result and its time, by who gave it and the result.
+        named: Whether an inclusion said what was in the context.
+        under: What feedback on it is kept under, by who gives it.
+    """
+
+    moment: LogMoment
+    impression: Impression
+    chosen: tuple[int, ...] = ()
+    verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    named: bool = False
+    under: dict[str, OutcomeScope] = field(default_factory=dict)
+    _asked: QuestionText | None = None
+    _best: float | None = None
+
+    def asked(self) -> QuestionText:
+        """What the search was asked."""
+        if self._asked is None:
+            self._asked = question_in(self.impression)
+        return self._asked
+
+    def share_of_best(self, result: ShownResult) -> float | None:
+        """The share that a result's score is of the best one on its page; None where scores are not known."""
+        if self._best is None:
+            self._best = max((each.score for each in self.impression.results if each.score is not None), default=0.0)
+        return None if result.score is None or self._best <= 0.0 else result.score / self._best
+
+    def answers(self) -> str:
+        """What was said, as one JSON object; `answers_of` reads it."""
+        return _encoder.encode({"chosen": self.chosen, "verdicts": self.verdicts}).decode()
+
+
+def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]:
+    """Chosen ranks and last words in what `PendingImpression.answers` wrote."""
+    value = _answers.decode(text)
+    return value.chosen, value.verdicts
+
+
+class PendingFeedback(NamedTuple):
+    """Feedback that came before its impression."""
+
+    moment: LogMoment
+    feedback: Feedback
+
+
+@dataclass(slots=True)
+class BatchState:
+    """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
+
+    Attributes:
+        clock: The partition's clock.
+        next_offset: Of the record that is expected next.
+        seen: Offset and effective time of applied events, by the fingerprints of their ids.
+        shown: Impressions by query fingerprint.
+        stored_queries: Those whose impression the state holds.
+        waiting: Feedback without impression by query fingerprint, in the order of its offsets.
+        lives: Sessions by id.
+        parts: What they draw on allowances, by their offsets.
+        names: Those that the batch mentions.
+    """
+
+    clock: PartitionClock
+    next_offset: int
+    names: NameTracker
+    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
+    stored_queries: set[bytes] = field(default_factory=set)
+    waiting: dict[bytes, list[PendingFeedback]] = field(default_factory=dict)
+    lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
+    parts: dict[int, QuotaSegments] = field(default_factory=dict)
+
+
+class RecordTimes(NamedTuple):
+    """What records of one partition say about the time, one element per record.
+
+    Attributes:
+        offset: Ascending.
+        who: The principal of the record's event; None without one.
+        record_ms: The record's own time; any integer.
+        by_broker: Whether the broker set it.
+    """
+
+    offset: Sequence[int]
+    who: Sequence[str | None]
+    record_ms: Sequence[int]
+    by_broker: Sequence[bool]
+
+
+class PartitionClock(NamedTuple):
+    """A partition's clock after some record; milliseconds since the epoch.
+
+    Attributes:
+        now_ms: Never goes back; 0 before the first record with a time.
+        leader: Who claimed the latest time so far, as a fingerprint.
+        leader_ms: That time; 0 where nobody claimed any.
+        others_ms: The latest time that anybody else claimed; 0 where nobody else did.
+        last: Who the newest record is by.
+        since: Offset of the first record of the run that is by nobody else.
+    """
+
+    now_ms: int = 0
+    leader: str = NOBODY
+    leader_ms: int = 0
+    others_ms: int = 0
+    last: str = NOBODY
+    since: int = 0
+
+
+def advance(clock: PartitionClock, claims: RecordTimes, rules: TimeSettings) -> tuple[list[int], PartitionClock]:
+    """What the clock shows after each of some records, and the clock after the last one.
+
+    A record moves it to max(now, min(record time, now + step)), and not beyond others' latest claim + step. A record
+    time outside [earliest, latest] is an unset clock and moves nothing. The broker's times, and those of a principal
+    that is alone, are bounded by the step only.
+
+    Args:
+        clock: Before the records.
+        claims: Their own.
+        rules: The step, and for how many records in a row a principal is heard until it counts as alone.
+
+    Examples:
+        >>> from weft.settings import load_settings
+        >>> rules, noon, year = load_settings(environment={}).feedback.time, 1_790_000_000_000, 31_536_000_000
+        >>> times = [noon, noon] + 100 * [noon + 36 * year]
+        >>> claims = RecordTimes(range(102), ["a"] + 101 * ["b"], times, 102 * [False])
+        >>> shown, clock = advance(PartitionClock(), claims, rules)
+        >>> (clock.now_ms - noon) / 3_600_000
+        1.0
+    """
+    now, leader, leader_ms, others_ms, last, since = clock
+    step, alone, shown = milliseconds(rules.clock_step_s), rules.clock_alone_records, []
+    fingerprints = {who: NOBODY if who is None else principal_fingerprint(who) for who in set(claims.who)}
+    for offset, who, record_ms, by_broker in zip(*claims, strict=True):
+        claimant = fingerprints[who]
+        if claimant != last:
+            last, since = claimant, offset
+        if EARLIEST_MS <= record_ms <= LATEST_MS:
+            if not by_broker and (record_ms > others_ms or (record_ms == leader_ms and claimant > leader)):
+                leader, leader_ms, others_ms = _claimed(claimant, record_ms, leader, leader_ms, others_ms)
+            if record_ms > now:
+                reach = now + step if now else record_ms
+                if now and others_ms and not by_broker and offset - since < alone:
+                    reach = min(reach, max(now, others_ms + step))
+                now = min(record_ms, reach)
+        shown.append(now)
+    return shown, PartitionClock(now, leader, leader_ms, others_ms, last, since)
+
+
+def _claimed(claimant: str, record_ms: int, leader: str, leader_ms: int, others_ms: int) -> tuple[str, int, int]:
+    """Who claims the latest time, that time, and the latest one of all others, after one more claim."""
+    if claimant == leader or not leader_ms:
+        return claimant, max(leader_ms, record_ms), others_ms
+    # Of equal times the name decides, so that no order of claims makes a difference.
+    if (record_ms, claimant) > (leader_ms, leader):
+        return claimant, record_ms, leader_ms
+    return leader, leader_ms, max(others_ms, record_ms)
+
+
+def effective_ms(ts: int, record_ms: int, clock_ms: int, *, lead_ms: int) -> int:
+    """When an event counts as having happened: its own time, never after the partition's clock.
+
+    Args:
+        ts: The event's own time.
+        record_ms: Its record's timestamp.
+        clock_ms: The partition's clock after that record.
+        lead_ms: How far an event may lead its record.
+
+    Raises:
+        InvalidEventError: "too_old" before the earliest believable time; "too_new" when it leads its record by more
+            than clocks differ.
+    """
+    if ts < EARLIEST_MS:
+        raise InvalidEventError("too_old", f"expected a time from {EARLIEST_MS} ms on, found {ts}")
+    ingested = record_ms if EARLIEST_MS <= record_ms <= LATEST_MS else clock_ms
+    if ts > ingested + lead_ms:
+        lead_s = lead_ms / 1000
+        raise InvalidEventError("too_new", f"expected a time up to {lead_s:g} s after {ingested} ms, found {ts}")
+    return min(ts, clock_ms)

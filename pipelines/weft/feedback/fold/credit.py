@@ -1,0 +1,330 @@
+"""Which results a piece of feedback speaks about, for or against, and how loudly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, structs
+
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import (
+    Attribution,
+    Explicit,
+    Feedback,
+    Impression,
+    Inclusion,
+    Reference,
+    Retrieval,
+    Selection,
+    ShownResult,
+    Success,
+)
+from weft.domain.ids import ContentHash, question_fingerprint
+from weft.feedback.events.attribution import Method
+from weft.feedback.events.trigger_terms import learnable
+from weft.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
+from weft.learning.evidence import MICRO
+from weft.learning.observe.impressions import ImpressionBuckets
+from weft.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, OutcomeScope
+from weft.learning.observe.tallies import Tally
+from weft.learning.observe.triggers import LEARNED
+from weft.learning.parameters import INCLUSION, NEGATIVE, REFERENCE, RETRIEVAL
+
+RESPONSES = (Success, Reference)
+"""Events that may hold a response."""
+Attribute = Callable[[Sequence[ContentHash], str], Attribution | None]
+"""What a response rests on among the contents that it was given; the same for the same, whenever it is asked."""
+
+
+class Credit(Struct, frozen=True, gc=False):
+    """One shown result found good or bad, with a weight >= 0 in observations.
+
+    Attributes:
+        use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
+        used: How much of one use that was, in [0, 1].
+        judged: Whether somebody said outright of this very result that it is good, or that it is bad, and was asked to.
+            Other feedback speaks up for one side more than for the other, and says nothing about probabilities.
+    """
+
+    result: ShownResult
+    good: bool
+    weight: float
+    use: str = ""
+    used: float = 1.0
+    judged: int = UNJUDGED
+
+
+def credits_of(
+    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: FeedbackSettings
+) -> list[Credit]:
+    """What one piece of feedback says about the results of its impression.
+
+    A verdict with a content hash is about that result; one without is shared by all results that were included, as
+    its attribution says, or equally; so is success. Retrieval, inclusion and reference are about the results they
+    name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
+    good by itself (FBK-12); contents that were never shown are for `note_excluded`. A selection speaks for the chosen
+    result, and against each result ranked above it that was passed over (skip-above: Joachims et al., Accurately
+    interpreting clickthrough data as implicit feedback, SIGIR 2005), each weighed by how often its rank is looked at.
+    A result is passed over once and chosen once, however often its answer is clicked.
+
+    Args:
+        feedback: The event.
+        impression: What it answers, as `in_context` leaves it after earlier feedback.
+        chosen: Ranks that earlier selections of this impression chose.
+        rules: Weights in observations, and how far to rely on attributions.
+
+    Raises:
+        InvalidEventError: "unknown_result": it is about something that was never shown.
+    """
+    if isinstance(feedback, Selection):
+        return _selection(feedback, impression, chosen, rules)
+    return _RULES[type(feedback)](feedback, impression, rules)
+
+
+def unattributed(feedback: object) -> str | None:
+    """The response whose outcome feedback tells without saying what it rests on; None where there is none."""
+    if not isinstance(feedback, RESPONSES) or feedback.attribution is not None:
+        return None
+    named = isinstance(feedback, Reference) and feedback.content_hashes is not None
+    return None if named or not feedback.response else feedback.response
+
+
+def attributed(feedback: Feedback, impression: Impression, attribute: Attribute) -> Feedback:
+    """The same feedback with what its response rests on among what was included, where nobody said so yet (FBK-9)."""
+    response = unattributed(feedback)
+    if response is None:
+        return feedback
+    included = [ContentHash(result.content_hash) for result in impression.results if result.included]
+    return structs.replace(feedback, attribution=attribute(included, response))
+
+
+def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named: bool) -> Impression:
+    """The impression with what its answer's context held, as whoever made the answer says.
+
+    What was left out is not in it. The first inclusion tells which results are, and further ones add to these: later
+    outcomes of the whole answer are shared by them alone.
+
+    Args:
+        feedback: What names contents.
+        impression: As earlier feedback left it.
+        named: Whether an inclusion told before.
+    """
+    hashes, includes = set(feedback.content_hashes), isinstance(feedback, Inclusion)
+    results = [
+        structs.replace(
+            each, included=includes if each.content_hash in hashes else each.included and (named or not includes)
+        )
+        for each in impression.results
+    ]
+    return structs.replace(impression, results=results)
+
+
+def note_excluded(
+    tally: Tally, retrieval: Retrieval, impression: Impression, where: OutcomeScope, rules: CreditSettings, *, day: int
+) -> None:
+    """Note what was found and left out before anything was shown: without signals it says nothing about weights."""
+    shown = {result.content_hash for result in impression.results}
+    for content_hash in dict.fromkeys(retrieval.content_hashes):
+        if content_hash not in shown:
+            tally.note_use(day, content_hash, RETRIEVAL, 1.0, where.principal)
+            tally.note_use(day, content_hash, NEGATIVE, rules.retrieved, where.principal, question=where.question)
+
+
+def under(impression: Impression, *, slope: float, principal: str = "") -> OutcomeScope:
+    """What feedback on an impression is kept under.
+
+    Args:
+        impression: What it answers.
+        slope: Logarithm of the odds of a choice per unit of score.
+        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
+    """
+    question = "" if impression.query_hash is None else question_fingerprint(impression.query_hash)
+    return OutcomeScope(impression.model, impression.agent, impression.intent, principal, question, slope)
+
+
+def note_credits(
+    tally: Tally,
+    credited: Iterable[Credit],
+    where: OutcomeScope,
+    page: Sequence[ShownResult],
+    *,
+    day: int,
+    surplus: bool,
+    times: int = 1,
+) -> None:
+    """Add credits to a tally, each under its result's own domain and the impression's model and agent.
+
+    Args:
+        tally: Where they go.
+        credited: What one piece of feedback says.
+        where: What they are kept under.
+        page: What signals are measured against: what was shown together, or nothing.
+        day: It happened on.
+        surplus: Whether the principal's allowance of the day is used up, so that no parameter moves.
+        times: How many events say the same.
+    """
+    rows, number = tally.rows, tally.number
+    for credit in credited:
+        # Ranges were checked when the events were decoded.
+        rows.append(
+            (number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, times)
+        )
+        if credit.use:
+            tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
+
+
+def drawn_by(credited: Sequence[Credit]) -> int:
+    """How much of its principal's allowance a piece of feedback takes, in micro-units."""
+    if len(credited) == 1:
+        return round(credited[0].weight * MICRO)
+    return sum(round(credit.weight * MICRO) for credit in credited)
+
+
+def tally_shown(tally: Tally, impression: Impression, *, day: int) -> None:
+    """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
+    tally.show(ImpressionBuckets(day, impression.model, impression.agent), impression.results)
+
+
+def tally_click(tally: Tally, selection: Selection, impression: Impression, *, day: int) -> None:
+    """Count a click that its impression knows nothing of yet."""
+    clicked = _shown(selection.content_hash, impression)
+    tally.click(ImpressionBuckets(day, impression.model, impression.agent), clicked, impression.results)
+
+
+def tally_triggers(
+    tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
+) -> None:
+    """Note the words by which a result that was picked from far down shall be found (RET-17).
+
+    Which rank that was says the impression, and which words may be used say the rules here: a producer could send any.
+    """
+    if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
+        return
+    for term in learnable(selection.terms, rules)[: rules.terms]:
+        tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
+
+
+def chosen_rank(selection: Selection, impression: Impression) -> int:
+    """The rank at which the impression shows what was selected; what the event itself says is not relied on."""
+    return _shown(selection.content_hash, impression).rank
+
+
+def shared_credits(
+    signal: float, attribution: Attribution | None, impression: Impression, rules: FeedbackSettings, *, scale: float
+) -> list[Credit]:
+    """An outcome of the whole answer, shared by all results that were included.
+
+    Each weighs |signal| · scale · confidence of the method · its share. No share exceeds 1, and how far a
+    method is relied on is the updater's to say: a producer cannot make itself heard more loudly.
+
+    Args:
+        signal: The outcome, in [−1, 1].
+        attribution: What the producer found the response to rest on; None shares equally.
+        impression: What was shown.
+        rules: Confidence of each method.
+        scale: Weight of an outcome of this kind, in observations.
+
+    Raises:
+        InvalidEventError: "unknown_result": nothing was shown.
+    """
+    if not impression.results:
+        raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
+    included = [result for result in impression.results if result.included]
+    if not included:
+        return []  # whatever the answer was made from, it was none of them
+    weight = abs(signal) * scale * rules.attribution.reliance(_method(attribution))
+    if attribution is None:
+        credited = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
+    else:
+        shares = attribution.shares
+        credited = [Credit(each, signal > 0.0, weight * shares.get(each.content_hash, 0.0)) for each in included]
+    return [credit for credit in credited if credit.weight > 0.0]
+
+
+def _method(attribution: Attribution | None) -> str:
+    return Method.EQUAL if attribution is None else attribution.method
+
+
+def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    if verdict.content_hash is None:
+        return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
+    weight = abs(verdict.signal) * rules.credit.explicit
+    shown = _shown(verdict.content_hash, impression)
+    return [Credit(shown, verdict.signal > 0.0, weight, judged=VOLUNTEERED + verdict.asked)] if weight > 0.0 else []
+
+
+def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    return shared_credits(1.0, success.attribution, impression, rules, scale=rules.credit.success)
+
+
+def _retrieval(retrieval: Retrieval, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    left_out = set(retrieval.content_hashes)
+    shown = [result for result in impression.results if result.content_hash in left_out]
+    return [Credit(result, False, rules.credit.retrieved, RETRIEVAL) for result in shown]
+
+
+def _inclusion(inclusion: Inclusion, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    put_in = _all_shown(inclusion.content_hashes, impression)
+    return [Credit(result, True, rules.credit.included, INCLUSION) for result in put_in]
+
+
+def _reference(reference: Reference, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    match, weight = reference.match, rules.credit.referenced
+    if reference.content_hashes is not None:
+        named = _all_shown(reference.content_hashes, impression)
+        return [Credit(result, True, match * weight, REFERENCE, match) for result in named]
+    shared = shared_credits(match, reference.attribution, impression, rules, scale=1.0)
+    return [Credit(each.result, True, each.weight * weight, REFERENCE, each.weight) for each in shared]
+
+
+def _selection(
+    selection: Selection, impression: Impression, chosen: Collection[int], rules: FeedbackSettings
+) -> list[Credit]:
+    result = _shown(selection.content_hash, impression)
+    if result.rank in chosen:
+        return []
+    # Everything above the lowest earlier choice was passed over then, and has been counted.
+    looked_at = max(chosen, default=0)
+    passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    credit = rules.credit
+    return [
+        Credit(result, True, credit.selected * inverse_examination(result, credit.inverse_clip)),
+        *(Credit(each, False, credit.skipped * inverse_examination(each, credit.inverse_clip)) for each in passed_over),
+    ]
+
+
+def inverse_examination(result: ShownResult, clip: float) -> float:
+    """What implicit feedback on a result weighs: 1 / P(its rank is looked at), at most `clip` (FBK-10).
+
+    Clicks and skips happen only where one looks; weighed inversely to how often that is, they count as if all ranks
+    were looked at alike (Joachims, Swaminathan and Schnabel, Unbiased learning-to-rank with biased feedback, WSDM
+    2017).
+    The probability is the one the impression was stamped with, so that a replay gives the same bits.
+    """
+    return clip if result.examination * clip <= 1.0 else 1.0 / result.examination
+
+
+def _all_shown(content_hashes: Iterable[str], impression: Impression) -> list[ShownResult]:
+    """Each named result once, in the order of the names; every one of them must have been shown."""
+    by_hash = {result.content_hash: result for result in impression.results}
+    named = dict.fromkeys(content_hashes)
+    if strange := next((each for each in named if each not in by_hash), None):
+        raise InvalidEventError("unknown_result", f"{strange[:12]}… was not shown for {impression.query_id!r}")
+    return [by_hash[each] for each in named]
+
+
+def _shown(content_hash: str, impression: Impression) -> ShownResult:
+    for result in impression.results:
+        if result.content_hash == content_hash:
+            return result
+    raise InvalidEventError("unknown_result", f"{content_hash[:12]}… was not shown for {impression.query_id!r}")
+
+
+_RULES: Mapping[type[Feedback], Callable[[Any, Impression, FeedbackSettings], list[Credit]]] = {
+    Retrieval: _retrieval,
+    Inclusion: _inclusion,
+    Reference: _reference,
+    Success: _success,
+    Explicit: _verdict,
+}

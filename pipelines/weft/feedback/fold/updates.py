@@ -1,0 +1,397 @@
+"""Events to changes: what a batch of one partition does to its state. Pure: no clock, no store, no broker.
+
+Every record meets exactly one fate. Which one depends on the records before it in the log and on nothing else: not
+on where batches begin, nor on when or how often an updater ran. That is what makes a replay give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from weft.domain.errors import InvalidEventError
+from weft.domain.events import (
+    FEEDBACK,
+    LESSON_EVENTS,
+    AnyEvent,
+    Correction,
+    Explicit,
+    Feedback,
+    Impression,
+    Inclusion,
+    LessonEvent,
+    Report,
+    Retrieval,
+    Selection,
+    SessionPhase,
+    TriggerRemoval,
+)
+from weft.domain.ids import principal_fingerprint
+from weft.feedback.fold.batch import (
+    EARLIEST_MS,
+    LATEST_MS,
+    Arrivals,
+    BatchState,
+    LogMoment,
+    PendingFeedback,
+    PendingImpression,
+    RecordTimes,
+    advance,
+    effective_ms,
+    unlearns,
+)
+from weft.feedback.fold.change import Change, DeadLetter, Fate
+from weft.feedback.fold.credit import (
+    Attribute,
+    Credit,
+    attributed,
+    chosen_rank,
+    credits_of,
+    drawn_by,
+    in_context,
+    note_credits,
+    note_excluded,
+    tally_click,
+    tally_shown,
+    tally_triggers,
+    under,
+)
+from weft.feedback.fold.lessons import lesson_keys
+from weft.feedback.fold.names import OVERFLOW, NameKind, kind_of, source_counts
+from weft.feedback.fold.quota import Draw
+from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
+from weft.feedback.fold.sessions import Sessions, Timeline
+from weft.feedback.fold.words import (
+    ContentVerdict,
+    QuestionText,
+    RepeatedVerdict,
+    corrected,
+    note_question,
+    question_of_text,
+)
+from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
+from weft.learning.evidence import MICRO
+from weft.learning.observe.outcomes import OutcomeScope
+from weft.learning.observe.tallies import Tally
+from weft.learning.observe.triggers import REMOVED
+from weft.runtime.kafka.log import Record
+
+
+def fold(
+    stored: BatchState,
+    arrivals: Arrivals,
+    rules: FeedbackSettings,
+    *,
+    skipped: int = 0,
+    attribute: Attribute | None = None,
+) -> Change:
+    """What a batch changes.
+
+    Args:
+        stored: The state as far as the batch mentions it; it is used up.
+        arrivals: The batch, none of it consumed before.
+        rules: Times, limits and weights.
+        skipped: Offsets before and between its records that the log explains.
+        attribute: Says what responses rest on; without it they speak for all that they were given alike.
+    """
+    batch = _Batch(stored, rules, attribute)
+    batch.consume(arrivals, skipped)
+    return batch.change
+
+
+class _Batch:
+    """One pass over a batch: `stored` is read and kept current, `change` collects what is to be written.
+
+    The clock is read for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
+    between decides fates and meets feedback with impressions, which depends on all that came before.
+    """
+
+    def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
+        self.stored = stored
+        self._attribute = attribute
+        sessions = Sessions(rules, stored.lifecycles, stored.parts)
+        self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
+        self._sessions = sessions
+        self._rules = rules
+        self._limits = rules.limits
+        self._names = stored.names
+        self._window_ms = milliseconds(rules.time.window_s)
+        self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
+        self._seen, self._daily = self.change.seen, rules.limits.daily_micro
+        self._sources: Counter[tuple[str, str, str]] = Counter()
+        self._verdicts: dict[tuple[Any, ...], RepeatedVerdict] = {}
+        self._open: defaultdict[tuple[bytes, str], list[RepeatedVerdict]] = defaultdict(list)
+        self._noted: list[RepeatedVerdict] = []
+
+    def consume(self, arrivals: Arrivals, skipped: int) -> None:
+        records, change, rules = arrivals.records, self.change, self._rules
+        claims = RecordTimes(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
+        clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.sessions.timeline = Timeline(records.offsets, clocks_ms)
+        change.fates = Counter(self._fates(arrivals, clocks_ms))
+        change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
+        self._note_verdicts()
+        change.skipped = skipped
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
+        change.consumed, change.sources = len(records), source_counts(self._sources)
+        change.next_offset = records.offsets[-1] + 1
+
+    def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
+        """The fate of every record but of those that repeat a verdict, which are applied."""
+        records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
+        most, daily, verdicts, names = self._limits.waiting_records, self._daily, self._verdicts, self._names
+        seen, stored_seen = self._seen, self.stored.seen
+        works, lifecycles = self._sessions.works, self._sessions.lifecycles
+        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
+        for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
+            clock_ms = clocks_ms[place]
+            # Most events repeat a verdict, and all that is looked up for them costs: hence no calls.
+            if type(event) is Explicit:
+                equal = verdicts.get(
+                    (query, event.content_hash, event.signal, event.asked, event.principal, event.agent)
+                )
+                if equal is not None:
+                    at_ms = event.ts if event.ts < clock_ms else clock_ms
+                    if (
+                        equal.from_ms <= at_ms < equal.until_ms
+                        and event.ts <= record_ms + lead_ms
+                        and EARLIEST_MS <= record_ms <= LATEST_MS
+                        and at_ms >= clock_ms - window_ms <= equal.shown_ms
+                        and equal.shown_offset > offset - most
+                        and fingerprint not in seen
+                        and fingerprint not in stored_seen
+                        and event.session_id not in works
+                        and event.session_id not in lifecycles
+                    ):
+                        allowance = equal.allowance
+                        if allowance.before + allowance.drawn < daily:
+                            equal.within += 1
+                        else:
+                            equal.beyond += 1
+                        allowance.drawn += equal.micro
+                        equal.repeats += 1
+                        seen[fingerprint] = (offset, at_ms)
+                        continue
+            self._clock_ms, self._next_offset, names.today = clock_ms, offset + 1, clock_ms // DAY_MS
+            if isinstance(event, InvalidEventError):
+                yield self._refuse(records[place], event)
+                continue
+            try:
+                at_ms = effective_ms(event.ts, record_ms, clock_ms, lead_ms=lead_ms)
+                yield self._fate(event, fingerprint, query, offset, at_ms)
+            except InvalidEventError as error:
+                yield self._refuse(records[place], error)
+
+    def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
+        self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
+        return Fate.DEAD_LETTERED
+
+    def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
+        if at_ms < self._clock_ms - self._window_ms:
+            return Fate.LATE
+        before = self._seen.get(fingerprint) or self.stored.seen.get(fingerprint)
+        if before and self._remembered(before, EVENT_ID_RECORDS, self._window_ms):
+            return Fate.DUPLICATE
+        self._sessions.touch(event.session_id, offset, self._clock_ms)
+        if isinstance(event, FEEDBACK):
+            if isinstance(event, Correction) and event.query_id is None:
+                self._correct(event, at_ms)
+            elif (fate := self._answer(query, event, offset, at_ms)) is not Fate.APPLIED:
+                return fate
+        elif isinstance(event, LESSON_EVENTS):
+            self._note_lesson(event, at_ms)
+        else:
+            self._apply(event, query, LogMoment(offset, at_ms))
+        self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
+        self._seen[fingerprint] = (offset, at_ms)
+        return Fate.APPLIED
+
+    def _correct(self, event: Correction, at_ms: int) -> None:
+        by, asked = self._names.principal(event.principal), question_of_text(event.question or "")
+        word = corrected(event, at_ms, principal=by, question=asked)
+        word.note_with_question(self._sessions.tally_of(event.session_id))
+
+    def _note_lesson(self, event: LessonEvent, at_ms: int) -> None:
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        for key in lesson_keys(event, at_ms, principal=principal):
+            tally.note_usage(key, MICRO)
+
+    def _apply(
+        self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment
+    ) -> None:
+        if unlearns(event):
+            self._unlearn(event.principal, moment.offset)
+        elif isinstance(event, SessionPhase):
+            self._sessions.turn(
+                event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
+            )
+        elif isinstance(event, TriggerRemoval):
+            self._remove_trigger(event, moment)
+        elif isinstance(event := self._names.bounded(event), Impression):
+            self._show(query, event, moment)
+        else:
+            day = moment.at_ms // DAY_MS
+            principal, allowance = self._names.principal(event.principal), allowance_of(event)
+            tally, within = self._drawn(event.session_id, principal, day, MICRO, allowance=allowance)
+            evidence = report_evidence(event, day=day, principal=principal)
+            tally.note_report(evidence, surplus=not within)
+            tally.note_report(speaker_evidence(event, day=day, principal=principal), surplus=not within)
+
+    def _remove_trigger(self, event: TriggerRemoval, moment: LogMoment) -> None:
+        # It takes an effect away and gives none: no allowance bounds it.
+        tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
+        tally.note_use(moment.at_ms // DAY_MS, event.content_hash, REMOVED + event.term, 1.0, principal)
+
+    def _unlearn(self, principal: str, offset: int) -> None:
+        """Take out what a principal said; the batch begins here, so that all of it is in the state."""
+        fingerprint = principal_fingerprint(principal)
+        if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
+            self.change.unlearned[principal] = fingerprint
+        for query, some in self.stored.waiting.items():
+            self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
+        self._sessions.unlearn_all(principal, offset, self._clock_ms)
+
+    def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
+        before = self.stored.shown.get(query)
+        if before and self._remembered(before.moment, self._limits.waiting_records, self._window_ms):
+            # The first one stands: whoever answers later may not change what was shown.
+            raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
+        shown = self.stored.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
+        tally = self._sessions.tally_of(impression.session_id)
+        tally_shown(tally, impression, day=moment.at_ms // DAY_MS)
+        for waiting in self.stored.waiting.pop(query, ()):
+            self._join_waiting(query, shown, waiting)
+
+    def _join_waiting(self, query: bytes, shown: PendingImpression, waiting: PendingFeedback) -> None:
+        if self.change.waiting.pop(waiting.moment.offset, None) is None:
+            self.change.joined.append(waiting.moment.offset)
+        try:
+            if not self._remembered(waiting.moment, self._limits.waiting_records, self._window_ms):
+                self.change.unjoined += 1
+            else:
+                self._credit(query, shown, waiting.feedback, waiting.moment.at_ms)
+        except InvalidEventError:
+            # It was consumed, and counted, when it came; all that is left to say is that it answers nothing.
+            self.change.unjoined += 1
+
+    def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
+        shown = self.stored.shown.get(query)
+        if shown is None or not self._remembered(shown.moment, self._limits.waiting_records, 2 * self._window_ms):
+            waiting = PendingFeedback(LogMoment(offset, at_ms), feedback)
+            self.stored.waiting.setdefault(query, []).append(waiting)
+            self.change.waiting[offset] = (query, waiting)
+        elif shown.moment.at_ms < self._clock_ms - self._window_ms:
+            return Fate.LATE
+        else:
+            self._credit(query, shown, feedback, at_ms)
+        return Fate.APPLIED
+
+    def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
+        impression, day = shown.impression, at_ms // DAY_MS
+        if self._attribute is not None:
+            feedback = attributed(feedback, impression, self._attribute)
+        where = self._under(shown, feedback.principal)
+        if isinstance(feedback, Correction):
+            word = corrected(feedback, at_ms, principal=where.principal, question=shown.asked())
+            word.note_with_question(self._sessions.tally_of(impression.session_id))
+            return
+        credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
+        if not credited:
+            tally = self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            self._note_context(query, shown, feedback, tally, day)
+            return
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
+        if type(feedback) is Explicit and feedback.content_hash is not None:
+            if tally is self._sessions.shared:
+                verdict = self._verdict(query, shown, feedback, credited, at_ms)
+                verdict.within += within
+                verdict.beyond += not within
+                return
+            self._word(query, shown, credited[0], where, at_ms).note_with_question(tally)
+        else:
+            note_question(tally, day, shown.asked())
+        note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
+        self._note_context(query, shown, feedback, tally, day)
+        if isinstance(feedback, Selection):
+            if within:
+                # Counted on the day it was shown, as the results it stands among are.
+                tally_click(tally, feedback, impression, day=shown.moment.at_ms // DAY_MS)
+                tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
+            shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
+            self.change.shown[query] = shown
+
+    def _word(
+        self, query: bytes, shown: PendingImpression, credit: Credit, where: OutcomeScope, at_ms: int
+    ) -> ContentVerdict:
+        """A principal's last word on a result; said again on the same day, it is the same word."""
+        content, share = credit.result.content_hash, shown.share_of_best(credit.result)
+        key = f"{where.principal}:{content}"
+        good, since = shown.verdicts.get(key, (None, 0))
+        if good is not credit.good or at_ms // DAY_MS > since // DAY_MS:
+            for other in self._open.pop((query, key), ()):
+                other.until_ms = 0  # whoever says so again says something new
+            since = max(at_ms, since + 1) if good is not None else at_ms
+            shown.verdicts[key] = credit.good, since
+            self.change.shown[query] = shown
+        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shown.asked(), share)
+
+    def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
+        """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
+        if not isinstance(feedback, Inclusion | Retrieval):
+            return
+        if isinstance(feedback, Retrieval):
+            where = self._under(shown, feedback.principal)
+            note_excluded(tally, feedback, shown.impression, where, self._rules.credit, day=day)
+        shown.impression = in_context(feedback, shown.impression, named=shown.named)
+        shown.named = shown.named or isinstance(feedback, Inclusion)
+        self.change.shown[query] = shown
+
+    def _verdict(
+        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
+    ) -> RepeatedVerdict:
+        """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
+        where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
+        word = self._word(query, shown, credited[0], where, at_ms)
+        allowance = self._names.allowance(self._names.allowance_owner(where.principal, day), day)
+        source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
+        span, page = (day * DAY_MS, (day + 1) * DAY_MS), shown.impression.results
+        first = RepeatedVerdict(
+            *span, *shown.moment, source, allowance, drawn_by(credited), credited, where, page, word
+        )
+        self._noted.append(first)
+        self._open[query, f"{where.principal}:{word.content}"].append(first)
+        if OVERFLOW not in source:
+            key = query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
+            self._verdicts[key] = first
+        return first
+
+    def _note_verdicts(self) -> None:
+        questions: Counter[tuple[int, QuestionText]] = Counter()
+        for each in self._noted:
+            self._sources[each.source] += each.repeats
+            each.note(self._sessions.shared)
+            questions[each.word.at_ms // DAY_MS, each.word.question] += each.within + each.beyond
+        for (day, asked), times in questions.items():
+            note_question(self._sessions.shared, day, asked, times=times)
+
+    def _drawn(
+        self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
+    ) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
+        if tally is self._sessions.shared:
+            return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
+        draw = Draw(owner, day, allowance, micro, self._next_offset - 1)
+        return self._sessions.part_of(session, tally, draw)
+
+    def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
+        """What feedback is kept under: the impression's scope and question, and who gives it."""
+        if (where := shown.under.get(principal)) is None:
+            by, slope = self._names.principal(principal), self._rules.credit.choice_slope
+            where = shown.under[principal] = under(shown.impression, slope=slope, principal=by)
+        return where
+
+    def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
+        offset, at_ms = moment
+        return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records

@@ -1,0 +1,272 @@
+"""An updater: partitions it owns, and the loop that keeps their evidence up with the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from weft.domain.errors import BrokerUnavailableError, WrongLogError
+from weft.feedback.fold.credit import Attribute
+from weft.feedback.log import FeedbackSource, Positions, RebasedSource
+from weft.feedback.pipeline import POLL_TIMEOUT_S, advance
+from weft.feedback.publish.dead_letters import Republisher
+from weft.feedback.publish.snapshot import publish_snapshot
+from weft.feedback.run.partitions import claimed, partition_folder
+from weft.feedback.run.watch import LogWatch
+from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.checkpoints import is_due, write_checkpoint
+from weft.feedback.store.report import PartitionReport
+from weft.feedback.store.state import PartitionState
+from weft.runtime.clock import system_clock
+from weft.runtime.process import PeriodicCollection
+
+_log = logging.getLogger(__name__)
+
+_PUBLISH_BEHIND_S = 2.0  # while more lies ahead than a poll brings, what a snapshot would show is old already
+_COLLECT_EVERY_S = 30.0  # between searches for cyclic garbage: batches make none, and a search takes about .1 s
+
+Monotonic = Callable[[], float]
+"""Seconds of a clock that never goes back: paces the loop, never reaches the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProgress:
+    """Where one partition stands.
+
+    Attributes:
+        lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
+        answers: Whether the broker answered when it was last asked; None where nobody asks it.
+        publishing: Whether dead letters are on their way to their topic; not where it took none at the last attempt.
+        open_transaction_s: Age of the transaction that keeps the rest of the log from being read; None without one.
+    """
+
+    report: PartitionReport
+    lag: int | None
+    answers: bool | None = None
+    publishing: bool = False
+    open_transaction_s: float | None = None
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that the log was known to hold is consumed, and dead letters published or refused."""
+        return self.lag == 0 and not self.publishing
+
+
+class Updater:
+    """Owns partitions of one log, from `open` to `close`; one thread calls it.
+
+    Attributes:
+        silent_since: When the broker first did not answer, of seconds of a monotonic clock; None while it answers.
+    """
+
+    def __init__(
+        self,
+        source: FeedbackSource,
+        states: Mapping[int, PartitionState],
+        offsets: Mapping[int, int],
+        rules: FeedbackSettings,
+        *,
+        dead_letters: Republisher | None = None,
+        attribute: Attribute | None = None,
+    ) -> None:
+        self._source = source
+        self._attribute = attribute
+        self._states = dict(states)
+        self._rules = rules
+        self._dead_letters = dead_letters
+        self._positions = Positions(offsets)
+        self._watch = LogWatch()
+        self._published: dict[int, int] = {}
+        self._noted: dict[int, int] = {}
+        self._publish_at = self._look_after_at = float("-inf")
+        self._moved_at: float | None = float("-inf")  # what is there is published at once
+        self._begun_at: float | None = None
+        self.silent_since: float | None = None
+        # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
+        self._collection = PeriodicCollection(every_s=_COLLECT_EVERY_S)
+
+    @classmethod
+    def open(
+        cls,
+        source: FeedbackSource,
+        store: Path,
+        partitions: Sequence[int],
+        rules: FeedbackSettings,
+        *,
+        dead_letters: Republisher | None = None,
+        attribute: Attribute | None = None,
+    ) -> Self:
+        """Claim partitions, whoever held them, and read on from their stored offsets.
+
+        Args:
+            attribute: Says what responses rest on, where somebody can.
+
+        Raises:
+            WrongLogError: A store belongs to another log; nothing was applied.
+            BrokerUnavailableError: The broker does not answer.
+        """
+        states: dict[int, PartitionState] = {}
+        reports: dict[int, PartitionReport] = {}
+        try:
+            facts = source.facts()
+            source.assign(partitions)
+            for partition in partitions:
+                folder = partition_folder(store, partition)
+                states[partition] = claimed(folder, partition, rules, facts, log_start=source.log_start(partition))
+                reports[partition] = states[partition].report()
+            rebased = RebasedSource(source, {partition: one.offset_base for partition, one in reports.items()})
+            offsets = {partition: one.next_offset for partition, one in reports.items()}
+            for partition, offset in offsets.items():
+                rebased.seek(partition, offset)
+        except BaseException:
+            for state in states.values():
+                state.close()
+            raise
+        return cls(rebased, states, offsets, rules, dead_letters=dead_letters, attribute=attribute)
+
+    def step(self, now: float) -> int:
+        """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
+
+        What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
+        once a poll brings no more of them, or has come and gone. While more lies ahead than a poll brings, what a
+        snapshot would show is old already: then it is published every two seconds.
+
+        Args:
+            now: Seconds of a monotonic clock.
+
+        Returns:
+            How many records the log delivered; 0 says that it holds no more for now.
+
+        Raises:
+            BrokerUnavailableError: Ask again later; nothing was lost.
+            FencedError: Another updater owns one of the partitions.
+            WrongLogError: The log is not the one that the stores belong to.
+        """
+        delivered = self._advance(now)
+        # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
+        self._watch.check(self._source, self._states, self._positions, now)
+        if self._dead_letters is not None:
+            self._dead_letters.check(self._states, now)
+        self._begun_at = now if self._begun_at is None else self._begun_at
+        if delivered and self._moved_at is None:
+            self._moved_at = now
+        if self._moved_at is not None and now >= self._publish_at and self._is_settled(now, delivered):
+            self.publish()
+            self._publish_at, self._moved_at = now + self._rules.publish_every_s, None
+        if now >= self._look_after_at:
+            self._keep_checkpoints()
+            self._note_offsets()
+            self._look_after_at = now + self._rules.publish_every_s
+        self._collection.collect_when_due(now)
+        return delivered
+
+    def _advance(self, now: float) -> int:
+        try:
+            log = self._source, self._states, self._positions
+            return advance(*log, self._rules, attribute=self._attribute)
+        except (BrokerUnavailableError, WrongLogError):
+            # A reader says that it cannot read on; why is said best by who asks for the log itself.
+            self._watch.check_now(self._source, self._states, self._positions, now)
+            raise
+
+    def _is_settled(self, now: float, delivered: int) -> bool:
+        if not delivered or self._moved_at is None or self._begun_at is None:
+            return True
+        behind = sum(self._lag(partition) or 0 for partition in self._states)
+        if behind > self._rules.poll_records:
+            return now >= max(self._moved_at, self._begun_at) + _PUBLISH_BEHIND_S
+        return now >= self._moved_at + POLL_TIMEOUT_S
+
+    def publish(self) -> None:
+        """Publish a snapshot of every partition that moved since its last one."""
+        for partition, state in self._states.items():
+            offset = state.report().next_offset
+            if self._published.get(partition) != offset:
+                publish_snapshot(state)
+                self._published[partition] = offset
+
+    def _keep_checkpoints(self) -> None:
+        for partition, state in self._states.items():
+            if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
+                write_checkpoint(state)
+
+    def _note_offsets(self) -> None:
+        offsets = {partition: self._positions[partition] for partition in self._states}
+        self._source.note_offsets({one: offset for one, offset in offsets.items() if self._noted.get(one) != offset})
+        self._noted = offsets
+
+    def progress(self) -> list[PartitionProgress]:
+        """Where every owned partition stands, by partition."""
+        answers = self.silent_since is None
+        all_progress = []
+        for partition, state in sorted(self._states.items()):
+            report, lag = state.report(), self._lag(partition)
+            held_s = self._watch.open_transaction_s(partition) if lag else None
+            all_progress.append(PartitionProgress(report, lag, answers, self._publishing(report), held_s))
+        return all_progress
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether every partition is; see `PartitionProgress`."""
+        return all(progress.caught_up for progress in self.progress())
+
+    def close(self) -> None:
+        """Release stores and connections; what was consumed is durable already."""
+        self._collection.end()
+        self._note_offsets()
+        for state in self._states.values():
+            state.close()
+        self._source.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+
+    def _publishing(self, report: PartitionReport) -> bool:
+        republisher = self._dead_letters
+        return bool(report.dead_letters_waiting) and republisher is not None and republisher.refusal is None
+
+    def _lag(self, partition: int) -> int | None:
+        highwater = self._source.highwater(partition)
+        return None if highwater is None else max(0, highwater - self._positions[partition])
+
+
+def keep_up(
+    updater: Updater,
+    *,
+    until: Callable[[Updater], bool],
+    monotonic: Monotonic,
+    pause: Callable[[float], None],
+    rules: FeedbackSettings,
+    unreachable_s: float | None = None,
+) -> None:
+    """Step until told to stop; a broker that is away is waited for.
+
+    Args:
+        updater: Opened. It keeps since when the broker is silent, so that patience runs on from call to call.
+        until: Asked after every step whether to stop.
+        monotonic: Paces publishing and patience.
+        pause: Sleeps.
+        rules: For pauses.
+        unreachable_s: Patience with a broker that does not answer, however often this is called meanwhile; None waits
+            for ever.
+
+    Raises:
+        BrokerUnavailableError: Patience ran out.
+    """
+    while True:
+        began = monotonic()
+        try:
+            updater.step(began)
+            updater.silent_since = None
+        except BrokerUnavailableError as error:
+            if updater.silent_since is None:
+                updater.silent_since = began
+                _log.warning("%s; asking again every %g s", error, rules.retry_s)
+            if unreachable_s is not None and monotonic() - updater.silent_since > unreachable_s:
+                raise
+            pause(rules.retry_s)
+        if until(updater):
+            updater.publish()
+            return

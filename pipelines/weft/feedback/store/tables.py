@@ -1,0 +1,348 @@
+"""What a partition's tables say, and how a change is written into them; always inside the caller's transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
+
+import msgspec
+import pyarrow as pa
+
+from weft.domain.events import Feedback, Impression, SessionPhase
+from weft.domain.ids import principal_fingerprint
+from weft.feedback.events.codec import Decoded
+from weft.feedback.fold.batch import (
+    Arrivals,
+    BatchState,
+    LogMoment,
+    PartitionClock,
+    PendingFeedback,
+    PendingImpression,
+    answers_of,
+    unlearns,
+)
+from weft.feedback.fold.change import Change, DeadLetter, Fate
+from weft.feedback.fold.names import (
+    NAMING,
+    NEWCOMERS,
+    OVERFLOW,
+    Allowance,
+    NameKind,
+    NameTracker,
+    Naming,
+    SourceCounts,
+    names_of,
+)
+from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
+from weft.feedback.store.deduplication import SeenIndex, read_seen, write_seen
+from weft.feedback.store.overlays import close_sessions, lifecycle_of, select_lifecycles, write_sessions
+from weft.feedback.store.quota_store import forget_days, parts_of
+from weft.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
+from weft.learning.evidence import Evidence, EvidenceKey, table_of
+from weft.learning.uses import UsageKey
+
+_DETAIL_CHARACTERS = 500
+DEAD_LETTER_BYTES = 65_536
+"""Of a wrong record that are kept: any that a person can read; its SHA-256 covers all of them."""
+_AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
+
+_encoder = msgspec.json.Encoder()
+_impressions = msgspec.json.Decoder(Impression)
+_feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
+
+
+class StoredDeadLetter(NamedTuple):
+    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
+
+    offset: int
+    timestamp: int
+    reason: str
+    detail: str
+    size: int
+    sha256: str
+    original: bytes
+
+
+def read_batch_state(
+    connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings
+) -> BatchState:
+    """The part of the state that the events of a batch mention."""
+    clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
+    witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
+    stored = BatchState(PartitionClock(clock_ms, *(witnesses or ())), next_offset, NameTracker(rules.limits))
+    ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
+    queries = set(filter(None, arrivals.queries))
+    # Of one id that was applied again after its time, the last counts.
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
+        stored.seen[fingerprint] = (offset, at_ms)
+    shown = "select query, offset, at_ms, impression, chosen, named from shown where query in"
+    for query, offset, at_ms, impression, chosen, named in matching(connection, shown, queries):
+        stored.stored_queries.add(query)
+        stored.shown[query] = PendingImpression(
+            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen), bool(named)
+        )
+    waiting = "select query, offset, at_ms, feedback from waiting where query in"
+    for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
+        stored.waiting.setdefault(query, []).append(
+            PendingFeedback(LogMoment(offset, at_ms), _feedback.decode(feedback))
+        )
+    unlearned = {event.principal for event in arrivals.events if type(event) is SessionPhase and unlearns(event)}
+    for row in (
+        *matching(connection, select_lifecycles("where session in"), set(filter(None, arrivals.sessions))),
+        *matching(connection, select_lifecycles("where principal in"), unlearned),
+    ):
+        life = lifecycle_of(row)
+        stored.lifecycles[life.session] = life
+    stored.parts = parts_of(connection, [life.offset for life in stored.lifecycles.values()])
+    principals = {
+        *filter(None, arrivals.principals),
+        *(each.feedback.principal for some in stored.waiting.values() for each in some),
+    }
+    stored.names = read_names(connection, rules.limits, arrivals.events, principals)
+    return stored
+
+
+def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
+    """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
+    write_names(connection, change.names)
+    taken_back = forget_principals(connection, change.unlearned) if change.unlearned else 0
+    write_sessions(connection, change.sessions, change.names.drawn_on())
+    write_seen(connection, change.seen)
+    add_masses(connection, "heard", [(*source, events) for source, events in change.sources.items()])
+    _write_shown(connection, change)
+    connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
+    connection.executemany(
+        "insert into waiting (offset, query, at_ms, feedback) values (?, ?, ?, ?)",
+        [
+            (offset, query, waiting.moment.at_ms, _encoder.encode(waiting.feedback))
+            for offset, (query, waiting) in change.waiting.items()
+        ],
+    )
+    _write_dead_letters(connection, change.dead_letters)
+    connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
+    merged = close_sessions(
+        connection, change.sessions.timeline, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules
+    )
+    (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
+    if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
+        forget_days(connection, oldest)
+    expired, unpublished = _forget(connection, change, rules)
+    _write_progress(
+        connection,
+        change,
+        unjoined=change.unjoined + expired + taken_back,
+        merges=change.sessions.merges + merged,
+        dead_letters_waiting=len(change.dead_letters) - unpublished,
+    )
+
+
+def evidence_in(connection: sqlite3.Connection) -> Evidence:
+    """All evidence of the partition."""
+    counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
+    usage = connection.execute("select day, content_hash, bin, principal, question, micro from usage")
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+
+
+def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
+    """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
+    # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
+    counts, usage = (
+        connection.execute(f"select {columns}, micro from {table} where micro <> 0 order by {columns}").fetchall()  # noqa: S608
+        for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
+    )
+    return table_of(counts, usage)
+
+
+def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, str]) -> int:
+    """Take out what principals said of contents, and what they said that waits; how much of the latter there was.
+
+    Exact: uses of contents are kept by principal wherever they lie.
+
+    Args:
+        principals: Their fingerprints by name.
+    """
+    fingerprints = list(principals.values())
+    for place in range(0, len(fingerprints), _AT_ONCE):
+        some = fingerprints[place : place + _AT_ONCE]
+        for table in ("usage", "overlay_usage", "part_usage"):
+            delete_rows(connection, table, f"principal in ({', '.join('?' * len(some))})", some)
+    rows = connection.execute("select offset, feedback from waiting").fetchall()
+    waiting = [(offset,) for offset, feedback in rows if _feedback.decode(feedback).principal in principals]
+    connection.executemany("delete from waiting where offset = ?", waiting)
+    return len(waiting)
+
+
+def dead_letters_in(
+    connection: sqlite3.Connection, from_offset: int, at_most: int, most_bytes: float = math.inf
+) -> list[StoredDeadLetter]:
+    """The oldest dead letters from an offset on, until their originals exceed so many bytes."""
+    rows = connection.execute(
+        "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
+        " where offset >= ? order by offset limit ?",
+        (from_offset, at_most),
+    )
+    letters: list[StoredDeadLetter] = []
+    for letter in map(StoredDeadLetter._make, rows):
+        letters.append(letter)
+        most_bytes -= len(letter.original)
+        if most_bytes < 0:
+            break
+    return letters
+
+
+def write_republished(connection: sqlite3.Connection, offset: int) -> None:
+    """Note that all dead letters before an offset were republished."""
+    (published,) = connection.execute(
+        "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?", (offset,)
+    ).fetchone()
+    connection.execute(
+        "update progress set republished = ?, dead_letters_waiting = dead_letters_waiting - ?", (offset, published)
+    )
+
+
+def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
+    """The first day that an event by itself can still fall on."""
+    return (clock_ms - milliseconds(rules.time.window_s)) // DAY_MS
+
+
+def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
+    before = list(change.stored_queries & change.shown.keys())
+    for place in range(0, len(before), _AT_ONCE):
+        some = before[place : place + _AT_ONCE]
+        delete_rows(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
+    insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
+
+
+def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str, int]:
+    offset, at_ms = shown.moment
+    return offset, query, at_ms, _encoder.encode(shown.impression), shown.answers(), int(shown.named)
+
+
+def _write_dead_letters(connection: sqlite3.Connection, dead_letters: Iterable[DeadLetter]) -> None:
+    for record, reason, detail in dead_letters:
+        original = record.value or b""
+        connection.execute(
+            "insert into dead_letters values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.offset,
+                max(-(2**63), min(record.timestamp, 2**63 - 1)),
+                reason,
+                detail.encode("utf-8", "replace").decode()[:_DETAIL_CHARACTERS],
+                len(original),
+                hashlib.sha256(original).hexdigest(),
+                original[:DEAD_LETTER_BYTES],
+            ),
+        )
+        connection.execute(
+            "insert into dead_letter_reasons values (?, 1) on conflict do update set count = count + 1", (reason,)
+        )
+
+
+def _write_progress(
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, merges: int, dead_letters_waiting: int
+) -> None:
+    fates = change.fates
+    connection.execute(
+        "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
+        " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
+        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?,"
+        " dead_letters_waiting = dead_letters_waiting + ?",
+        (
+            change.next_offset,
+            change.clock.now_ms,
+            change.consumed,
+            fates[Fate.APPLIED],
+            fates[Fate.DUPLICATE],
+            fates[Fate.DEAD_LETTERED],
+            fates[Fate.LATE],
+            change.holes,
+            change.skipped,
+            unjoined,
+            change.sessions.dropped,
+            merges,
+            dead_letters_waiting,
+        ),
+    )
+
+
+def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> tuple[int, int]:
+    """Delete what no later record can meet any more.
+
+    Returns:
+        How much of it was feedback that never met its impression, and how many dead letters were never published.
+
+    An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
+    """
+    limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
+    _forget_before(connection, "seen", change, EVENT_ID_RECORDS, window_ms)
+    _forget_before(connection, "shown", change, limits.waiting_records, 2 * window_ms)
+    (unpublished,) = connection.execute(
+        "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",
+        (change.next_offset - limits.dead_letter_records,),
+    ).fetchone()
+    _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
+    return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms), unpublished
+
+
+def _forget_before(
+    connection: sqlite3.Connection, table: str, change: Change, records: int, window_ms: int | None
+) -> int:
+    oldest = change.next_offset - records
+    if window_ms is not None:
+        # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
+        horizon = change.clock.now_ms - window_ms
+        live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
+        live_row = connection.execute(live, (horizon,)).fetchone()
+        oldest = max(oldest, live_row[0] if live_row else change.next_offset)
+    if table == "shown":
+        return delete_rows(connection, table, "offset < ?", (oldest,))
+    return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608
+
+
+def read_names(
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
+) -> NameTracker:
+    """What a store knows of the names in some events, and of some more principals."""
+    names = NameTracker(limits)
+    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
+    wanted: dict[NameKind, set[str]] = {kind: set() for kind in NameKind}
+    for event in cast("Iterable[Naming]", [event for event in events if type(event) in NAMING]):
+        for kind, name in names_of(event):
+            wanted[kind].add(name)
+    wanted[NameKind.PRINCIPAL] |= fingerprints
+    for kind, some in wanted.items():
+        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
+        names.counts[kind] = count or 0
+        existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.existing.update((kind, name) for (name,) in existing)
+    for (day,) in connection.execute("select distinct day from allowances").fetchall():
+        drawn = "select principal, allowance, micro from allowances where day = ? and principal in"
+        for fingerprint, name, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
+            names.allowances[day, fingerprint, name] = Allowance(micro)
+    names.since.update(matching(connection, "select principal, since from newcomers where principal in", fingerprints))
+    names.queue.update(dict(connection.execute("select since, count(*) from newcomers group by since")))
+    return names
+
+
+def write_names(connection: sqlite3.Connection, names: NameTracker) -> None:
+    """What a batch changed."""
+    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    connection.executemany("insert into newcomers (principal, since) values (?, ?)", names.admitted)
+    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
+    add_masses(connection, "allowances", drawn)
+    connection.executemany(
+        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
+        list(names.overflowed.items()),
+    )
+
+
+def source_counts_in(connection: sqlite3.Connection) -> SourceCounts:
+    """Everything that a partition heard."""
+    rows = connection.execute("select kind, name, what, events from heard")
+    return Counter({(kind, name, what): events for kind, name, what, events in rows})

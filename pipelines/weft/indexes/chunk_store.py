@@ -1,0 +1,397 @@
+"""Reading a generation's chunks: which content stands at a row, and everywhere that it stands (ARC-4)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft.domain.chunks import Chunk, ChunkLabel
+from weft.domain.documents import ContentType, Domain
+from weft.domain.errors import CorruptionError
+from weft.domain.ids import ContentHash
+from weft.indexes.cells import cell_reader
+from weft.indexes.former_places import FormerPlaces
+from weft.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What is known of one document.
+
+    Attributes:
+        indexed_at: When the first generation that held it was made; None where this is the one.
+    """
+
+    uri: str
+    title: str | None
+    domain: Domain
+    content_type: ContentType
+    language: str | None
+    modified_at: float | None
+    trust_level: int
+    metadata: Mapping[str, str]
+    intent: str | None
+    tier: str | None
+    validation: str | None
+    citations: int | None
+    indexed_at: float | None = None
+
+
+class Occurrence:
+    """One place where a content stands: the chunk, and what is known of its document.
+
+    Most of what is found is never shown, so the chunk itself is decoded when it is asked for.
+
+    Attributes:
+        place: Row of its chunk in the table of chunks.
+        facts: All that is known of the document.
+    """
+
+    __slots__ = (
+        "_decode",
+        "_label",
+        "content_type",
+        "domain",
+        "facts",
+        "language",
+        "metadata",
+        "modified_at",
+        "place",
+        "title",
+        "trust_level",
+        "uri",
+    )
+
+    def __init__(
+        self, place: int, facts: StoredDocument, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
+    ) -> None:
+        self.place = place
+        self._decode = decode
+        self._label = label
+        self.facts = facts
+        self.uri = facts.uri
+        self.title = facts.title
+        self.domain = facts.domain
+        self.content_type = facts.content_type
+        self.language = facts.language
+        self.modified_at = facts.modified_at
+        self.trust_level = facts.trust_level
+        self.metadata = facts.metadata
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk at that place."""
+        return self._decode(self.place)
+
+    @property
+    def label(self) -> ChunkLabel:
+        """What is said of a result at that place."""
+        return self._label(self.place)
+
+
+class Content:
+    """One text and every place it stands in.
+
+    Attributes:
+        row: Its row in every index of the generation.
+        occurrences: At least one, ordered by (URI, sequence); the first is the representative, whose text this is.
+    """
+
+    __slots__ = ("_text", "content_hash", "occurrences", "row")
+
+    def __init__(
+        self, row: int, content_hash: ContentHash, occurrences: tuple[Occurrence, ...], text: Callable[[int], str]
+    ) -> None:
+        self.row = row
+        self.content_hash = content_hash
+        self.occurrences = occurrences
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        """What was indexed."""
+        return self._text(self.occurrences[0].place)
+
+
+class ChunkStore:
+    """Chunks and documents of one generation; files are opened at once and decoded on first use."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open `documents`, `chunks`, `contents` and `mentions` in a folder.
+
+        Raises:
+            CorruptionError: A file is not the Parquet file it should be.
+        """
+        self._loading = threading.RLock()
+        try:
+            # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
+            self._files = {
+                name: pq.ParquetFile(folder / f"{name}.parquet", memory_map=True)
+                for name in ("documents", "chunks", "contents", "mentions", "rejected", "revisions")
+                if name != "revisions" or (folder / f"{name}.parquet").exists()  # earlier versions wrote none
+            }
+            self.former_places = FormerPlaces(folder)
+        except pa.ArrowInvalid as error:
+            raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
+
+    def __len__(self) -> int:
+        return self._files["contents"].metadata.num_rows
+
+    @property
+    def hashes(self) -> Sequence[ContentHash]:
+        """Content hash by row, sorted."""
+        return self._hashes
+
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, None where the generation does not hold it."""
+        row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
+        return row if row < len(self) and self._hashes[row] == content_hash else None
+
+    def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
+        """Row of each content, −1 of those that the generation does not hold, int64 (n,)."""
+        wanted = np.array([each.encode("ascii", "replace") for each in hashes], dtype="S65")
+        if not len(self) or not len(wanted):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
+        return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
+
+    def row_now(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, or of the first that took its place; None where it is gone."""
+        row = self.row_of(content_hash)
+        return next(iter(self.revisions_of(content_hash)), None) if row is None else row
+
+    def revisions_of(self, content_hash: str) -> tuple[int, ...]:
+        """Rows of the contents that took the place of one that was here before, ascending; none of any other."""
+        gone, rows = self._revisions
+        some = slice(*(np.searchsorted(gone, content_hash.encode("ascii", "replace"), side) for side in _SIDES))
+        return tuple(sorted(rows[some].tolist()))
+
+    def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
+        """The contents at some rows, in the order asked for; IndexError where a row is outside the generation."""
+        wanted = self._checked(rows)
+        places, counts = self._places_of(wanted)
+        occurrences = self._occurrences(places)
+        ends = np.cumsum(counts)
+        return [
+            self._content(int(row), tuple(occurrences[end - count : end]))
+            for row, count, end in zip(wanted, counts, ends, strict=True)
+        ]
+
+    def occurrence_arrays(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every place that contents stand in, by row: int64 (places,) each.
+
+        Returns:
+            Position of the content in `rows`, place of the chunk, and number of its document; contents in the order
+            asked, places of each by (URI, sequence), the representative first.
+
+        Raises:
+            IndexError: A row is outside the generation.
+        """
+        places, counts = self._places_of(self._checked(rows))
+        return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]
+
+    def texts(self, rows: Sequence[int] | np.ndarray) -> Iterator[str]:
+        """The texts of contents at ascending rows, some read at a time, none kept; IndexError as in `contents`."""
+        places, file, start = self._spans[0][self._checked(rows)], self._files["chunks"], 0
+        for group in range(file.num_row_groups):
+            stop = start + file.metadata.row_group(group).num_rows
+            some = places[slice(*np.searchsorted(places, [start, stop]))] - start
+            if len(some):
+                with self._loading:
+                    texts = file.read_row_group(group, columns=["text"])["text"]
+                yield from map(str, texts.take(pa.array(some)).to_pylist())
+            start = stop
+
+    def rows_of_document(self, uri: str) -> list[int]:
+        """Rows of the contents that stand in a document, ascending."""
+        places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
+        return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
+
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        """Every chunk of a document, in source order; none of a document that is not here."""
+        chunks = table_to_chunks(self._chunks.filter(pc.equal(self._chunks["uri"], pa.scalar(uri))))
+        return sorted(chunks, key=lambda chunk: chunk.sequence)
+
+    def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Every phrase that a document declares, with the rows of its contents in the document's order."""
+        declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
+        return [
+            (phrase, rows)
+            for document in declared
+            if document["triggers"] and (rows := tuple(self._rows_in_order(document["uri"])))
+            for phrase in document["triggers"]
+        ]
+
+    def documents(self) -> Sequence[StoredDocument]:
+        """What is known of every document, by its number."""
+        return self._places[1]
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+        quality, share = (self._chunks[name].to_numpy() for name in ("parse_quality", "completeness"))
+        return np.asarray(quality * share)
+
+    def heading_path(self, place: int) -> tuple[str, ...]:
+        """Headings above a chunk, the outermost first."""
+        return tuple(self._heading_path(place))
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
+        ids = self._chunks["chunk_id"].combine_chunks()
+        places: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
+        return np.asarray(places.fill_null(-1), dtype=np.int64)
+
+    def uri_and_sequence(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+        """URI and sequence of chunks by their ids; what is not here is left out."""
+        columns = self._chunks.select(["chunk_id", "uri", "sequence"])
+        some = columns.filter(pc.is_in(columns["chunk_id"], value_set=pa.array(chunk_ids, pa.string())))
+        rows = zip(*(some[name].to_pylist() for name in some.column_names), strict=True)
+        return {str(one): (str(uri), int(sequence)) for one, uri, sequence in rows}
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
+        """Rows of the contents of documents that declare one of these tiers."""
+        declared = self.table("documents").select(["uri", "tier"])
+        some = declared.filter(pc.is_in(pc.utf8_lower(declared["tier"]), pa.array(list(tiers), pa.string())))
+        return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
+
+    def mask(self, holds: Callable[[StoredDocument], bool]) -> np.ndarray:
+        """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
+        numbers, documents = self._places
+        by_place = np.array([holds(facts) for facts in documents], dtype=bool)[numbers]
+        firsts, counts = self._spans
+        ends = np.cumsum(np.concatenate([[0], by_place]))
+        return np.asarray(ends[firsts + counts] > ends[firsts])
+
+    def uris(self) -> list[str]:
+        """Every document's URI, ascending."""
+        return sorted(self._documents)
+
+    def __iter__(self) -> Iterator[Content]:
+        for start in range(0, len(self), _BATCH):
+            yield from self.contents(range(start, min(len(self), start + _BATCH)))
+
+    def table(self, name: str) -> pa.Table:
+        """A stored table as it is: documents, chunks, contents, mentions or rejected."""
+        with self._loading:
+            table: pa.Table = self._files[name].read()
+            return table
+
+    def close(self) -> None:
+        """Release the files."""
+        for file in self._files.values():
+            file.close(force=True)
+
+    def _checked(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        wanted = np.asarray(rows, dtype=np.int64)
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self)):
+            raise IndexError(f"expected rows in [0, {len(self)}), got {wanted.min()} to {wanted.max()}")
+        return wanted
+
+    def _places_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of contents, one content's after the other's, and how many each has."""
+        firsts, counts = self._spans[0][rows], self._spans[1][rows]
+        return np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
+
+    def _rows_in_order(self, uri: str) -> list[int]:
+        """Rows of a document's contents, each once, as they follow one another."""
+        places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
+        order = np.argsort(self._chunks["sequence"].to_numpy()[places], kind="stable")
+        rows = np.searchsorted(self._spans[0], places[order], side="right") - 1
+        return list(dict.fromkeys(rows.tolist()))
+
+    def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
+        return Content(row, self._hashes[row], occurrences, self._text)
+
+    @cached_property
+    def _chunk(self) -> Callable[[int], Chunk]:
+        return chunk_reader(self._chunks)
+
+    @cached_property
+    def _heading_path(self) -> Callable[[int], Sequence[str]]:
+        return cell_reader(self._chunks["heading_path"])
+
+    @cached_property
+    def _text(self) -> Callable[[int], str]:
+        return cell_reader(self._chunks["text"])
+
+    @cached_property
+    def _label(self) -> Callable[[int], ChunkLabel]:
+        return label_reader(self._chunks)
+
+    def _occurrences(self, places: np.ndarray) -> list[Occurrence]:
+        numbers, documents = self._places
+        return [
+            Occurrence(place, documents[number], self._chunk, self._label)
+            for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True)
+        ]
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:
+        """For each chunk the number of its document, and the documents."""
+        number = {uri: at for at, uri in enumerate(self._documents)}
+        with self._loading:  # this column alone: who asks where contents stand need not hold their texts
+            uris = self._files["chunks"].read(columns=["uri"])["uri"].combine_chunks().dictionary_encode()
+        numbers = np.array([number[str(uri)] for uri in uris.dictionary.to_pylist()], dtype=np.int64)
+        return numbers[uris.indices.to_numpy()], list(self._documents.values())
+
+    @cached_property
+    def _chunks(self) -> pa.Table:
+        return self.table("chunks").select(CHUNKS.names).combine_chunks()
+
+    @cached_property
+    def _hashes(self) -> list[ContentHash]:
+        return [ContentHash(str(value)) for value in self.table("contents")["content_hash"].to_pylist()]
+
+    @cached_property
+    def _sorted_hashes(self) -> np.ndarray:
+        return np.array(self._hashes, dtype="S64")
+
+    @cached_property
+    def _revisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Contents that are gone, sorted, and the row of what took the place of each."""
+        if "revisions" not in self._files:
+            return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
+        gone, became = ([str(each) for each in self.table("revisions")[name].to_pylist()] for name in _REVISED)
+        return np.array(gone, dtype="S64"), self.rows_of(became)
+
+    @cached_property
+    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
+        table = self.table("contents")
+        return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
+
+    @cached_property
+    def _documents(self) -> dict[str, StoredDocument]:
+        return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
+
+
+_REVISED = ("content_hash", "revision")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+_BATCH = 1_024  # contents decoded at once while iterating
+
+
+def _facts(row: Mapping[str, Any]) -> StoredDocument:
+    return StoredDocument(
+        row["uri"],
+        row["title"],
+        Domain(row["domain"]),
+        ContentType(row["content_type"]),
+        row["language"],
+        row["modified_at"],
+        row["trust_level"],
+        json.loads(row["metadata"]),
+        row["intent"],
+        row["tier"],
+        row["validation"],
+        row["citations"],
+        row.get("indexed_at"),
+    )

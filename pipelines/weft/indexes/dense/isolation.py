@@ -1,0 +1,82 @@
+"""How much alone contents stand among all others: what is near to everything answers nothing in particular.
+
+In spaces of many dimensions some vectors are near to most others (hubs; Radovanović et al., Journal of Machine Learning
+Research 2010), and so are found by questions that they do not answer. How dense it is around a content says so before
+anything is asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from weft.indexes.rows import evenly_spaced
+from weft.indexes.settings import IsolationSettings
+
+ISOLATION_FILE = "isolation.npy"
+
+_BLOCK = 512  # rows compared at once: bounds memory, changes nothing else
+_SPARE = 8  # more than asked for that single precision chooses, so that its rounding decides nothing
+
+
+def write_isolation(folder: Path, stored: np.ndarray, settings: IsolationSettings) -> None:
+    """Write the isolation of contents beside their vectors, unless it is switched off."""
+    if settings.neighbours:
+        np.save(folder / ISOLATION_FILE, isolation_of(stored, settings))
+
+
+def read_isolation(folder: Path) -> np.ndarray | None:
+    """The isolation of contents by row, float32 (contents,); None where none was written."""
+    path = folder / ISOLATION_FILE
+    return np.load(path, allow_pickle=False) if path.exists() else None
+
+
+def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
+    """1 − the mean cosine of each vector to its nearest others, `neighbours` of them, at least 0.
+
+    The others are at most `among` rows, evenly spaced over all, so that this takes as long for each content of a large
+    corpus as of a small one.
+
+    Args:
+        stored: float16 (n, dimension) of any lengths; a vector of none is near nothing.
+
+    Returns:
+        float32 (n,), in [0, 1]; the same numbers whatever order products are summed in. 1 where there are no others.
+
+    Examples:
+        >>> corners = np.array([[1, 0], [0.8, 0.6], [0, -1]], dtype=np.float16)
+        >>> [round(float(alone), 3) for alone in isolation_of(corners, IsolationSettings(neighbours=1, among=100))]
+        [0.2, 0.2, 1.0]
+    """
+    others = evenly_spaced(len(stored), settings.among)
+    alone = np.ones(len(stored), dtype=np.float32)
+    count = min(settings.neighbours, len(others) - 1)
+    if count < 1:
+        return alone
+    compared = _unit(stored[others])
+    roughly = compared.astype(np.float32).T
+    for start in range(0, len(stored), _BLOCK):
+        block = _unit(stored[start : start + _BLOCK])
+        products = block.astype(np.float32) @ roughly
+        # Nothing is its own neighbour.
+        first, last = np.searchsorted(others, [start, start + len(block)])
+        products[others[first:last] - start, np.arange(first, last)] = -np.inf
+        near = _greatest(products, min(count + _SPARE, len(others) - 1))
+        cosines = np.einsum("id,ind->in", block, compared[near])
+        nearest = np.take_along_axis(cosines, _greatest(cosines, count), axis=1)
+        alone[start : start + len(block)] = np.clip(1.0 - np.sort(nearest, axis=1).mean(axis=1), 0.0, 1.0)
+    return alone
+
+
+def _greatest(values: np.ndarray, count: int) -> np.ndarray:
+    """The columns of the greatest values of each row, (rows, count), in no order."""
+    return np.argpartition(values, values.shape[1] - count, axis=1)[:, values.shape[1] - count :]
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """In double precision; a vector of no length stays as it is."""
+    numbers = np.array(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
+    unit: np.ndarray = np.divide(numbers, lengths, out=numbers, where=lengths > 0.0)
+    return unit

@@ -1,0 +1,389 @@
+"""Dense search over stored vectors: exact for small corpora, else IVF-PQ with a refine stage (ING-22).
+
+FAISS proposes candidates; every score that leaves this module is the cosine of the stored float16 vectors, so it does
+not depend on which index proposed it.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from weft.domain.errors import CorruptionError
+from weft.indexes.dense.isolation import read_isolation
+from weft.indexes.manifest import DenseFacts
+from weft.indexes.rows import RowSet, evenly_spaced
+from weft.indexes.settings import VectorSettings
+
+VECTORS_FILE = "vectors.npy"
+FAISS_FILE = "index.faiss"
+_CODES = 256  # of one byte: training them takes as many vectors at least
+_CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
+
+
+@dataclass(frozen=True, slots=True)
+class IvfPqTuning:
+    """How IVF-PQ indexes are trained and tuned; part of the content hash of a generation."""
+
+    recall_depth: int = 10  # results compared per sampled vector
+    recall_sample: int = 512  # stored vectors searched as queries, evenly spaced over the rows
+    recall_margin: float = 0.005  # above the target on the sample: queries that are not stored find a little less
+    lists_per_root: float = 4.0  # inverted lists = this × √contents, the usual range being 4 to 16
+    points_per_list: int = 39  # fewest training points per list for which k-means gives steady centroids
+    training_points_per_list: int = 128  # training sample = this × lists; more changes centroids little
+    training_points_per_code: int = 40  # training points for each of the 256 codes of a byte; time grows with it
+    training_rounds: int = 12  # k-means iterations of lists and codes
+    dimensions_per_code: int = 8  # numbers that share one byte of code, at most; fewer when recall stays short
+    probe_share: float = 0.02  # part of the lists visited at first
+    probe_growth: float = 1.5  # factor by which probes are raised until the target is met
+    refine_factor: int = 8  # candidates re-scored = this × results asked for; doubled when recall stays short
+    max_refine_factor: int = 32  # beyond it more lists are visited instead
+    outgrown: float = 2.0  # times as many or as few lists as a corpus asks for: inherited quantisers serve up to this
+    seed: int = 1234  # of k-means, so that the same vectors give the same index
+
+
+TUNING = IvfPqTuning()
+
+
+class DenseIndex:
+    """Nearest contents by cosine; immutable and safe to share between threads."""
+
+    def __init__(
+        self,
+        stored: np.ndarray,
+        facts: DenseFacts,
+        approximate: Any | None = None,
+        *,
+        isolation: np.ndarray | None = None,
+    ) -> None:
+        """Take float16 (n, dimension) vectors, the isolation of each, float32 (n,), and for "ivfpq" FAISS's index."""
+        self.facts = facts
+        self.isolation = isolation
+        # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
+        self._stored = np.asarray(stored)
+        self._approximate = approximate
+
+    @cached_property
+    def _exact(self) -> np.ndarray | None:
+        """All vectors, where they are compared one by one; made when something is first searched."""
+        return _unit(self._stored) if self._approximate is None else None
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once.
+
+        What was read of the file is let go, so that it counts as nobody's memory.
+        """
+        some = _unit(self._stored[rows])
+        if isinstance(file := getattr(self._stored.base, "_mmap", None), mmap.mmap):
+            file.madvise(mmap.MADV_DONTNEED)
+        return some
+
+    def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest contents of each query.
+
+        Args:
+            vectors: float32 (n, dimension); their length does not matter.
+            k: Results per query, at least 1.
+            among: The only contents to find; None for all.
+
+        Returns:
+            Rows, int64 (n, k), and cosines, float32 (n, k), best first, ties by row. Row −1 with cosine −1 pads.
+
+        Raises:
+            ValueError: The vectors have another dimension, or k is not positive.
+        """
+        queries = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+        if queries.shape[1] != self.facts.dimension or k < 1:
+            raise ValueError(f"expected (n, {self.facts.dimension}) vectors and k >= 1, got {queries.shape} and {k}")
+        queries = _unit(queries)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
+        for at, candidates in enumerate(self._candidates(queries, k, among)):
+            nearest, scores = self._refined(queries[at], candidates, k)
+            rows[at, : len(nearest)], cosines[at, : len(nearest)] = nearest, scores
+        return rows, cosines
+
+    def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
+        """(row, other row, cosine) of the k nearest others of each row, as far as their cosine is at least `least`."""
+        unit = self.vectors(np.arange(len(self))) if self._exact is None else self._exact
+        for start in range(0, len(unit), _ROWS_TOGETHER):
+            for row, similarities in enumerate(unit[start : start + _ROWS_TOGETHER] @ unit.T, start):
+                near = np.flatnonzero(similarities >= np.float32(least) - _ROUNDING)
+                others, cosines = self._refined(unit[row], near[near != row], k)
+                pairs = zip(others.tolist(), cosines.tolist(), strict=True)
+                yield from ((row, other, cosine) for other, cosine in pairs if cosine >= least)
+
+    def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
+        return _unit(self._stored[np.asarray(rows, dtype=np.int64)])
+
+    def _candidates(self, queries: np.ndarray, k: int, among: RowSet | None) -> Iterator[np.ndarray]:
+        size = len(self) if among is None else len(among)
+        wanted = min(size, k * self.facts.refine_factor)
+        if not wanted:
+            return iter([np.empty(0, dtype=np.int64)] * len(queries))
+        if self._exact is not None:
+            if among is None:
+                return self._nearest(queries, self._exact, wanted)
+            return (among.rows[near] for near in self._nearest(queries, self._exact[among.rows], wanted))
+        # Visiting a share of the lists compares that share of all vectors: no fewer than a small set has.
+        if among is not None and size * self.facts.lists <= len(self) * self.facts.probes:
+            return (among.rows[near] for near in self._nearest(queries, self.vectors(among.rows), wanted))
+        index: Any = self._approximate
+        return iter(index.search(queries, wanted, params=self._visits(among))[1])
+
+    def _visits(self, among: RowSet | None) -> Any:
+        """How FAISS searches: the fewer contents are allowed, the more lists, so that as many of them are met."""
+        if among is None:
+            return faiss.SearchParametersIVF(nprobe=self.facts.probes)  # type: ignore[call-arg]
+        probes = min(self.facts.lists, math.ceil(self.facts.probes * len(self) / len(among)))
+        allowed = faiss.IDSelectorBitmap(np.packbits(among.mask, bitorder="little"))  # type: ignore[call-arg,arg-type]
+        return faiss.SearchParametersIVF(nprobe=probes, sel=allowed)  # type: ignore[call-arg]
+
+    @staticmethod
+    def _nearest(queries: np.ndarray, exact: np.ndarray, wanted: int) -> Iterator[np.ndarray]:
+        for start in range(0, len(queries), _QUERY_BLOCK):
+            for similarities in np.ascontiguousarray((exact @ queries[start : start + _QUERY_BLOCK].T).T):
+                # All rows that tie with the last place compete, so that neither rounding nor partition decides.
+                limit = np.partition(similarities, -wanted)[-wanted]
+                yield np.flatnonzero(similarities >= limit - _ROUNDING)
+
+    def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = candidates[candidates >= 0]
+        stored = _single(self._stored[rows])
+        if len(rows) > k:
+            near = _closest(query, stored, k)
+            rows, stored = rows[near], stored[near]
+        # Double precision now, so that the single-precision score is the same in whatever order it was summed.
+        cosines = _cosines(query.astype(np.float64), stored.astype(np.float64)).astype(np.float32)
+        order = np.lexsort((rows, -cosines))[:k]
+        return rows[order], cosines[order]
+
+
+def _closest(query: np.ndarray, stored: np.ndarray, k: int) -> np.ndarray:
+    """Which ones single precision cannot rule out from the k nearest: all but a few of many are far off."""
+    cosines = _cosines(query, stored)
+    limit = np.partition(cosines, -k)[-k]
+    return np.flatnonzero(cosines >= limit - _ROUNDING)
+
+
+def _cosines(query: np.ndarray, stored: np.ndarray) -> np.ndarray:
+    """Of a unit vector to vectors of any length, 0 to those of none."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", stored, stored))
+    cosines: np.ndarray = (stored @ query) / np.where(lengths > 0.0, lengths, 1.0).astype(stored.dtype)
+    return cosines
+
+
+_ROWS_TOGETHER = 512  # rows compared with all others at once: products of 64 take twice as long
+_QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
+_ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
+
+
+def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> DenseFacts:
+    """Write float16 (n, dimension) vectors of one encoder, row = contents row, and index them; see `index_vectors`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / VECTORS_FILE, stored)
+    return index_vectors(folder, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedIndex:
+    """An index of the same encoder over another corpus.
+
+    Attributes:
+        probes: Lists that were visited for its target.
+        share: Of the contents at hand that its quantisers were trained on.
+    """
+
+    index: Path
+    probes: int
+    share: float = 1.0
+
+
+def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
+    """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
+
+    The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
+    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+
+    Args:
+        trained: An index whose quantisers are used as long as they reach the target at about the same effort.
+    """
+    stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+    exact = DenseFacts(dimension=stored.shape[1], kind="exact")
+    if len(stored) < max(settings.exact_below, _CODES):
+        return exact
+    sample = evenly_spaced(len(stored), TUNING.recall_sample)
+    truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
+    for approximate, most, share in _attempts(stored, settings, trained):
+        for facts in _efforts(approximate, most):
+            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
+            recall = _recall(neighbours, truth)
+            if recall >= settings.target_recall + TUNING.recall_margin:
+                faiss.write_index(approximate, str(folder / FAISS_FILE))
+                return facts.model_copy(update={"recall": recall, "trained_on": share})
+    return exact
+
+
+def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
+    """Open one encoder's vectors: memory-mapped, with the index that `facts` names.
+
+    Raises:
+        CorruptionError: A file is not the one that `facts` describes.
+    """
+    try:
+        stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+        approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None
+        isolation = read_isolation(folder)
+    except (ValueError, RuntimeError) as error:
+        raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
+    actual = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
+    expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
+    if actual != expected:
+        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {actual}; rebuild")
+    if isolation is not None and isolation.shape != (len(stored),):
+        raise CorruptionError(
+            f"{folder}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
+        )
+    return DenseIndex(stored, facts, approximate, isolation=isolation)
+
+
+def _single(halves: np.ndarray) -> np.ndarray:
+    """Finite float16 numbers as float32, exactly, at a fifth of what NumPy's own conversion takes.
+
+    Sign and the other 15 bits move to where single precision has them; what is missing is 2^112, the difference
+    between the biases of both exponents.
+    """
+    bits = np.ascontiguousarray(halves).view(np.int16).astype(np.int32)
+    bits <<= _MANTISSAS_APART
+    bits &= _WITHOUT_SIGN_COPIES
+    numbers = bits.view(np.float32)
+    numbers *= _BIASES_APART
+    return numbers
+
+
+_MANTISSAS_APART = 13  # bits: 23 of single, 10 of half precision
+_WITHOUT_SIGN_COPIES = np.int32(-0x70002000)  # bits 31 and 27 to 13: widening copied the sign to those between
+_BIASES_APART = np.float32(2.0**112)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    single = _single(vectors) if vectors.dtype == np.float16 else vectors.astype(np.float32)
+    lengths = np.linalg.norm(single, axis=1, keepdims=True)
+    scaled: np.ndarray = np.divide(single, lengths, out=single, where=lengths > 0.0)
+    return scaled
+
+
+def _attempts(
+    stored: np.ndarray, settings: VectorSettings, trained: TrainedIndex | None
+) -> Iterator[tuple[Any, int, float]]:
+    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting, and
+    the share of contents that it was trained on.
+    """
+    if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
+        yield inherited, math.ceil(trained.probes * TUNING.probe_growth), trained.share
+    for codes in _code_sizes(len(stored), stored.shape[1], settings):
+        index = _filled(_trained(stored, codes), stored)
+        yield index, index.nlist, 1.0
+
+
+def _inherited(trained: Path, stored: np.ndarray) -> Any | None:
+    """An index with the quantisers of another one, unless the corpus has outgrown its lists."""
+    if not trained.exists():
+        return None
+    index: Any = faiss.read_index(str(trained))
+    wanted = _lists(len(stored))
+    if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
+        return None
+    index.reset()
+    return _filled(index, stored)
+
+
+def _trained(stored: np.ndarray, codes: int) -> Any:
+    lists = _lists(len(stored))
+    index = faiss.IndexIVFPQ(
+        faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
+    )
+    for clustering in (index.cp, index.pq.cp):
+        clustering.seed = TUNING.seed
+        clustering.niter = TUNING.training_rounds
+        clustering.min_points_per_centroid = 1
+    index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
+    index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
+    return index
+
+
+def _filled(index: Any, stored: np.ndarray) -> Any:
+    for start in range(0, len(stored), _ADD_ROWS):
+        index.add(_unit(stored[start : start + _ADD_ROWS]))
+    return index
+
+
+_ADD_ROWS = 65_536  # rows turned to float32 at once while adding: bounds memory, changes nothing else
+
+
+def _lists(count: int) -> int:
+    return max(1, min(round(TUNING.lists_per_root * math.sqrt(count)), count // TUNING.points_per_list))
+
+
+def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterator[int]:
+    """Bytes of code per vector, coarse to fine, within the memory that id, code and share of the centroids may take."""
+    shared = 4 * dimension * (_lists(count) + _CODES) / count
+    for width in range(TUNING.dimensions_per_code, 0, -1):
+        if dimension % width == 0 and dimension // width + _ID_BYTES + shared <= settings.bytes_per_vector:
+            yield dimension // width
+
+
+_ID_BYTES = 8
+
+
+def _efforts(index: Any, most: int) -> Iterator[DenseFacts]:
+    """Search efforts, cheap to costly: re-scoring more is tried before visiting more lists, `most` at last."""
+    probes = max(1, math.ceil(TUNING.probe_share * index.nlist))
+    facts = DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
+    while True:
+        refine = TUNING.refine_factor
+        while refine <= TUNING.max_refine_factor:
+            yield facts.model_copy(update={"probes": probes, "refine_factor": refine})
+            refine *= 2
+        if probes >= most:
+            return
+        probes = min(most, math.ceil(probes * TUNING.probe_growth))
+
+
+def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
+    # One more than compared: a stored vector's nearest is itself, which every index finds.
+    rows, _ = index.search(index.vectors(sample), depth + 1)
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
+
+
+def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> list[set[int]]:
+    """The same by comparing everything, block by block."""
+    queries = _unit(np.asarray(stored[sample]))
+    best = np.full((len(sample), depth + 1), -np.inf, dtype=np.float32)
+    rows = np.full((len(sample), depth + 1), -1, dtype=np.int64)
+    for start in range(0, len(stored), _ADD_ROWS):
+        similarities = queries @ _unit(np.asarray(stored[start : start + _ADD_ROWS])).T
+        similarities = np.concatenate([best, similarities], axis=1)
+        places = np.concatenate(
+            [rows, np.tile(np.arange(start, start + similarities.shape[1] - depth - 1), (len(rows), 1))], axis=1
+        )
+        nearest = np.argpartition(-similarities, depth, axis=1)[:, : depth + 1]
+        best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
+
+
+def _recall(neighbours: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
+    expected = sum(len(nearest) for nearest in truth)
+    return sum(len(ours & nearest) for ours, nearest in zip(neighbours, truth, strict=True)) / max(1, expected)

@@ -1,0 +1,148 @@
+"""A generation, opened: chunks, vectors and text of one corpus as one immutable value (ARC-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from weft.domain.errors import CorruptionError, StoreError
+from weft.domain.ids import ContentHash
+from weft.indexes.chunk_store import ChunkStore
+from weft.indexes.dense.tokens import TokenStore, has_tokens
+from weft.indexes.dense.vectors import DenseIndex, open_dense
+from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
+from weft.indexes.manifest import (
+    CHUNKS_FOLDER,
+    FORMAT,
+    IMPACTS_FOLDER,
+    LUCENE_FOLDER,
+    VECTORS_FOLDER,
+    Manifest,
+    encoder_folder,
+    read_generation_manifest,
+)
+from weft.indexes.text.impact import ImpactIndex
+from weft.indexes.text.lexical import LexicalIndex
+from weft.runtime.storage.files import verify_files
+
+
+class Generation:
+    """All indexes of one generation; row i means the same content in each. Shared by threads, never changed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        chunks: ChunkStore,
+        lexical: LexicalIndex,
+        dense: Mapping[str, DenseIndex],
+        *,
+        graph: Graph | None = None,
+        impacts: ImpactIndex | None = None,
+    ) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.chunks = chunks
+        self.lexical = lexical
+        self._dense = dict(dense)
+        self._graph = graph
+        self._impacts = impacts
+        folders = {name: folder / VECTORS_FOLDER / encoder_folder(name) for name in dense}
+        self._tokens = {name: TokenStore(one) for name, one in folders.items() if has_tokens(one)}
+
+    @property
+    def contents(self) -> Sequence[ContentHash]:
+        """Content hash by row, sorted."""
+        return self.chunks.hashes
+
+    @property
+    def created_at(self) -> float:
+        """When it was made, seconds since the epoch."""
+        return self.manifest.created_at
+
+    @property
+    def encoders(self) -> list[str]:
+        """Names of the encoders whose vectors it holds, sorted."""
+        return sorted(self._dense)
+
+    def dense(self, encoder: str) -> DenseIndex:
+        """The vectors of one encoder; StoreError where the generation was built without it."""
+        try:
+            return self._dense[encoder]
+        except KeyError:
+            names = ", ".join(self.encoders) or "none"
+            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
+
+    def tokens(self, encoder: str) -> TokenStore | None:
+        """The token embeddings of one encoder; None where none were kept."""
+        return self._tokens.get(encoder)
+
+    def impacts(self, encoder: str) -> ImpactIndex:
+        """The term weights of one sparse encoder; StoreError where the generation was built without them."""
+        own = self.manifest.sparse_encoder
+        if self._impacts is None or own != encoder:
+            name = own or "none"
+            raise StoreError(f"{self.manifest.id}: expected term weights of {encoder}, found {name}; reindex")
+        return self._impacts
+
+    @property
+    def graph(self) -> Graph:
+        """Entities, mentions and cross-references; StoreError where the generation was built without them."""
+        if self._graph is None:
+            raise StoreError(f"{self.manifest.id}: expected a graph, found none; set index.graph.enabled and reindex")
+        return self._graph
+
+    def close(self) -> None:
+        """Release files and memory; searches still running must have ended."""
+        if self._graph is not None:
+            self._graph.close()
+        if self._impacts is not None:
+            self._impacts.close()
+        self.lexical.close()
+        self.chunks.close()
+
+
+def open_generation(folder: Path, *, verify: bool = True) -> Generation:
+    """Open a generation.
+
+    Args:
+        verify: Compare every file with its hash in the manifest first, about a second per gigabyte.
+
+    Raises:
+        StoreError: There is no such folder, or it has an older format.
+        CorruptionError: A file differs from the manifest; the message names it, expected and found.
+    """
+    manifest = verify_generation(folder) if verify else _readable(folder)
+    try:
+        chunks = ChunkStore(folder / CHUNKS_FOLDER)
+        lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
+        dense = {
+            name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
+            for name, facts in manifest.dense.items()
+        }
+        weighed = bool(manifest.weighed_with)
+        impacts = ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks)) if weighed else None
+        graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
+    except FileNotFoundError as error:
+        raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
+    for name, index in dense.items():
+        if len(index) != len(chunks):
+            raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
+    return Generation(folder, manifest, chunks, lexical, dense, graph=graph, impacts=impacts)
+
+
+def verify_generation(folder: Path) -> Manifest:
+    """The manifest of a generation, every file compared with its hash; errors as in `open_generation`."""
+    manifest = _readable(folder)
+    verify_files(folder, manifest.files)
+    return manifest
+
+
+def _readable(folder: Path) -> Manifest:
+    manifest = read_generation_manifest(folder)
+    if manifest.format != FORMAT:
+        raise StoreError(
+            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
+            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
+        )
+    return manifest

@@ -1,0 +1,222 @@
+"""The manifest of a generation: what it holds, what it was made with, and the hash of every file (ARC-2).
+
+The content hash says what a generation means, not how its files came out. It covers, in a canonical form: every chunk
+with its texts, ids and spans in the order of (content hash, URI, sequence); the facts of every document except its
+modification time; the models; and the parameters. It leaves out everything that may differ between two runs over the
+same input: shards, times, folders, file bytes, and the numbers that models compute, for which their names stand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from weft.domain.errors import CorruptionError
+from weft.domain.ids import GenerationId
+from weft.indexes.settings import LexicalSettings
+from weft.runtime.storage.files import canonical, file_hashes, read_manifest, write_manifest
+
+CHUNKS_FOLDER, VECTORS_FOLDER, LUCENE_FOLDER = "chunks", "vectors", "text/lucene"
+WEIGHTS_FILE, IMPACTS_FOLDER = "text/weights.parquet", "text/impacts"
+"""Where the parts of a generation lie in its folder."""
+
+FORMAT = 2
+"""Layout of a generation's folder; another is not served.
+
+1: without texts and with fewer columns; `jobs.reindex` without sources makes this one of it.
+"""
+
+PRECISIONS = "precisions"
+"""The fact that pins each encoder's arithmetic."""
+
+SOURCES = "sources"
+"""The fact that names where the documents came from."""
+
+SPARSE = "sparse"
+"""The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
+
+INSTRUCTIONS = "instructions"
+"""The fact that names the vector instructions of every processor that vectors were computed on."""
+
+ANSWERING = "answering"
+"""The fact that says from when on a match counts as an answer (RET-15)."""
+
+DESCRIBED = "described"
+"""The fact that says of which share of the documents what searches said about them was found out."""
+
+_ANALYSED_BEFORE = {
+    "analysis": "english",
+    "words": {"exact": 0.0, "names": 0.0, "weak": 0.0, "phrases": 0.0, "phrase_words": 0},
+}
+"""How texts became words in generations whose manifests do not say."""
+
+_READABLE_FORMATS = frozenset({1, FORMAT})
+
+_UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
+
+
+def encoder_folder(encoder: str) -> str:
+    """The folder name of an encoder.
+
+    Examples:
+        >>> encoder_folder("sentence-transformers/all-MiniLM-L6-v2")
+        'sentence-transformers--all-MiniLM-L6-v2'
+    """
+    return encoder.replace("/", "--")
+
+
+class DenseFacts(BaseModel):
+    """How one encoder's vectors are searched; kept in the manifest.
+
+    Attributes:
+        kind: "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists.
+        codes: Bytes of code per vector.
+        refine_factor: Candidates re-scored per result asked for.
+        recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
+        trained_on: Share of the contents that were there when the quantisers were trained, as if those that went since
+            had been drawn evenly; 1 for exact search.
+        made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
+        token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dimension: int
+    kind: Literal["exact", "ivfpq"]
+    lists: int = 0
+    codes: int = 0
+    probes: int = 0
+    refine_factor: int = 1
+    recall: float = 1.0
+    trained_on: float = 1.0
+    made_with: str = ""
+    token_bytes: float = 0.0
+
+
+class Manifest(BaseModel):
+    """What one generation is.
+
+    Attributes:
+        parent: The generation that was live when this one was begun.
+        created_at: Seconds since the epoch.
+        counts: Rows by table, and contents.
+        settings: Fingerprint of all settings it was built under.
+        models: Model id by role, such as "encoder".
+        dense: How each encoder's vectors are searched, by encoder name, with the measured recall.
+        lexical: Fields, analyser and BM25 parameters of the text index.
+        facts: Whatever else the builder was told, for people.
+        files: SHA-256 of every other file by its path in the folder.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    id: GenerationId
+    parent: GenerationId | None
+    content_hash: str
+    created_at: float
+    counts: Mapping[str, int]
+    settings: str
+    models: Mapping[str, str]
+    dense: Mapping[str, DenseFacts]
+    lexical: LexicalSettings
+    facts: Mapping[str, Any]
+    files: Mapping[str, str]
+
+    @field_validator("lexical", mode="before")
+    @classmethod
+    def _named_analysis(cls, stated: Any) -> Any:
+        if not isinstance(stated, Mapping):
+            return stated
+        values = {**_ANALYSED_BEFORE, **stated}
+        return {name: values[name] for name in values.keys() & LexicalSettings.model_fields}
+
+    @property
+    def precisions(self) -> Mapping[str, str]:
+        """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
+        precisions: Mapping[str, str] = self.facts.get(PRECISIONS, {})
+        return precisions
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Where its documents came from; empty in what older versions made anew from stored texts."""
+        sources: Sequence[str] = self.facts.get(SOURCES, ())
+        return sources
+
+    @property
+    def weighed_with(self) -> str:
+        """What decided its term weights besides their texts; empty where it keeps none."""
+        return str(self.facts.get(SPARSE, ""))
+
+    @property
+    def sparse_encoder(self) -> str:
+        """The name of the encoder that weighed its terms; empty where it keeps no weights."""
+        return self.models.get(SPARSE, "").partition("@")[0]
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """The vector instructions that vectors were computed with; empty in what older versions made."""
+        return frozenset(self.facts.get(INSTRUCTIONS, ()))
+
+
+class RowsDigest:
+    """SHA-256 over rows in their order, however they are cut into tables; times and run-specific keys are left out."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, table: pa.Table) -> None:
+        """Take the next rows in."""
+        meant = table.drop_columns([name for name in table.column_names if name in _UNHASHED])
+        for row in meant.to_pylist():
+            self._digest.update(canonical(row))
+
+    def hexdigest(self) -> str:
+        """The digest of all rows so far, 64 hex digits."""
+        return self._digest.hexdigest()
+
+
+def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
+    """SHA-256 of what a generation means; see the module for what it covers.
+
+    Args:
+        digests: `RowsDigest` of every chunk, by (content hash, URI, sequence), and of every document, by URI.
+    """
+    meant = {"models": dict(models), "parameters": dict(parameters), "tables": dict(digests)}
+    return hashlib.sha256(canonical(meant)).hexdigest()
+
+
+def seal(folder: Path, manifest: Manifest) -> Manifest:
+    """Write a manifest, last of all files, with the hash of each of the others; the manifest as written."""
+    complete = manifest.model_copy(update={"files": file_hashes(folder)})
+    write_manifest(folder, complete.model_dump(mode="json"))
+    return complete
+
+
+def seal_with(folder: Path, facts: Mapping[str, object]) -> Manifest:
+    """Add facts to the manifest of a staged generation; what it means is what it was."""
+    manifest = read_generation_manifest(folder)
+    complete = manifest.model_copy(update={"facts": {**manifest.facts, **facts}})
+    write_manifest(folder, complete.model_dump(mode="json"))
+    return complete
+
+
+def read_generation_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a generation.
+
+    Raises:
+        StoreError: There is no such folder.
+        CorruptionError: The manifest is missing, not what was written, or of a format that is not known.
+    """
+    values = read_manifest(folder)
+    if values.get("format") not in _READABLE_FORMATS:
+        raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        raise CorruptionError(f"{folder}: expected the manifest of a generation, found: {error}; rebuild") from error

@@ -1,0 +1,279 @@
+"""Writing the Lucene index: shards of contiguous rows side by side, then one merge that keeps their order (ING-24).
+
+The index is sorted by row and merged into one segment, so that document order, statistics and scores are the same for
+any number of shards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft.domain.documents import ContentType
+from weft.indexes.settings import LexicalSettings
+from weft.indexes.text.analysis import EXACT, FIELDS, by_field, texts_by_field
+from weft.indexes.text.jvm import JAVA, java_class, java_error
+from weft.indexes.text.lexical import similarity
+from weft.indexes.text.opened import ROW, check_order, directory
+from weft.indexes.text.words import normalised, split_identifier
+from weft.runtime.storage.errors import cause_in
+
+_INDEX = "org.apache.lucene.index."
+_DOCUMENT = "org.apache.lucene.document."
+_BUFFER_MB = 128.0  # text held in memory before a writer flushes a segment
+_NAME = re.compile(r"\w+(?:\.\w{2,})*")
+_HUMP = re.compile("[a-z][A-Z]")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
+
+
+CODE = frozenset({ContentType.CODE})
+"""Content types whose identifiers are split into words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """What Lucene is given of one content: text by field."""
+
+    contents: str
+    title: str
+    symbols: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTask:
+    """Rows [first, stop) of the staged chunks, to be written as one Lucene index in `folder`."""
+
+    chunks: Path
+    folder: Path
+    first: int
+    stop: int
+    settings: LexicalSettings
+
+
+def shard_tasks(chunks: Path, work: Path, *, rows: int, shards: int, settings: LexicalSettings) -> list[ShardTask]:
+    """Contiguous rows for each of at most `shards` writers."""
+    bounds = [rows * shard // shards for shard in range(shards + 1)]
+    return [
+        ShardTask(chunks, work / f"lucene-{shard:04d}", first, stop, settings)
+        for shard, (first, stop) in enumerate(pairwise(bounds))
+        if stop > first
+    ]
+
+
+def build_shard(task: ShardTask) -> int:
+    """Write one shard from scratch and return its number of documents; a task lost with its worker is run again."""
+    shutil.rmtree(task.folder, ignore_errors=True)
+    return write_shard(task.folder, lexical_documents(task.chunks, task.first, task.stop), task.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeShards:
+    """Shards that become, in their order, the one index of a generation; one alone is written where it belongs."""
+
+    shards: tuple[ShardTask, ...]
+    folder: Path
+    rows: int
+    settings: LexicalSettings
+
+
+def build_merged(task: MergeShards) -> None:
+    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index.
+
+    Raises:
+        CorruptionError: The merged index is not in row order.
+    """
+    shutil.rmtree(task.folder, ignore_errors=True)
+    if len(task.shards) == 1:
+        build_shard(replace(task.shards[0], folder=task.folder))
+    else:
+        merge_shards([shard.folder for shard in task.shards], task.folder, task.settings)
+    with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
+        check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
+
+
+def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
+    """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
+    spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
+    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type", "triggers"])
+    uris = documents["uri"].combine_chunks()
+    for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
+        lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
+        rows = batch.take(pa.array(spans[lowest:above] - position))
+        facts = documents.take(pc.index_in(rows["uri"], value_set=uris))
+        for at, (row, fact) in enumerate(zip(rows.to_pylist(), facts.to_pylist(), strict=True)):
+            yield first + int(lowest) + at, lexical_document(row, fact)
+
+
+def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
+    """Row groups that hold any of the chunks [start, stop), with the position of their first row."""
+    position = 0
+    for group in range(chunks.num_row_groups):
+        rows = chunks.metadata.row_group(group).num_rows
+        if position < stop and position + rows > start:
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "symbol", "defines"])
+        position += rows
+
+
+def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
+    """The text of a content by field, from its first chunk and that chunk's document.
+
+    A record is its title and text once, as in published baselines, and so is any other text that does not say what its
+    document is called: it is found by that, too (ING-37). Code gets the words of its identifiers appended,
+    every other text those of names in it. A chunk's text carries its headings already. The first chunk of a document
+    also gets the phrases that were declared for it, so that queries which hold one find it.
+    """
+    title, contents = normalised(document["title"] or ""), normalised(chunk["text"])
+    named = contents.startswith(title) if document["content_type"] == ContentType.RECORD else title in contents
+    if not named:
+        contents = f"{title} {contents}"
+    code = document["content_type"] in CODE
+    contents = " ".join((contents, *(code_terms(contents) if code else prose_terms(contents))))
+    if chunk["sequence"] == 0 and document["triggers"]:
+        contents = " ".join((contents, *document["triggers"]))
+    names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
+    return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
+
+
+def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], settings: LexicalSettings) -> int:
+    """Write (row, document) pairs, rows ascending, as one Lucene index; how many were written."""
+    # One document object is filled again and again: creating Java objects costs more than indexing short texts.
+    with JAVA:
+        document, fields, row = _blank_document(settings)
+    written = 0
+    with _writer(folder, settings) as writer:
+        for number, content in documents:
+            texts = texts_by_field(content, settings)
+            with JAVA:
+                row.setLongValue(number)
+                for name, text in texts.items():
+                    fields[name].setStringValue(text)
+                writer.addDocument(document)
+            written += 1
+        with JAVA:
+            writer.forceMerge(1)
+    return written
+
+
+def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
+    """Merge shards, in their order, into one index of one segment."""
+    with JAVA, _writer(out, settings) as writer:
+        if folders:
+            writer.addIndexes(*(directory(folder) for folder in folders))
+        writer.forceMerge(1)
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Have what the disk refuses Java raised as any other such error."""
+    try:
+        yield
+    except java_error() as error:
+        if (cause := cause_in(str(error), folder)) is None:
+            raise
+        raise cause from error
+
+
+@contextlib.contextmanager
+def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
+    with JAVA:
+        analyzer, scoring = by_field(), similarity(settings)
+    with index_writer(folder, analyzer, scoring) as writer:
+        yield writer
+
+
+@contextlib.contextmanager
+def index_writer(folder: Path, analyzer: Any, scoring: Any) -> Iterator[Any]:
+    """Lucene's writer of an index that is sorted by row; what was added is committed at the end.
+
+    Args:
+        scoring: The similarity that will be searched by.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _disk_errors(folder):
+        with JAVA:
+            lucene = directory(folder)
+            writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(analyzer, scoring))
+        try:
+            yield writer
+            with JAVA:
+                writer.commit()
+        finally:
+            with JAVA:
+                writer.close()
+                lucene.close()
+    (folder / "write.lock").unlink(missing_ok=True)
+
+
+def _writing(analyzer: Any, scoring: Any) -> Any:
+    config = java_class(_INDEX + "IndexWriterConfig")(analyzer)
+    config.setSimilarity(scoring)
+    config.setRAMBufferSizeMB(_BUFFER_MB)
+    config.setUseCompoundFile(False)
+    # Segments are merged where they are, next to next: other policies order them by size.
+    config.setMergePolicy(java_class(_INDEX + "LogDocMergePolicy")())
+    config.setMergeScheduler(java_class(_INDEX + "SerialMergeScheduler")())
+    kind = java_class("org.apache.lucene.search.SortField$Type").LONG
+    by_row = java_class("org.apache.lucene.search.SortField")(ROW, kind)
+    config.setIndexSort(java_class("org.apache.lucene.search.Sort")(by_row))
+    return config
+
+
+def _blank_document(settings: LexicalSettings) -> tuple[Any, dict[str, Any], Any]:
+    document = java_class(_DOCUMENT + "Document")()
+    unstored = java_class(_DOCUMENT + "Field$Store").NO
+    names = FIELDS if settings.analysis == "english" else (*FIELDS, EXACT)
+    texts = {name: java_class(_DOCUMENT + "TextField")(name, "", unstored) for name in names}
+    row = java_class(_DOCUMENT + "NumericDocValuesField")(ROW, 0)
+    for field in (*texts.values(), row):
+        document.add(field)
+    return document, texts, row
+
+
+def code_terms(text: str) -> list[str]:
+    """The words of every compound identifier in a text, each identifier once, in order of appearance.
+
+    Identifiers of one word add nothing: the text itself already holds them.
+
+    Examples:
+        >>> code_terms("writeAtomically(path); write_atomically(path); writeAtomically(other)")
+        ['write', 'atomically', 'write', 'atomically']
+    """
+    return list(_words(dict.fromkeys(_IDENTIFIER.findall(text))))
+
+
+def prose_terms(text: str) -> list[str]:
+    """The words of every name in a text that is no code: what has dots, underscores or a capital inside.
+
+    Examples:
+        >>> prose_terms("With app.dependency_overrides or maxRetryCount, e.g. in well-known cases/places.")
+        ['app', 'dependency', 'overrides', 'max', 'retry', 'count']
+    """
+    return list(_words(dict.fromkeys(name for name in _NAME.findall(text) if _is_compound(name))))
+
+
+def _is_compound(name: str) -> bool:
+    head = name.rstrip("_").rpartition("_")[0]
+    return "." in name or any(letter.isalpha() for letter in head) or _HUMP.search(name) is not None
+
+
+def symbol_terms(names: Iterable[str]) -> list[str]:
+    """Qualified names followed by their words: the symbols field of a chunk."""
+    return [term for name in dict.fromkeys(names) for term in (name, *split_identifier(name))]
+
+
+def _words(identifiers: Iterable[str]) -> Iterable[str]:
+    for identifier in identifiers:
+        words = split_identifier(identifier)
+        if len(words) > 1:
+            yield from words

@@ -1,0 +1,133 @@
+"""A Lucene index whose document order is the contents' row order, opened for searches (ING-24)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from weft.domain.errors import CorruptionError
+from weft.indexes.rows import RowSet
+from weft.indexes.text.analysis import json_mapper
+from weft.indexes.text.jvm import JAVA, java_cast, java_class, java_error
+
+ROW = "row"
+"""Doc value that carries the contents row; an index is sorted by it."""
+
+_SEARCH = "org.apache.lucene.search."
+_INDEX = "org.apache.lucene.index."
+
+Hits = tuple[np.ndarray, np.ndarray]
+"""Rows, int64 (n,), and scores, float64 (n,), best first, ties by row."""
+
+NO_HITS: Hits = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float64))
+
+
+class _Hit(msgspec.Struct):
+    doc: int
+    score: float
+
+
+class _TopDocs(msgspec.Struct):
+    scoreDocs: list[_Hit]  # noqa: N815  as Lucene names it
+
+
+_TOP_DOCS = msgspec.json.Decoder(_TopDocs)
+
+
+def directory(folder: Path) -> Any:
+    """A folder as Lucene sees it."""
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
+
+
+class OpenedIndex:
+    """Reader and searcher of one index; immutable and safe to share between threads that hold `jvm.JAVA`."""
+
+    def __init__(self, folder: Path, similarity: Any, *, rows: int) -> None:
+        """Open a merged index.
+
+        Args:
+            similarity: Lucene's, which scores.
+            rows: Contents it must hold.
+
+        Raises:
+            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
+        """
+        # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
+        self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
+        try:
+            self.reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
+        except java_error() as error:
+            raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
+        check_order(self.reader, folder, rows)
+        self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self.reader))
+        self._searcher.setSimilarity(similarity)
+        self._mapper = json_mapper()
+
+    def find(self, query: Any, k: int, among: RowSet | None = None) -> Hits:
+        """The k contents with the highest scores by a query of Lucene's.
+
+        Args:
+            among: The only contents to find; None for all. Scores are those of a search among all.
+        """
+        searched = query if among is None else self._restricted(query, among)
+        answer = str(self._mapper.writeValueAsString(self._searcher.search(searched, k)))
+        return _hits(_TOP_DOCS.decode(answer).scoreDocs)
+
+    def first_terms(self, field: str, *, count: int) -> list[str]:
+        """The first terms of a field in their order; fewer where it has fewer."""
+        terms = java_class(_INDEX + "MultiTerms").getTerms(java_cast(_INDEX + "IndexReader", self.reader), field)
+        if terms is None:
+            return []
+        listed = terms.iterator()
+        first: list[str] = []
+        while len(first) < count and (term := listed.next()) is not None:
+            first.append(str(term.utf8ToString()))
+        return first
+
+    def close(self) -> None:
+        """Release the files; closing twice is allowed."""
+        with JAVA:
+            self.reader.close()
+
+    def _restricted(self, query: Any, among: RowSet) -> Any:
+        """A query that finds some rows only; a clause that filters adds nothing to the score."""
+        clause = self._clauses.get(among)
+        if clause is None:
+            field = java_class("org.apache.lucene.document.NumericDocValuesField")
+            clause = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
+        occur = java_class(_SEARCH + "BooleanClause$Occur")
+        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+        builder.add(query, occur.MUST)
+        builder.add(clause, occur.FILTER)
+        return builder.build()
+
+
+def _hits(hits: Sequence[_Hit]) -> Hits:
+    """What Java writes of its hits: scores are of single precision, and so are they read."""
+    scores = np.array([hit.score for hit in hits], dtype=np.float32).astype(np.float64)
+    return np.array([hit.doc for hit in hits], dtype=np.int64), scores
+
+
+def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
+    """Check that document i of an index is contents row i, at the ends and at `probes` places between.
+
+    Raises:
+        CorruptionError: Another number of documents, several segments, or another order.
+    """
+    leaves = reader.leaves()
+    if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
+        counted = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
+        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {counted}; rebuild")
+    if not rows:
+        return
+    values = leaves.get(0).reader().getNumericDocValues(ROW)
+    step = max(1, (rows - 1) // probes)
+    for document in sorted({*range(0, rows, step), rows - 1}):
+        if not values.advanceExact(document) or values.longValue() != document:
+            raise CorruptionError(f"{folder}: expected document {document} to be row {document}, it is not; rebuild")

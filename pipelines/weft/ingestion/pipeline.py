@@ -1,0 +1,240 @@
+"""From sources to a published generation: list → compare → read and chunk → find entities → embed → build → publish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from weft.catalog.catalog import Catalog
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.graph.build import unmet_relations
+from weft.indexes.manifest import seal_with
+from weft.ingestion.plan import (
+    IndexPlan,
+    description,
+    facts_of,
+    forget,
+    items_of,
+    models_of,
+    pinned_to,
+    reading_of,
+    require_documents,
+    sparse_of,
+    stages_of,
+    units_of,
+    with_stored,
+)
+from weft.ingestion.questions import write_questions
+from weft.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
+from weft.ingestion.settings import IngestSettings
+from weft.ingestion.sizing import live_sizes
+from weft.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, ReadRules
+from weft.ingestion.stages.reuse import Base
+from weft.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
+from weft.ingestion.units import UNIT_BYTES, Unit, pack, part_of, shuffled, unpack, write_part, written_parts
+from weft.runtime.clock import Clock
+from weft.runtime.ray.stages import Executor, Stage, run_through
+from weft.runtime.storage.errors import named
+
+Watch = Callable[[IndexProgress], None]
+
+_UNITS_COMPARED = 256  # by one task
+
+
+def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, *, clock: Clock) -> IndexOutcome:
+    """Index the sources and make the result live, or change nothing.
+
+    Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
+    Documents that the live generation holds already are taken from it. Without sources its own documents are indexed
+    anew from their stored texts. Content that is live already is not published again, unless everything was to be
+    made anew.
+
+    Args:
+        watch: Gets the progress after every step.
+        clock: Seconds, only running forward; for progress alone.
+
+    Raises:
+        SourceError: A source cannot be read at all or not from every host, or nothing in any of them can be indexed.
+        ModelUnavailableError: A model cannot be loaded.
+        ConfigurationError: The store's vectors are of another precision than is asked for.
+        StoreError: Not every host sees the store, or not everything that was made is on disk.
+        NothingPublishedError: There is neither a source nor a live generation.
+        StaleVersionError: Another run published meanwhile.
+    """
+    reporter = ProgressReporter(watch, clock)
+    listing, models = items_of(plan), models_of(plan)
+    sparse = sparse_of(plan, models)
+
+    # Nothing is changed before every host is known to see the sources and the store.
+    require_sources(listing.items, executor)
+    guard = catalog.claim(executor.on_other_hosts)
+    catalog.clean_leftovers()
+
+    base = Base.of(catalog, full=plan.full)
+    plan = pinned_to(plan, catalog.precisions())
+    sizes = live_sizes(plan.chunking, plan.priors, catalog)
+    if plan.full:
+        forget(plan)
+    reading = reading_of(plan, models, sparse, sizes, base.documents(plan.equivalent_keys))
+
+    with ExitStack() as stack:
+        parts = stack.enter_context(staged_folder(catalog))
+        staged = stack.enter_context(staged_folder(catalog))
+        scratch = stack.enter_context(staged_folder(catalog))
+        executor = executor.guarded(replace(guard, made=parts))
+
+        units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
+        changes = changed_units(units, reading, parts, executor, reporter)
+        stages = stages_of(plan, models, sparse, reading, parts, cpus=executor.cpus()) if changes.units else []
+        compute(changes, stages, parts, executor, reporter)
+        require_documents(plan, reporter.progress)
+
+        reporter.enter("merging tables")
+        builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
+        written = written_parts(parts, units)
+        merged = builder.merge(written, base=base.folder, earlier=base.earlier)
+        instructions = base.instructions_with(reporter.progress.encoded_with)
+        facts = facts_of(plan, models, sparse, sizes, base=base, instructions=instructions)
+        content_hash, generation = builder.content_hash(merged, facts), base.generation
+
+        published = generation is None or plan.retrained or content_hash != base.content_hash
+        if generation is None or published:
+            reporter.enter("building indexes")
+            list(executor.tasks(write_questions, [staged]))
+            builder.index(merged, written, facts, base=base.folder, retrained=plan.retrained)
+            reporter.enter("telling answers from gaps")
+            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
+            reporter.enter("publishing")
+            generation = catalog.publish(staged, expected_parent=base.generation)
+        elif reporter.progress.counts.get("documents", 0):
+            plan.equivalent_keys.note(generation, staged)
+        reporter.enter("done")
+        return outcome_of(
+            merged,
+            reporter.progress,
+            generation=generation,
+            content_hash=content_hash,
+            published=published,
+            broken=listing.broken,
+            unmet_relations=unmet_relations(catalog.folder_of(generation)),
+            extraction=plan.extraction.enabled,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Units with something new.
+
+    Attributes:
+        are_few: Whether one worker is done with them before a pool of actors would have started.
+    """
+
+    units: Sequence[Unit]
+    are_few: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Neighbouring units to be compared with the live generation; those that are done already become parts."""
+
+    units: Sequence[Unit]
+    reading: ReadRules
+    parts: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Units with something new and how much that is, and the counts of the others."""
+
+    changed: Sequence[Unit]
+    work: NewWork
+    counts: Mapping[str, int]
+
+
+@contextmanager
+def staged_folder(catalog: Catalog) -> Iterator[Path]:
+    """A folder in the store, removed in the end; of one that was published nothing is left there by then."""
+    folder = catalog.stage()
+    try:
+        with named(folder):
+            yield folder
+    finally:
+        catalog.discard(folder)
+
+
+def changed_units(
+    units: Sequence[Unit], reading: ReadRules, parts: Path, executor: Executor, reporter: ProgressReporter
+) -> Changes:
+    """The units that the live generation does not hold as they are; the others are written to the folder of parts."""
+    reporter.begin(len(units))
+    if not len(reading.live):
+        return Changes(units, len(units) <= reading.ingest.pools.few)
+    reporter.enter("comparing with what is live", work=sum(unit.work for unit in units))
+    starts = range(0, len(units), _UNITS_COMPARED)
+    tasks = [_Task(units[start : start + _UNITS_COMPARED], reading, parts) for start in starts]
+    # One task alone is done before a worker for it would have started.
+    results = executor.tasks(_compare, tasks) if len(tasks) > 1 else map(_compare, tasks)
+    changed: list[Unit] = []
+    new = NewWork()
+    for task, result in zip(tasks, results, strict=True):
+        numbers = {unit.number for unit in result.changed}
+        _check([unit for unit in task.units if unit.number not in numbers], result.counts, parts, executor)
+        changed += result.changed
+        new += result.work
+        done = len(task.units) - len(result.changed)
+        reporter.add(result.counts, units=done, work=sum(unit.work for unit in task.units))
+    return Changes(changed, _is_little(new, reading.ingest))
+
+
+def compute(
+    changes: Changes, stages: Sequence[Stage], parts: Path, executor: Executor, reporter: ProgressReporter
+) -> None:
+    """Pass changed units through the stages, which write them to the folder of parts."""
+    by_number = {unit.number: unit for unit in changes.units}
+    reporter.enter("reading and embedding", work=sum(unit.work for unit in changes.units))
+    rows = [pack(unit) for unit in shuffled(changes.units)]
+    with closing(_in_one_task(rows, stages, executor) if changes.are_few else executor.stream(rows, stages)) as made:
+        for row in made:
+            done = unpack(row)
+            _check([by_number[done.number]], done.counts, parts, executor)
+            reporter.add(done.counts, work=by_number[done.number].work)
+
+
+def _in_one_task(rows: Sequence[pa.Table], stages: Sequence[Stage], executor: Executor) -> Generator[pa.Table]:
+    if rows:
+        for made in executor.tasks(run_through, [(rows, stages)]):
+            yield from made
+
+
+def _compare(task: _Task) -> _Compared:
+    """Read every document and look its key up; a task lost with its worker is run again."""
+    reader = ReadAndChunk(task.reading)
+    changed: list[Unit] = []
+    work = NewWork()
+    counts: Counter[str] = Counter()
+    for unit in task.units:
+        compared = reader.compared(unit)
+        if isinstance(compared, NewWork):
+            changed.append(unit)
+            work += compared
+        else:
+            write_part(task.parts, compared)
+            counts.update(compared.counts)
+    return _Compared(changed, work, dict(counts))
+
+
+def _is_little(work: NewWork, settings: IngestSettings) -> bool:
+    few = settings.pools.few
+    return work.documents <= few * settings.unit_documents and work.characters <= few * UNIT_BYTES
+
+
+def _check(units: Sequence[Unit], counts: Mapping[str, int], parts: Path, executor: Executor) -> None:
+    """Look into what workers could not read of some units: no other host may be able to."""
+    if any(counts.get(name) for name in SUSPECT):
+        for unit in units:
+            require_gone(unit, part_of(parts, unit), executor)

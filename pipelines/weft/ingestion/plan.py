@@ -1,0 +1,382 @@
+"""What one run of ingestion is to do: sources and settings, resolved into units, stages and the manifest's facts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weft.catalog.catalog import Catalog
+from weft.chunking.settings import ChunkingSettings
+from weft.chunking.units.splitting import ActiveSizes
+from weft.domain.documents import Domain
+from weft.domain.errors import ConfigurationError, NothingPublishedError, SourceError
+from weft.domain.ids import GenerationId
+from weft.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
+from weft.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
+from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
+from weft.extraction.checkpoints import identify
+from weft.extraction.scores import extraction_facts
+from weft.extraction.settings import ExtractionSettings
+from weft.indexes import schemas
+from weft.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.settings import IndexSettings
+from weft.ingestion.report import LEFT_OUT, IndexProgress
+from weft.ingestion.settings import IngestSettings, SourceSettings
+from weft.ingestion.sizing import SIZING, snapshots
+from weft.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
+from weft.ingestion.sources.sources import SourceListing, list_declared, list_source, uri_prefixes
+from weft.ingestion.sources.stored import list_stored, stored_tables
+from weft.ingestion.sources.tree import SkipReason
+from weft.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms
+from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
+from weft.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
+from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
+from weft.learning.priors import Priors
+from weft.runtime.ray.stages import Executor, Stage
+from weft.runtime.storage.sqlite import BlobCache, blob_key
+
+_THREADS = 1  # of each encoder: more actors scale better than more threads
+
+
+Describe = Callable[[Path], Mapping[str, object]]
+"""What is said of a staged generation beside what it was made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPlan:
+    """One run.
+
+    Attributes:
+        sources: Named for this run.
+        declared: Declared in the configuration; without any of either, documents of the live generation are indexed
+            anew, from their stored texts (ING-15).
+        domain: Overrides the domain of every document.
+        full: Make everything anew: forget what is cached, and publish even content that is live already.
+        fingerprint: Of all settings, for the manifest.
+        encoder, extractor: What makes the models, as "module:name".
+        describe: Gives further facts of a staged generation for its manifest; called where it was built, unless most
+            of its documents are those that its base was described with.
+        described_least: Share of the documents that counts as most.
+        retrained: Publish even content that is live already, for quantisers of vectors are trained anew.
+    """
+
+    sources: Sequence[Path]
+    store: Path
+    domain: Domain | None
+    full: bool
+    fingerprint: str
+    ingest: IngestSettings
+    chunking: ChunkingSettings
+    priors: Priors
+    extraction: ExtractionSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    encoder: str = ENCODER
+    extractor: str = EXTRACTOR
+    declared: Sequence[SourceSettings] = ()
+    describe: Describe | None = None
+    described_least: float = 1.0
+    retrained: bool = False
+
+    @property
+    def places(self) -> list[Path]:
+        """Where all its sources lie."""
+        return [*self.sources, *(source.place for source in self.declared)]
+
+    @property
+    def vectors(self) -> Path:
+        """Where vectors are cached."""
+        return self.store / "cache" / "embeddings.sqlite"
+
+    @property
+    def mentions(self) -> Path:
+        """Where mentions are cached."""
+        return self.store / "cache" / "entities.sqlite"
+
+    @property
+    def equivalent_keys(self) -> EquivalentKeys:
+        """Further keys of the live documents."""
+        return EquivalentKeys(self.store / "cache" / "found-again")
+
+
+def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
+    """What searches of a staged generation say about it, where that is asked for."""
+    if plan.describe is None:
+        return {}
+    (facts,) = executor.tasks(plan.describe, [staged])
+    return {**facts, DESCRIBED: 1.0}
+
+
+def items_of(plan: IndexPlan) -> SourceListing:
+    """All items of the sources, in a fixed order, and what was left out while they were listed.
+
+    A declared source that cannot be read costs itself alone: it is among the broken ones.
+
+    Raises:
+        SourceError: A source that was named for this run, or every source, cannot be read at all, two files of
+            different sources would have one URI, or all that the sources hold is left out.
+    """
+    listings = [list_source(source, plan.ingest, store=plan.store) for source in plan.sources]
+    broken: dict[Path, str] = {}
+    for source in plan.declared:
+        try:
+            listings.append(list_declared(source, plan.ingest, store=plan.store))
+        except SourceError as error:
+            broken[source.place] = str(error)
+    if broken and not listings:
+        raise SourceError("; ".join(broken.values()))
+    items = _distinct([item for listing in listings for item in listing.items])
+    left_out = sum((Counter(listing.left_out) for listing in listings), Counter[SkipReason]())
+    if left_out and not items:
+        raise SourceError(
+            f"expected files to index in {[str(place) for place in plan.places]}, found all left out: "
+            f"{_by_reason(left_out)}; a folder that is named as a source is read even if rules exclude it"
+        )
+    return SourceListing(items, left_out, broken)
+
+
+def with_stored(
+    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None, scratch: Path
+) -> SourceListing:
+    """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
+
+    Args:
+        scratch: An empty folder.
+
+    Raises:
+        NothingPublishedError: There is neither a source nor a live generation.
+    """
+    if not plan.places:
+        return stored_items(plan, catalog, generation, scratch)
+    if not listing.broken or generation is None:
+        return listing
+    prefixes = tuple(prefix for place in listing.broken for prefix in uri_prefixes(place))
+    return replace(
+        listing, items=[*listing.items, *stored_items(plan, catalog, generation, scratch, prefixes=prefixes).items]
+    )
+
+
+def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
+    """Items in units; the first one also counts what was left out."""
+    units = list(grouped(listing.items, plan.ingest.unit_documents))
+    if not listing.left_out:
+        return units
+    return [replace(units[0], counts=_by_reason(listing.left_out, LEFT_OUT)), *units[1:]]
+
+
+def stored_items(
+    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path, *, prefixes: tuple[str, ...] = ()
+) -> SourceListing:
+    """The documents of the live generation, of whatever format.
+
+    Args:
+        scratch: An empty folder.
+        prefixes: How the URIs of the wanted ones begin; none for all.
+
+    Raises:
+        NothingPublishedError: There is no live generation.
+    """
+    if generation is None:
+        raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
+    catalog.verify(generation)
+    tables = stored_tables(catalog.folder_of(generation), scratch, plan.index.merge)
+    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents, prefixes=prefixes))
+
+
+def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
+    """Check that there is something to publish.
+
+    Raises:
+        SourceError: No item became a document.
+    """
+    if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
+        sources = [str(place) for place in plan.places]
+        raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
+
+
+def _by_reason(left_out: Mapping[SkipReason, int], prefix: str = "") -> dict[str, int]:
+    return {f"{prefix}{reason}": count for reason, count in left_out.items()}
+
+
+def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
+    """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
+
+    Args:
+        made_in: The precision of the live vectors, by encoder; `full` alone moves them to another.
+
+    Raises:
+        ConfigurationError: Another precision is asked for, and not everything is made anew.
+    """
+    return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
+
+
+def models_of(plan: IndexPlan) -> list[Model]:
+    """The files of each encoder, in the order of the settings.
+
+    Raises:
+        ModelUnavailableError: A model cannot be found.
+        ConfigurationError: Two encoders have one name.
+    """
+    models = [find_model(settings) for settings in plan.embedding.encoders]
+    names = [model.name for model in models]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"embedding.further: expected encoders of different names, found {names}")
+    return models
+
+
+def sparse_of(plan: IndexPlan, models: Sequence[Model]) -> Model | None:
+    """The files of the model that weighs terms; None where none does.
+
+    Raises:
+        ModelUnavailableError: It cannot be found, or the encoder that is to do so has no sparse head.
+    """
+    if not _shares_pass(plan):
+        return find_sparse_model(plan.embedding.sparse)
+    sparse_head_in(models[0].folder)
+    return models[0]
+
+
+def _shares_pass(plan: IndexPlan) -> bool:
+    """Whether terms are weighed in the forward pass that makes the vector."""
+    return plan.embedding.sparse.model == SAME
+
+
+def reading_of(
+    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: ActiveSizes, live: DocumentKeys
+) -> ReadRules:
+    """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
+    made_with = blob_key(
+        cutting_code(),
+        *(str(schema) for schema in schemas.TABLES.values()),
+        *made_with_of(plan, models),
+        *([] if sparse is None else [weighed_with(plan, models, sparse)]),
+        json.dumps(_extracted_with(plan), sort_keys=True),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
+    )
+    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
+
+
+def stages_of(
+    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, reading: ReadRules, parts: Path, *, cpus: int
+) -> list[Stage]:
+    """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
+    weighed, shared = "" if sparse is None else weighed_with(plan, models, sparse), _shares_pass(plan)
+    encoders = len(models) + (sparse is not None and not shared)
+    pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
+    threads = {"threads": _THREADS}
+    steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
+    if plan.extraction.enabled:
+        finding = (plan.extraction, plan.mentions, plan.extractor, identify(plan.extraction))
+        steps.append(((FindEntities, finding), pools.extractors))
+    for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
+        also = weighed if shared and model is sparse else ""
+        embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
+        steps.append(((Embed, embedding), pools.encoders))
+    if sparse is not None and not shared:
+        weighing = (plan.embedding.model_copy(update=threads), weighed, plan.vectors)
+        steps.append(((WeighTerms, weighing), pools.encoders))
+    last, actors = steps.pop()
+    return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
+
+
+def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
+    """A stage for each step with actors of its own, which take the steps without any before it along."""
+    stages: list[Stage] = []
+    pending: list[Step] = []
+    for step, actors in steps:
+        pending.append(step)
+        if actors:
+            worker, arguments = pending[0] if len(pending) == 1 else (Chained, tuple(pending))
+            stages.append(Stage(worker, arguments, actors, cpus))
+            pending = []
+    return stages
+
+
+def facts_of(
+    plan: IndexPlan,
+    models: Sequence[Model],
+    sparse: Model | None,
+    sizes: ActiveSizes,
+    *,
+    base: Base,
+    instructions: Collection[str],
+) -> dict[str, object]:
+    """What the manifest says about how the generation was made; models and parameters go into its content hash."""
+    sources = [escaped(str(place)) for place in plan.places] or base.sources
+    roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
+    used = dict(zip(roles, models, strict=True)) | ({} if sparse is None else {SPARSE: sparse})
+    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, models, sparse)}
+    return {
+        "parent": base.generation,
+        "settings": plan.fingerprint,
+        "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
+        PRECISIONS: precisions_of(plan.embedding),
+        INSTRUCTIONS: sorted(instructions),
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighing},
+        **weighing,
+        SOURCES: sources,
+        SIZING: snapshots(sizes),
+    }
+
+
+def _extracted_with(plan: IndexPlan) -> dict[str, object]:
+    """What decides the mentions of a text besides itself; nothing where none are looked for.
+
+    Raises:
+        ModelUnavailableError: The checkpoint is not there.
+    """
+    if not plan.extraction.enabled:
+        return {}
+    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": identify(plan.extraction)}
+
+
+def forget(plan: IndexPlan) -> None:
+    """Empty the caches of a store, so that everything is computed again."""
+    for path in (plan.vectors, plan.mentions):
+        cache = BlobCache(path)
+        cache.clear()
+        cache.close()
+    plan.equivalent_keys.path.unlink(missing_ok=True)
+
+
+def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
+    """For each encoder, what decides the bits it makes of a text."""
+    return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
+
+
+def weighed_with(plan: IndexPlan, models: Sequence[Model], sparse: Model) -> str:
+    """What decides the weights that a sparse encoder, or the encoder's sparse head, gives the terms of a text."""
+    shared = _shares_pass(plan)
+    read = {"most_terms", "scale"} if shared else {"max_tokens", "most_terms", "scale"}
+    facts = plan.embedding.sparse.model_dump(mode="json", include=read)
+    made_by = made_with_of(plan, models)[0] if shared else sparse.identity
+    return blob_key(made_by, json.dumps(facts, sort_keys=True))
+
+
+def _made_with(settings: EmbeddingSettings, model: Model) -> str:
+    facts = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
+    facts["precision"] = settings.precision
+    if settings.precision == "int8":
+        facts["revision"] = INT8_REVISION
+    else:
+        facts["length_step"] = LENGTH_STEP
+    if settings.strategy == "levels":
+        facts["level_tokens"] = settings.level_tokens
+    if settings.tokens.enabled:
+        facts["tokens"] = settings.tokens.model_dump(mode="json")
+    return blob_key(model.identity, json.dumps(facts, sort_keys=True))
+
+
+def _distinct(items: Sequence[SourceItem]) -> list[SourceItem]:
+    """Each item once, under names of its own; a file named by two sources in the same way counts once too."""
+    roots: dict[str, str] = {}
+    for item in dict.fromkeys(items):
+        if isinstance(item, FileItem) and roots.setdefault(item.uri, item.root) != item.root:
+            raise SourceError(
+                f"expected every file under a URI of its own, found {item.uri!r} in {roots[item.uri]} and in "
+                f"{item.root}: rename one of the folders, or index their common parent"
+            )
+    return with_distinct_names(list(dict.fromkeys(items)))

@@ -1,0 +1,206 @@
+"""A generation's own questions: made as it is built, so that the first night has something to measure (EVA-4).
+
+Contents are in the order of their hashes, so the first of them are a fair sample. The choice depends only on the
+contents, and most questions stay the same if most contents do.
+
+What a content says of itself, asked, should find the rest of it. The text that is asked with is no part of what is to
+be found, or finding it would show nothing. Taking one sentence out of a passage and asking for the passage is the
+inverse cloze task (Lee, Chang and Toutanova, ACL 2019).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft.chunking.ground_truth import verbatim, without_docstring
+from weft.domain.documents import ContentType
+from weft.domain.ids import ContentHash
+from weft.indexes.manifest import CHUNKS_FOLDER
+from weft.indexes.schemas import QUESTIONS
+
+MOST = 300
+"""Questions of a generation: enough for what is called strong evidence, few enough to be asked every night."""
+
+_LOOKED_AT = 20 * MOST  # contents: bounds what is read of a store in which few say anything to ask with
+_BATCH = 1_024
+_FILE = "questions.parquet"
+_OF_CHUNKS = ("content_hash", "uri", "text", "kind", "sequence", "heading_path", "completeness")
+_OF_DOCUMENTS = ("uri", "title", "content_type", "language", "triggers")
+
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_IS_SENTENCE = re.compile(r"[\"'(]?[^\W_].*[.!?]$")  # neither a row of a table nor a line of a list
+_SPEAKER = re.compile(r"^[^\W\d][\w .-]{0,30}: ")
+_NAME_WORDS = 3  # of a heading, a title or a phrase: fewer name many things
+_SENTENCE_WORDS = range(6, 31)  # fewer say little, more are no question that anybody types
+_REMAINING_WORDS = 10  # without which nothing is left to be found
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """A question that one content of a generation answers.
+
+    Attributes:
+        kind: What it was in that content, see `ContentQuestion`.
+        rest: The content's text without the question.
+    """
+
+    text: str
+    content_hash: ContentHash
+    kind: str
+    rest: str
+
+
+def write_questions(generation: Path) -> int:
+    """Make the questions of a generation whose tables are written, and keep them beside these; how many there are."""
+    questions = _made(generation / CHUNKS_FOLDER)
+    rows = [asdict(question) for question in questions]
+    pq.write_table(pa.Table.from_pylist(rows, QUESTIONS), generation / CHUNKS_FOLDER / _FILE, write_page_checksum=True)
+    return len(rows)
+
+
+def stored_questions(generation: Path) -> list[StoredQuestion]:
+    """The questions of a generation by its folder; one that was built before there were any has them made now."""
+    path = generation / CHUNKS_FOLDER / _FILE
+    if not path.is_file():
+        return _made(generation / CHUNKS_FOLDER)
+    rows = pq.read_table(path).to_pylist()
+    return [StoredQuestion(**{**row, "content_hash": ContentHash(row["content_hash"])}) for row in rows]
+
+
+def _made(tables: Path) -> list[StoredQuestion]:
+    """Questions that have one answer: asked once, and word for word in no content."""
+    some = list(islice(_asked(tables), MOST))
+    times = Counter(question.text for question in some)
+    rests = {question.content_hash: question.rest for question in some}
+    elsewhere = verbatim(times, _texts(tables, rests))
+    return [each for each in some if times[each.text] == 1 and each.text not in elsewhere]
+
+
+def _asked(tables: Path) -> Iterator[StoredQuestion]:
+    """A question of each content that has one, in the order of their hashes; none of what stands in several places."""
+    for content, places in islice(groupby(_chunks(tables), key=lambda row: row["content_hash"]), _LOOKED_AT):
+        row, *others = places
+        whole = row["kind"] == "section" and row["completeness"] == 1.0
+        question = question_in(
+            AskableText(
+                text=row["text"],
+                content_type=ContentType(row["content_type"]),
+                language=row["language"],
+                title=row["title"],
+                headings=row["heading_path"] if whole else (),
+                triggers=row["triggers"] if row["sequence"] == 0 else (),
+            )
+        )
+        if question is not None and not others:
+            yield StoredQuestion(question.text, ContentHash(content), question.kind, question.rest)
+
+
+def _chunks(tables: Path) -> Iterator[Mapping[str, Any]]:
+    """Chunks with what is known of their documents, read as they are asked for."""
+    documents = pq.read_table(tables / "documents.parquet", columns=list(_OF_DOCUMENTS))
+    uris = documents["uri"].combine_chunks()
+    chunks = pq.ParquetFile(tables / "chunks.parquet")
+    for batch in chunks.iter_batches(batch_size=_BATCH, columns=list(_OF_CHUNKS)):
+        facts = documents.take(pc.index_in(batch["uri"], value_set=uris))
+        for row, fact in zip(batch.to_pylist(), facts.to_pylist(), strict=True):
+            yield {**fact, **row}
+
+
+def _texts(tables: Path, rests: Mapping[ContentHash, str]) -> Iterator[str]:
+    """What every content says, less the question of those that have one."""
+    chunks = pq.ParquetFile(tables / "chunks.parquet")
+    for batch in chunks.iter_batches(batch_size=_BATCH, columns=["content_hash", "text"]):
+        for row in batch.to_pylist():
+            yield rests.get(ContentHash(row["content_hash"]), row["text"])
+
+
+@dataclass(frozen=True, slots=True)
+class ContentQuestion:
+    """A question that one content answers.
+
+    Attributes:
+        kind: "trigger", "docstring", "heading", "title" or "sentence": what it was.
+        rest: The content's text without it.
+    """
+
+    text: str
+    kind: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskableText:
+    """A content's text, and what else is said of it that may ask for it.
+
+    Attributes:
+        title: Of its document.
+        headings: Those above it that belong to nothing else, outermost first.
+        triggers: Phrases that are declared for it.
+    """
+
+    text: str
+    content_type: ContentType
+    language: str | None = None
+    title: str | None = None
+    headings: Sequence[str] = ()
+    triggers: Sequence[str] = ()
+
+
+def question_in(content: AskableText) -> ContentQuestion | None:
+    """The first question of a content: a declared phrase, a docstring, a heading, a title, or a sentence.
+
+    Returns:
+        None where nothing can be asked, or too little is left to be found.
+
+    Examples:
+        >>> said = "Boxes of many sizes: they hold what is sold, and stand by the door until a cart takes them away."
+        >>> asked = question_in(
+        ...     AskableText(text=said, content_type=ContentType.MARKDOWN, headings=["Boxes of many sizes"])
+        ... )
+        >>> asked.kind, asked.text, asked.rest[:12]
+        ('heading', 'Boxes of many sizes', ': they hold ')
+    """
+    for kind, question, rest in _candidates(content):
+        words, left = _words(question), _words(rest)
+        least = _SENTENCE_WORDS.start if kind in ("docstring", "sentence") else _NAME_WORDS
+        if len(words) >= least and len(left) >= _REMAINING_WORDS and " ".join(words) not in " ".join(left):
+            return ContentQuestion(question, kind, rest)
+    return None
+
+
+def _candidates(content: AskableText) -> Iterator[tuple[str, str, str]]:
+    text, title, headings = content.text, content.title, content.headings
+    for phrase in content.triggers:
+        yield "trigger", phrase, text.replace(phrase, "")
+    if content.content_type is ContentType.CODE:
+        if (taken := without_docstring(text, content.language)) is not None:
+            yield "docstring", *taken
+    elif content.content_type is not ContentType.CONFIGURATION:
+        if headings and headings[-1] in text:
+            yield "heading", headings[-1], text.replace(headings[-1], "")
+        if content.content_type is ContentType.RECORD and title and text.startswith(title):
+            yield "title", title, text.removeprefix(title)
+        for sentence in _sentences(text):
+            yield "sentence", sentence, text.replace(sentence, "")
+
+
+def _sentences(text: str) -> list[str]:
+    """Sentences of a usual length, those that ask first."""
+    sentences = [_SPEAKER.sub("", each.strip()) for each in _SENTENCE.split(text)]
+    usual = [each for each in sentences if _IS_SENTENCE.match(each) and len(_words(each)) in _SENTENCE_WORDS]
+    return sorted(usual, key=lambda each: not each.endswith("?"))
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]

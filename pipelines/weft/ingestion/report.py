@@ -1,0 +1,234 @@
+"""What a run has done so far, and what it did in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from weft.domain.ids import GenerationId
+from weft.indexes.merge import MergedTables
+from weft.runtime.clock import Clock
+
+REJECTED = "rejected:"
+"""Prefix of counts by reason."""
+
+LEFT_OUT = "left_out:"
+"""Prefix of counts of entries that listing the sources left out, by reason."""
+
+ENCODED_WITH = "encoded_with:"
+"""Prefix of counts of texts that were embedded, by the vector instructions of the processor."""
+
+NO_SUMMARY = "summary_crashed"
+"""The reason noted for a document that summing up failed at."""
+
+NOTES = frozenset(
+    {"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar", NO_SUMMARY}
+)
+"""Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
+
+_RECENCY = 2
+"""How much more later work weighs: in proportion to how much was done before it; 1 would be the plain mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """A run under way.
+
+    Attributes:
+        phase: What it is doing, for people.
+        total, done: Work units.
+        counts: Sums over the units done.
+        begun, now: Seconds on a clock that only runs forward.
+        work: What is left to do in this phase, in whatever work is measured in; None counts units.
+        worked: What was done in this phase since its first, in the same measure; None before that.
+        pace: Seconds for one of it, later work weighing more. Before the first, models load: that is soon forgotten.
+        paced_at: Up to when time is in the pace.
+    """
+
+    phase: str
+    total: int
+    begun: float
+    now: float
+    done: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    work: float | None = None
+    worked: float | None = None
+    pace: float = 0.0
+    paced_at: float | None = None
+
+    def after(
+        self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None
+    ) -> IndexProgress:
+        """The progress after one more unit, or several.
+
+        Args:
+            work: What was done, where `self.work` measures it.
+        """
+        total = Counter(dict(self.counts))
+        total.update(dict(counts))
+        return replace(self._paced(units if work is None else work, now), done=self.done + units, counts=dict(total))
+
+    def _paced(self, work: float, now: float) -> IndexProgress:
+        if work <= 0.0:
+            return replace(self, now=now)
+        worked = 0.0 if self.worked is None else self.worked + work
+        former = 1.0 - work / worked if worked else 0.0
+        last = (now - (self.begun if self.paced_at is None else self.paced_at)) / work
+        left = None if self.work is None else max(0.0, self.work - work)
+        pace = former**_RECENCY * self.pace + (1.0 - former**_RECENCY) * last
+        return replace(self, work=left, worked=worked, pace=pace, paced_at=now, now=now)
+
+    def entering(self, phase: str, now: float, *, work: float | None = None) -> IndexProgress:
+        """The progress at the start of another phase, in which so much is to be done."""
+        return replace(self, phase=phase, now=now, work=work, worked=None, pace=0.0, paced_at=now)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return self.now - self.begun
+
+    def rate(self, name: str) -> float:
+        """How many per second, over the whole run so far."""
+        return self.counts.get(name, 0) / self.seconds if self.seconds > 0.0 else 0.0
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Rejected items by reason."""
+        return self._by_reason(REJECTED)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Entries of sources that are not read, by reason."""
+        return self._by_reason(LEFT_OUT)
+
+    @property
+    def encoded_with(self) -> frozenset[str]:
+        """The vector instructions of all processors that texts were embedded on."""
+        return frozenset(self._by_reason(ENCODED_WITH))
+
+    def _by_reason(self, prefix: str) -> dict[str, int]:
+        counts = self.counts.items()
+        return dict(sorted((name.removeprefix(prefix), count) for name, count in counts if name.startswith(prefix)))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
+
+        Examples:
+            >>> IndexProgress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
+            30.0
+        """
+        if self.worked is None:
+            return None
+        return self.pace * (self.total - self.done if self.work is None else self.work)
+
+
+class ProgressReporter:
+    """Keeps the progress of a run, and reports it after every step."""
+
+    def __init__(self, watch: Callable[[IndexProgress], None], clock: Clock) -> None:
+        self._watch = watch
+        self._clock = clock
+        self.progress = IndexProgress("listing sources", 0, clock(), clock())
+
+    def begin(self, total: int) -> None:
+        """Say how many units there are."""
+        self.progress = replace(self.progress, total=total)
+
+    def enter(self, phase: str, *, work: float | None = None) -> None:
+        """Report the start of a phase."""
+        self._report(self.progress.entering(phase, self._clock(), work=work))
+
+    def add(self, counts: Mapping[str, int], *, work: float, units: int = 1) -> None:
+        """Report units that are done."""
+        self._report(self.progress.after(counts, self._clock(), units=units, work=work))
+
+    def _report(self, progress: IndexProgress) -> None:
+        self.progress = progress
+        self._watch(progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOutcome:
+    """What a run did.
+
+    Attributes:
+        generation: The live generation at its end.
+        published: Whether it was this run that made it; False where the content was live already.
+        documents, chunks, entities: What the generation holds.
+        unchanged: Documents taken from the generation before, neither cut, read by models nor embedded again.
+        embedded, embedding_cache_hits, extracted, entity_cache_hits: Distinct texts per unit by where their vector
+            or mentions came from.
+        rejected: Rows of the rejected table by reason.
+        skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
+        by_type, by_domain, by_language: Documents.
+        left_out: Entries of the sources that were not read, by reason (see `tree.SkipReason`); a folder counts once.
+        broken: Declared sources that could not be read, each with its error; their documents stay as they were.
+        unmet_relations: A line on each declared relation of the live generation whose target was not found (GRA-1).
+    """
+
+    generation: GenerationId
+    content_hash: str
+    published: bool
+    documents: int
+    chunks: int
+    entities: int
+    unchanged: int
+    embedded: int
+    embedding_cache_hits: int
+    extracted: int
+    entity_cache_hits: int
+    skipped: int
+    rejected: Mapping[str, int]
+    by_type: Mapping[str, int]
+    by_domain: Mapping[str, int]
+    by_language: Mapping[str, int]
+    seconds: float
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+    unmet_relations: Sequence[str] = ()
+
+
+def outcome_of(
+    merged: MergedTables,
+    progress: IndexProgress,
+    *,
+    generation: GenerationId,
+    content_hash: str,
+    published: bool,
+    extraction: bool,
+    broken: Mapping[Path, str],
+    unmet_relations: Sequence[str] = (),
+) -> IndexOutcome:
+    """The outcome of a run.
+
+    A content that was taken from the generation before counts among the cache hits: what models make of it was there.
+
+    Args:
+        extraction: Whether entities were wanted.
+    """
+    counts, rejected = Counter(dict(progress.counts)), merged.summaries["rejected"]
+    return IndexOutcome(
+        generation=generation,
+        content_hash=content_hash,
+        published=published,
+        documents=merged.counts["documents"],
+        chunks=merged.counts["chunks"],
+        entities=merged.counts["mentions"],
+        unchanged=merged.unchanged,
+        embedded=counts["embedded"],
+        embedding_cache_hits=counts["embedding_cache_hits"] + merged.unchanged_contents,
+        extracted=counts["extracted"],
+        entity_cache_hits=counts["entity_cache_hits"] + (merged.unchanged_contents if extraction else 0),
+        rejected=rejected,
+        skipped=sum(count for reason, count in rejected.items() if reason not in NOTES),
+        by_type=merged.summaries["by_type"],
+        by_domain=merged.summaries["by_domain"],
+        by_language=merged.summaries["by_language"],
+        seconds=progress.seconds,
+        left_out=progress.left_out,
+        broken={str(place): error for place, error in broken.items()},
+        unmet_relations=unmet_relations,
+    )

@@ -1,0 +1,154 @@
+"""How sources are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+
+from weft.domain.documents import Domain
+from weft.domain.sections import Section
+
+Level = Annotated[int, Field(ge=0, le=100)]
+
+_CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding
+
+
+class SourceSettings(Section):
+    """A declared source (OPS-3b); what is left out is as for a source without a declaration.
+
+    Attributes:
+        path: A folder, a file, a corpus or a table; `~` is the home folder.
+        domain: Of all its documents.
+        trust: Of all its documents that declare none, 0 to 100.
+        include, exclude: Files of a folder, written as in .gitignore; without `include` all.
+        tenant: A fact about all its documents, for filters.
+    """
+
+    path: str = Field(min_length=1)
+    domain: Domain | None = None
+    trust: Level | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tenant: str | None = Field(default=None, min_length=1)
+
+    @property
+    def place(self) -> Path:
+        """Its path, absolute."""
+        return Path(self.path).expanduser().absolute()
+
+
+class TrustSettings(Section):
+    """Trust level, 0 to 100, by kind of source (ING-2).
+
+    Attributes:
+        corpus: Records of a corpus and rows of a table.
+    """
+
+    local_code: Level
+    recent: Level
+    standard: Level
+    academic: Level
+    old_history: Level
+    blog: Level
+    generated: Level
+    corpus: Level
+
+
+class ParquetSettings(Section):
+    """Names of columns; of those that a file has the first counts."""
+
+    text: tuple[str, ...] = Field(min_length=1)
+    id: tuple[str, ...]
+    title: tuple[str, ...]
+    time: tuple[str, ...]
+
+
+class SummarySettings(Section):
+    """Summaries of documents (ING-18).
+
+    Attributes:
+        max_tokens: In the encoder's tokens.
+        endpoint: URL of an OpenAI-compatible chat completion; empty for extracts from the text itself.
+        model, api_key: What it is asked with.
+    """
+
+    max_tokens: int = Field(gt=0)
+    endpoint: str = Field(pattern=r"^(https?://\S+)?$")
+    model: str
+    api_key: SecretStr
+
+
+class ParserSettings(Section):
+    """What cutting one document may take; beyond it the document is cut into plain line windows (ING-3)."""
+
+    cpu_s: float = Field(gt=0.0)
+    memory_bytes: int = Field(gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Actors per stage and the logical CPUs that each of them holds.
+
+    Attributes:
+        readers: 0 where the actors of the next stage read, too.
+    """
+
+    readers: int
+    extractors: int
+    encoders: int
+    cpus_each: float
+
+
+class PoolSettings(Section):
+    """Actors per stage; 0 derives a number from the cluster's CPUs.
+
+    Attributes:
+        few: So many units of new documents one worker takes through all stages.
+    """
+
+    readers: int = Field(ge=0)
+    encoders: int = Field(ge=0)
+    few: int = Field(ge=0)
+
+    def sized(self, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+        """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
+
+        There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are
+        as many extractors, and half as many encoders beside them. Readers are few, and where their share of the CPUs is
+        none that is whole, those that find entities or embed read for themselves: a process of its own would cost more.
+        The CPUs that all actors hold together stay below the cluster's, whatever the numbers: so every actor starts,
+        and the stream cannot get stuck.
+
+        Examples:
+            >>> PoolSettings(readers=0, encoders=0, few=0).sized(cpus=2, extraction=False)
+            Pools(readers=0, extractors=0, encoders=2, cpus_each=0.6666666666666666)
+        """
+        readers = self.readers or int(cpus * _CHUNKING_SHARE)
+        extractors = cpus if extraction else 0
+        encoders = self.encoders or max(1, (cpus // 2 if extraction else cpus) // models)
+        actors = readers + extractors + encoders * models
+        return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
+
+
+class IngestSettings(Section):
+    """What is read from sources, and how far.
+
+    Attributes:
+        secret_files: Rules, as ignore files have them, of files that are left out, tracked or not; where there are
+            any, files that hold a private key are rejected too.
+        git_seconds: For the history of one source; 0 reads none, and files have their own times.
+    """
+
+    max_file_bytes: int
+    skipped_names: tuple[str, ...]
+    secret_files: tuple[str, ...]
+    unit_documents: int = Field(ge=1)
+    git_seconds: float = Field(ge=0.0)
+    trust: TrustSettings
+    parquet: ParquetSettings
+    summary: SummarySettings
+    parser: ParserSettings
+    pools: PoolSettings

@@ -1,0 +1,276 @@
+"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere.
+
+A declared source says which of its files are wanted, and what holds for all their documents (OPS-3b).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from weft.domain.documents import Document, Domain, Rejection
+from weft.domain.errors import SourceError
+from weft.ingestion.git.ignore import IgnoreRules
+from weft.ingestion.git.safe_files import refused
+from weft.ingestion.git.times import Commit, last_commits
+from weft.ingestion.metadata.declared import sidecar_names, sidecars
+from weft.ingestion.settings import IngestSettings, SourceSettings
+from weft.ingestion.sources import corpus, parquet, transcripts, tree
+from weft.ingestion.sources.corpus import SUFFIXES, corpus_name
+from weft.ingestion.sources.files import read_file, sidecar_uri
+from weft.ingestion.sources.items import (
+    TABLE_SUFFIX,
+    FileItem,
+    RecordsItem,
+    RowsItem,
+    SourceItem,
+    StoredItem,
+    escaped,
+    table_name,
+)
+from weft.ingestion.sources.stored import read_stored
+from weft.ingestion.sources.tree import SkipReason
+from weft.runtime.storage.errors import advice_on
+
+CRASHED = "reader_crashed"
+"""The reason noted for an item that a reader failed at in a way that nobody foresaw."""
+
+_DETAIL_CHARACTERS = 500
+_LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
+
+
+@dataclass(frozen=True, slots=True)
+class SourceListing:
+    """What a source holds.
+
+    Attributes:
+        items: In a fixed order.
+        left_out: Entries of a tree that are not read, by reason; see `tree.SkipReason`.
+        broken: Declared sources that cannot be read, each with its error.
+    """
+
+    items: Sequence[SourceItem]
+    left_out: Mapping[tree.SkipReason, int] = field(default_factory=dict)
+    broken: Mapping[Path, str] = field(default_factory=dict)
+
+
+def list_items(path: Path, settings: IngestSettings, *, store: Path | None = None) -> list[SourceItem]:
+    """Items of a source; see `list_source`."""
+    return list(list_source(path, settings, store=store).items)
+
+
+def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
+    """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines.
+
+    Args:
+        store: A folder that is left out where it lies in a tree: what weft itself writes is no source.
+
+    Raises:
+        SourceError: There is no such source, or it cannot be opened at all.
+    """
+    try:
+        if path.is_dir():
+            return _files(path, settings, store)
+        if not path.is_file():
+            raise SourceError(
+                f"source {path} on host {socket.gethostname()}, where the job runs: expected a folder or a regular "
+                "file, found none; check the path"
+            )
+        if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
+            return SourceListing(list(corpus.list_records(path, settings)))
+        if path.name.endswith(TABLE_SUFFIX):
+            return SourceListing(list(parquet.list_rows(path)))
+    except OSError as error:
+        raise SourceError(
+            f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"
+        ) from error
+    actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
+    beside = {name for name in sidecar_names(actual.name) if (actual.parent / name).is_file()}
+    paths = [(name,) for name in sorted({actual.name, *beside})]
+    return SourceListing([item for item in _described(actual.parent, paths, settings) if item.path == (actual.name,)])
+
+
+def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Documents of one item, or why there are none; never raises because of an item's content.
+
+    Args:
+        domain: Overrides the domain that the content type would give.
+
+    Raises:
+        MemoryError: There is not enough: what a generation holds must not depend on that.
+        OSError: A stored item cannot be read, which is the store's failure and no content's.
+    """
+    if isinstance(item, StoredItem):
+        yield from read_stored(item, domain)
+        return
+    tenant = None if item.source is None else item.source.tenant
+    try:
+        for one in _read(item, settings, domain or (None if item.source is None else item.source.domain)):
+            if tenant is not None and isinstance(one, Document):
+                yield replace(one, metadata={**one.metadata, "tenant": tenant})
+            else:
+                yield one
+    except MemoryError:
+        raise
+    except OSError as error:
+        yield refused(error).rejection(place_of(item))
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
+        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+
+
+def _read(
+    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
+) -> Iterator[Document | Rejection]:
+    if isinstance(item, FileItem):
+        return read_file(item, settings, domain)
+    if isinstance(item, RowsItem):
+        return parquet.read_rows(item, settings, domain)
+    return corpus.read_records(item, settings, domain)
+
+
+def place_of(item: SourceItem) -> str:
+    """What names an item where none of its documents can."""
+    if isinstance(item, FileItem):
+        return item.uri
+    if isinstance(item, RecordsItem):
+        return f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}"
+    name = item.name if isinstance(item, RowsItem) else escaped(Path(item.folder).name)
+    return f"{name}:group {item.group} row {item.first}"
+
+
+def root_of(item: SourceItem) -> Path:
+    """The folder or file that an item was listed from."""
+    if isinstance(item, FileItem):
+        return Path(item.root)
+    return Path(item.folder if isinstance(item, StoredItem) else item.path)
+
+
+def paths_of(item: SourceItem) -> dict[str, Path]:
+    """The files that an item is read from, by the places that rejections name them by; none of a stored one."""
+    if isinstance(item, StoredItem):
+        return {}
+    if not isinstance(item, FileItem):
+        return {place_of(item): Path(item.path)}
+    path = Path(item.root, *item.path)
+    sidecar = {} if item.sidecar is None else {sidecar_uri(item): path.with_name(item.sidecar)}
+    return {item.uri: path, **sidecar}
+
+
+def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Every document of a source, and every item that could not become one, in order.
+
+    Raises:
+        SourceError: There is no such source, or it cannot be opened at all.
+    """
+    for item in list_items(path, settings):
+        yield from read_item(item, settings, domain=domain)
+
+
+def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceListing:
+    with os.scandir(root):
+        pass  # a root that cannot be listed is an error of the source, not of an item
+    actual = root.resolve()
+    own = None if store is None else store.resolve()
+    left_out = own.relative_to(actual).parts if own is not None and actual in own.parents else None
+    listing = tree.listed(actual, skipped=settings.skipped_names, left_out=left_out, secrets=settings.secret_files)
+    return SourceListing(list(_described(actual, listing.paths, settings)), listing.left_out)
+
+
+def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSettings) -> Iterator[FileItem]:
+    """Items for all paths but those of sidecars, with what is known about them from outside."""
+    commits = last_commits(root, within_s=settings.git_seconds)
+    as_of = _newest(root, paths, commits)
+    for folder, group in itertools.groupby(paths, key=lambda path: path[:-1]):
+        together = list(group)
+        beside = sidecars({path[-1] for path in together if path})
+        sidecar_names = set(beside.values())
+        for path in together:
+            if not path or path[-1] not in sidecar_names:
+                status = _status(root, path)
+                yield FileItem(
+                    root=str(root),
+                    path=path,
+                    uri="/".join(escaped(name) for name in (root.name, *path)),
+                    sidecar=beside.get(path[-1]) if path else None,
+                    commit=commits.get(os.fsencode("/".join((*folder, path[-1])))) if path else None,
+                    as_of=as_of,
+                    size=0 if status is None else status.st_size,
+                )
+
+
+def _newest(root: Path, paths: Iterable[tuple[str, ...]], commits: Mapping[bytes, Commit]) -> float | None:
+    """The newest change among files, leaving out times that lie in the future."""
+    now = time.time()
+    times = [commit.time for commit in commits.values()] or [
+        status.st_mtime for path in paths if (status := _status(root, path)) is not None
+    ]
+    return max((moment for moment in times if moment <= now), default=None)
+
+
+def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
+    try:
+        return os.lstat(os.path.join(root, *path))  # noqa: PTH118  for every file of a tree: ten times as fast
+    except OSError:
+        return None
+
+
+def _is_transcript(path: Path) -> bool:
+    """Whether a file of lines holds turns of a conversation, by its first line."""
+    if path.name.endswith(".gz"):
+        return False
+    with path.open("rb") as file:
+        return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
+
+
+def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Path) -> SourceListing:
+    """Items of a declared source, each with the declaration.
+
+    Raises:
+        SourceError: There is no such source, or it cannot be opened at all.
+    """
+    listing = list_source(source.place, settings, store=store)
+    wanted = [_with_source(item, source) for item in listing.items if _is_wanted(item, source)]
+    left_out = Counter(listing.left_out)
+    if excluded := len(listing.items) - len(wanted):
+        left_out[SkipReason.DECLARED] += excluded
+    return SourceListing(wanted, dict(left_out))
+
+
+def uri_prefixes(path: Path) -> tuple[str, ...]:
+    """How URIs of the documents of a source begin, told from its path alone: it may not be there any more.
+
+    Examples:
+        >>> uri_prefixes(Path("/data/app")), uri_prefixes(Path("/data/notes.jsonl"))
+        (('app/', 'data/app'), ('notes:',))
+    """
+    if path.name.endswith(SUFFIXES):
+        return (f"{corpus_name(path)}:",)
+    if path.name.endswith(TABLE_SUFFIX):
+        return (f"{table_name(path, 0)}:", f"{table_name(path, 1)}:")
+    return (f"{escaped(path.name)}/", f"{escaped(path.parent.name)}/{escaped(path.name)}")
+
+
+def _is_wanted(item: SourceItem, source: SourceSettings) -> bool:
+    if not isinstance(item, FileItem):
+        return True
+    path = os.fsencode("/".join(item.path))
+    return (not source.include or _matches(path, source.include)) and not _matches(path, source.exclude)
+
+
+def _matches(path: bytes, globs: Iterable[str]) -> bool:
+    """Whether globs match a file, or a folder that it lies in."""
+    rules = IgnoreRules("\n".join(globs).encode())
+    ends = [at for at, byte in enumerate(path) if byte == ord("/")]
+    steps = [*((path[:end], True) for end in ends), (path, False)]
+    verdicts = [rules.verdict(step, is_folder=is_folder) for step, is_folder in steps]
+    return next((verdict for verdict in reversed(verdicts) if verdict is not None), False)
+
+
+def _with_source(item: SourceItem, source: SourceSettings) -> SourceItem:
+    return item if isinstance(item, StoredItem) else replace(item, source=source)

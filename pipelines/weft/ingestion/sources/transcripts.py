@@ -1,0 +1,302 @@
+"""Transcripts of conversations: several notations, one document per session (ING-1, ING-8).
+
+Understood are LoCoMo's JSON (Maharana et al., ACL 2024), a plain one, `{"sessions": [{"id", "time", "turns":
+[{"speaker", "text", "time"}]}]}`, a bare list of turns, one turn a line, and chat logs, `Name: text` a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from weft.chunking.conversation.dialogue import Line, Turn, written
+from weft.domain.documents import Rejection
+from weft.ingestion.metadata.assigned import epoch_seconds, moment_seconds
+from weft.ingestion.sources import chat_log
+
+_HINT = re.compile(r'"(?:speaker|role|sender|from|author)"\s*:')
+_SESSION_KEY = re.compile(r"session_(\d{1,18})\Z")
+_SPEAKERS = ("speaker", "role", "sender", "from", "author")
+_TEXTS = ("text", "content", "message", "value", "body")
+_TURN_IDS = ("dia_id", "turn_id", "id", "uuid")
+_TIMES = ("time", "timestamp", "created_at", "date", "date_time", "ts", "create_time")
+_TURN_LISTS = ("turns", "messages", "conversation", "dialogue", "conversations", "utterances")
+_SESSION_IDS = ("id", "session_id", "session", "conversation_id")
+_BLANK_LONGEST = 1_000  # characters in which a structure begins
+_LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One sitting of a conversation; without lines where it cannot be read.
+
+    Attributes:
+        name: Of its own among the sessions of the file.
+        time, time_text: When it began, in seconds since the epoch, and as the file says it.
+        conversation: Which conversation it belongs to, where a file holds several.
+    """
+
+    name: str
+    lines: tuple[Line, ...]
+    time: float | None = None
+    time_text: str | None = None
+    conversation: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A session as a document: what `sessions` gives.
+
+    Attributes:
+        metadata: "session", "speakers", "time", "conversation" and "turns", the turns' own ids in order, one a word.
+    """
+
+    uri: str
+    title: str
+    text: str
+    time: float | None
+    metadata: Mapping[str, str]
+
+
+def recognised(text: str) -> bool:
+    r"""Whether a text is a transcript in a notation that `sessions` understands.
+
+    Examples:
+        >>> recognised("Ann: Shall we?\nBob: Yes.\nAnn: When?\nBob: Now.\n"), recognised("Name: x\nVersion: 2\n")
+        (True, False)
+    """
+    value = _structured(text)
+    return chat_log.is_log(text) if value is None else any(session.lines for session in _of_structure(value))
+
+
+def is_of_turns(line: str) -> bool:
+    """Whether a line of a JSONL file is a turn or a session, rather than a record of a corpus.
+
+    Examples:
+        >>> is_of_turns('{"role": "user", "content": "Why?"}'), is_of_turns('{"_id": "1", "text": "Because."}')
+        (True, False)
+    """
+    return recognised(f"[{line}]")
+
+
+def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
+    """Every session of a transcript that holds a turn, in order; none where the text is no transcript.
+
+    A session with something among its turns that is none cannot be told, and is a rejection.
+
+    Args:
+        uri: The file's; a session's is that, "#" and its name.
+    """
+    seen: dict[str, int] = {}
+    for session in _sessions(text):
+        name = _word(session.name)
+        seen[name] = seen.get(name, 0) + 1
+        place = f"{uri}#{name}" if seen[name] == 1 else f"{uri}#{name}~{seen[name]}"
+        if session.lines:
+            yield Transcript(place, _title(session), written(session.lines), session.time, _metadata(session))
+        else:
+            yield Rejection(place, "invalid_record", "expected turns that each name a speaker and a text, found others")
+
+
+def _sessions(text: str) -> Iterable[Session]:
+    value = _structured(text)
+    if value is not None:
+        return _of_structure(value)
+    lines = chat_log.lines_of(text)
+    return [Session("1", tuple(lines))] if lines else []
+
+
+def _structured(text: str) -> Any:
+    """The JSON value of a text that may tell who spoke; None elsewhere: a chat log may begin with a bracket too."""
+    begins = text[:_BLANK_LONGEST].lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+    return _parsed(text) if begins and _HINT.search(text) else None
+
+
+def _parsed(text: str) -> Any:
+    """The value of a JSON text, or the list of those of its lines; None where it is neither."""
+    try:
+        return json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in text.lstrip("\ufeff").split("\n") if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _of_structure(value: Any) -> Iterator[Session]:
+    """Sessions, without lines those that cannot be read."""
+    if isinstance(value, dict):
+        yield from _of_object(value)
+    elif isinstance(value, list) and _are_turns(value):
+        yield from _by_session(value)
+    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        for item in value:
+            yield from _of_object(item)
+
+
+def _of_object(value: Mapping[str, Any]) -> Iterator[Session]:
+    conversation = value.get("conversation")
+    if isinstance(conversation, dict):
+        yield from _locomo(conversation, _text(value.get("sample_id")))
+    elif any(_SESSION_KEY.match(key) and isinstance(value[key], list) for key in value):
+        yield from _locomo(value, _text(value.get("sample_id")))
+    elif isinstance(value.get("sessions"), list):
+        shared = _first_text(value, ("conversation_id", "id", "title"))
+        for number, item in enumerate(value["sessions"], start=1):
+            yield from _generic(item, str(number), shared)
+    else:
+        yield from _generic(value, "1", None)
+
+
+def _locomo(conversation: Mapping[str, Any], name: str | None) -> Iterator[Session]:
+    numbered = sorted((int(match.group(1)), key) for key in conversation if (match := _SESSION_KEY.match(key)))
+    for number, key in numbered:
+        if isinstance(conversation[key], list) and conversation[key]:
+            time = conversation.get(f"{key}_date_time")
+            session = f"{name}:session_{number}" if name else f"session_{number}"
+            yield _session(session, conversation[key], time, name)
+
+
+def _generic(item: Any, number: str, conversation: str | None) -> Iterator[Session]:
+    if isinstance(item, list):
+        item = {"turns": item}
+    if not isinstance(item, dict):
+        return
+    turns = next((item[key] for key in _TURN_LISTS if isinstance(item.get(key), list)), None)
+    if turns:
+        name = _first_text(item, _SESSION_IDS) or number
+        yield _session(name, turns, _first(item, _TIMES), conversation, _text(item.get("title")))
+
+
+def _by_session(turns: Sequence[Mapping[str, Any]]) -> Iterator[Session]:
+    """A bare list of turns: one session, or one for each id of a session that the turns name."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for turn in turns:
+        groups.setdefault(_first_text(turn, ("session_id", "session", "conversation_id")) or "1", []).append(turn)
+    for name, group in groups.items():
+        yield _session(name, group, None, None)
+
+
+def _session(name: str, turns: Sequence[Any], time: Any, conversation: str | None, title: str | None = None) -> Session:
+    if not _are_turns(turns):
+        return Session(name, ())
+    lines = tuple(_lines(turns))
+    first = next((_first(turn, _TIMES) for turn in turns if _first(turn, _TIMES) is not None), None)
+    stated = time if time is not None else first
+    return Session(name, lines, _seconds(stated), _text(stated), conversation, title)
+
+
+def _are_turns(items: Sequence[Any]) -> bool:
+    """Whether every item says who spoke and what; markers between them are allowed."""
+    turns = [item for item in items if isinstance(item, dict) and _first_text(item, _SPEAKERS) is not None]
+    markers = [item for item in items if isinstance(item, dict) and _text(item.get("topic")) and item not in turns]
+    return (
+        bool(turns)
+        and len(turns) + len(markers) == len(items)
+        and all(_text_of_turn(turn) is not None for turn in turns)
+    )
+
+
+def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    for turn in turns:
+        if (topic := _text(turn.get("topic"))) is not None:
+            yield topic
+        speaker = _first_text(turn, _SPEAKERS)
+        if speaker is not None:
+            time = _first(turn, _TIMES)
+            yield Turn(speaker, _text_of_turn(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
+
+
+def _text_of_turn(turn: Mapping[str, Any]) -> str | None:
+    """What a turn says: its text, the texts of its parts, and what a picture shows."""
+    content = _first(turn, _TEXTS)
+    if isinstance(content, list):
+        parts = [
+            part.get("text") if isinstance(part, dict) else part for part in content if isinstance(part, str | dict)
+        ]
+        content = "\n\n".join(text for part in parts if (text := _text(part)))
+    text = _text(content)
+    caption = _text(turn.get("blip_caption"))
+    if text is None or caption is None:
+        return text
+    return f"{text} [shares image: {caption}]".lstrip()
+
+
+def _first(item: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    return next((item[key] for key in keys if item.get(key) is not None), None)
+
+
+def _first_text(item: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    return next((text for key in keys if (text := _text(item.get(key))) is not None), None)
+
+
+def _text(value: Any) -> str | None:
+    """A string, or a number as one; lone surrogates, which JSON may escape, become the replacement character."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _seconds(value: Any) -> float | None:
+    """A time as seconds since the epoch: a number, ISO 8601 or LoCoMo's "1:56 pm on 8 May, 2023"; UTC if unsaid.
+
+    Examples:
+        >>> _seconds("1:56 pm on 8 May, 2023") == _seconds("2023-05-08T13:56:00Z") == _seconds(1683554160000)
+        True
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return epoch_seconds(value)
+    moment = _moment(value) if isinstance(value, str) else None
+    return None if moment is None else moment_seconds(moment)
+
+
+def _moment(text: str) -> datetime | None:
+    for parse in (datetime.fromisoformat, lambda stated: datetime.strptime(stated, _LOCOMO_TIME)):
+        try:
+            return parse(text.strip())
+        except ValueError:
+            continue
+    return None
+
+
+def _clock(value: Any) -> str | None:
+    """The time of a turn to the second, in UTC; as the file says it where that is not understood."""
+    seconds = _seconds(value)
+    if seconds is None:
+        return _text(value)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _title(session: Session) -> str:
+    speakers = " and ".join(_speakers(session)[:_NAMED])
+    heading = session.title or f"Conversation {_word(session.name)}"
+    return ", ".join(part for part in (f"{heading}: {speakers}", session.time_text) if part)
+
+
+_NAMED = 4  # speakers whose names stand in a title
+
+
+def _speakers(session: Session) -> list[str]:
+    return list(dict.fromkeys(line.speaker for line in session.lines if isinstance(line, Turn)))
+
+
+def _metadata(session: Session) -> dict[str, str]:
+    turns = [line for line in session.lines if isinstance(line, Turn)]
+    facts = {
+        "session": session.name,
+        "speakers": ", ".join(_speakers(session)),
+        "time": session.time_text,
+        "conversation": session.conversation,
+        "turns": " ".join(_word(turn.turn_id or "-") for turn in turns) if any(t.turn_id for t in turns) else None,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _word(name: str) -> str:
+    return "_".join(name.split()) or "-"

@@ -1,0 +1,184 @@
+"""What is taken from the live generation: documents that would come out again just as they are (ING-25, ING-20)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft import chunking
+from weft.catalog.catalog import Catalog
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import Document
+from weft.domain.errors import CorruptionError, StoreError
+from weft.domain.ids import GenerationId
+from weft.embedding.encoders.precision import ROUNDED_APART
+from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, FORMAT, Manifest, read_generation_manifest
+from weft.indexes.merge import REPEATED, MergedTables
+from weft.runtime.storage.files import canonical, files_below, verify_some, write_atomically
+from weft.runtime.storage.sqlite import blob_key
+
+log = logging.getLogger(__name__)
+
+_KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
+
+
+def document_key(document: Document, sizes: ChunkSizes, made_with: str) -> str:
+    """Key of everything that decides a document's rows but the time it was changed: the document, sizes, models.
+
+    Args:
+        made_with: What all documents of a run have in common: models, their settings, and the code that cuts.
+    """
+    facts = {name: value for name, value in asdict(document).items() if name != "modified_at"}
+    return blob_key(made_with, repr(sizes), canonical(facts).decode("utf-8", "surrogatepass"))
+
+
+@functools.cache
+def cutting_code() -> str:
+    """SHA-256 of the source of all chunkers: after any change to them every document is cut again."""
+    digest = hashlib.sha256()
+    for folder in chunking.__path__:
+        for path in files_below(Path(folder)):
+            if path.suffix in {".py", ".scm"}:
+                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+class DocumentKeys:
+    """Keys of the documents of one generation: 32 bytes each, so that every worker may hold them."""
+
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        self._keys = np.sort(np.array([key[: _KEY.itemsize] for key in keys if key], dtype=_KEY))
+
+    @classmethod
+    def of(cls, generation: Path) -> DocumentKeys:
+        """The documents of a generation that went through without a note."""
+        folder = generation / CHUNKS_FOLDER
+        documents = pq.read_table(folder / "documents.parquet", columns=["uri", "made_from"])
+        rejected = pq.read_table(folder / "rejected.parquet", columns=["uri", "reason"])
+        # A document with a note, such as on a parser that crashed, is cut again: so the note is made again.
+        noted = rejected.filter(pc.not_equal(rejected["reason"], pa.scalar(REPEATED)))["uri"].combine_chunks()
+        plain = documents.filter(pc.invert(pc.is_in(documents["uri"], value_set=noted)))
+        return cls([str(key) for key in plain["made_from"].to_pylist()])
+
+    def __or__(self, other: DocumentKeys) -> DocumentKeys:
+        return DocumentKeys([key.decode() for key in np.union1d(self._keys, other._keys).tolist()])
+
+    def __contains__(self, key: str) -> bool:
+        wanted = np.array(key[: _KEY.itemsize], dtype=_KEY)
+        at = int(np.searchsorted(self._keys, wanted))
+        return at < len(self._keys) and bool(self._keys[at] == wanted)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def as_bytes(self) -> bytes:
+        """All keys, one after the other."""
+        return self._keys.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalentKeys:
+    """Further keys of the live generation's documents, under which the same content came out in a later run.
+
+    Code that cuts changes more often than what it makes of a document. A run that makes the live content again
+    publishes nothing; without these keys all later ones would cut everything again. A cache: what is lost is cut anew.
+    """
+
+    path: Path
+
+    def of(self, generation: GenerationId) -> DocumentKeys:
+        """The keys noted for this generation; none where another one's are noted."""
+        try:
+            noted, _, keys = self.path.read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            return DocumentKeys()
+        if noted.decode("utf-8", "replace") != generation:
+            return DocumentKeys()
+        size = _KEY.itemsize
+        whole = (keys[start : start + size] for start in range(0, len(keys) - size + 1, size))
+        return DocumentKeys([key.decode("ascii", "replace") for key in whole])
+
+    def note(self, generation: GenerationId, staged: Path) -> None:
+        """Remember the keys of a staged generation, whose content turned out to be that of `generation`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, generation.encode() + b"\n" + DocumentKeys.of(staged).as_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a run builds on.
+
+    Attributes:
+        generation: The live one, if there is any.
+        folder: Where unchanged documents are taken from; None where everything is made anew.
+        earlier: Where it stands since when documents are indexed, and what they said; None where that is damaged, too.
+        content_hash: Of what lies there; None likewise.
+        sources: Where its documents came from.
+    """
+
+    generation: GenerationId | None
+    folder: Path | None = None
+    content_hash: str | None = None
+    sources: Sequence[str] = ()
+    earlier: Path | None = None
+
+    @classmethod
+    def of(cls, catalog: Catalog, *, full: bool) -> Base:
+        """The live generation, unless everything is to be made anew or it cannot be built on."""
+        live = catalog.pointer().generation
+        if live is None:
+            return cls(live)
+        try:
+            manifest = read_generation_manifest(catalog.folder_of(live)) if full else catalog.verify(live)
+        except StoreError as error:
+            log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
+            return cls(live)
+        folder = catalog.folder_of(live)
+        if full or manifest.format != FORMAT:
+            return cls(live, sources=manifest.sources, earlier=_with_whole_tables(folder, manifest))
+        return cls(live, folder, manifest.content_hash, manifest.sources, folder)
+
+    def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
+        """The documents that need not be made."""
+        if self.folder is None or self.generation is None:
+            return DocumentKeys()
+        return DocumentKeys.of(self.folder) | equivalent.of(self.generation)
+
+    def description(self, merged: MergedTables, least: float) -> Mapping[str, object]:
+        """What was found out about the documents of this generation, for one that has most of them; else empty.
+
+        Args:
+            least: Share of the documents that must be the ones asked about, through all generations since.
+        """
+        facts = {} if self.folder is None else read_generation_manifest(self.folder).facts
+        share = float(facts.get(DESCRIBED, 0.0)) * merged.unchanged / max(1, merged.counts["documents"])
+        if ANSWERING not in facts or share < least:
+            return {}
+        return {ANSWERING: facts[ANSWERING], DESCRIBED: share}
+
+    def instructions_with(self, encoded_with: frozenset[str]) -> frozenset[str]:
+        """The vector instructions that its vectors and those of the run were computed with."""
+        own: frozenset[str] = frozenset() if self.folder is None else read_generation_manifest(self.folder).instructions
+        both = own | encoded_with
+        if len(both) > 1:
+            log.warning("vectors were computed with %s instructions: %s", " and ".join(sorted(both)), ROUNDED_APART)
+        return both
+
+
+def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:
+    """The folder of a generation, where its tables of documents, chunks and what became of them are intact."""
+    names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
+    try:
+        verify_some(folder, {name: manifest.files[name] for name in names if name in manifest.files})
+    except CorruptionError:
+        return None
+    return folder

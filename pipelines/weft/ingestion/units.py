@@ -1,0 +1,215 @@
+"""Work units: a fixed group of source items that passes through the stages as one row of Arrow tables."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import pickle
+import random
+import secrets
+import shutil
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from weft.domain.errors import StoreError
+from weft.ingestion.sources.items import FileItem, SourceItem
+from weft.runtime.storage.errors import named
+
+UNIT_BYTES = 65_536
+"""Files of this many bytes make a unit: few enough that no encoder waits long for the last one's end."""
+
+_DOCUMENT_BYTES = 300  # of text that take as long as a document costs besides its text
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One group of items and what the stages made of it so far.
+
+    Attributes:
+        number: Position of the group, from 0: with the items it makes the unit's results reproducible (ARC-9).
+        tables: Arrow tables by name, in the shapes of `indexes.schemas`.
+        counts: What was done, by name; adding the counts of all units gives the run's.
+    """
+
+    number: int
+    items: Sequence[SourceItem]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its items."""
+        return sum(item.size for item in self.items)
+
+    @property
+    def work(self) -> int:
+        """How much there is to do in it, in bytes of text: a document costs something besides its text."""
+        return self.size + _DOCUMENT_BYTES * sum(item.count for item in self.items)
+
+    def extended(self, tables: Mapping[str, pa.Table], counts: Mapping[str, int]) -> Unit:
+        """The unit with further tables and counts."""
+        return replace(self, tables={**self.tables, **tables}, counts={**self.counts, **counts})
+
+
+class UnitWorker(ABC):
+    """A stage that works on one unit at a time: the same unit with more tables. It does not know Ray."""
+
+    def run(self, batch: pa.Table) -> pa.Table:
+        """Work on a packed unit, as Ray hands it over."""
+        return pack(self.work(unpack(batch)))
+
+    @abstractmethod
+    def work(self, unit: Unit) -> Unit:
+        """The unit with what this stage adds to it; the same unit always gives the same."""
+
+
+Step = tuple[Callable[..., UnitWorker], tuple[Any, ...]]
+"""What makes a worker, and from which arguments."""
+
+
+class Chained(UnitWorker):
+    """Several steps, one after the other, as one stage."""
+
+    def __init__(self, *steps: Step) -> None:
+        self._workers = [worker(*arguments) for worker, arguments in steps]
+
+    def work(self, unit: Unit) -> Unit:
+        """The unit with what each step adds to it."""
+        return functools.reduce(lambda done, worker: worker.work(done), self._workers, unit)
+
+
+class WritePart(UnitWorker):
+    """The last step writes the unit to a folder of parts: only counts travel on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def work(self, unit: Unit) -> Unit:
+        """The unit's number and counts."""
+        write_part(self._folder, unit)
+        return Unit(unit.number, (), {}, unit.counts)
+
+
+def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
+    """Units of neighbouring items that hold `size` documents or `UNIT_BYTES` of files or more, but for the last one.
+
+    Examples:
+        >>> from weft.ingestion.sources.items import FileItem
+        >>> items = [FileItem("/r", (name,), f"r/{name}") for name in "abc"]
+        >>> [len(unit.items) for unit in grouped(items, 2)]
+        [2, 1]
+        >>> large = [FileItem("/r", (name,), f"r/{name}", size=40_000) for name in "abc"]
+        >>> [len(unit.items) for unit in grouped(large, 9)]
+        [2, 1]
+    """
+    group: list[SourceItem] = []
+    number = documents = total = 0
+    for item in items:
+        group.append(item)
+        documents += item.count
+        total += item.size if isinstance(item, FileItem) else 0
+        if documents >= size or total >= UNIT_BYTES:
+            yield Unit(number, tuple(group))
+            number, documents, total, group = number + 1, 0, 0, []
+    if group:
+        yield Unit(number, tuple(group))
+
+
+def shuffled(units: Iterable[Unit]) -> list[Unit]:
+    """Units in an order that is always the same, and in which those that are done say what the others will take.
+
+    Neighbours are of one kind: a folder of tests costs another time for a byte than one of generated code. A unit of
+    twice `UNIT_BYTES` or more, which holds a long file, comes first, the longest before all: nobody waits for it at the
+    end.
+    """
+    mixed = list(units)
+    random.Random(0).shuffle(mixed)  # noqa: S311  nothing is kept secret by it
+    return sorted(mixed, key=lambda unit: -max(unit.size, 2 * UNIT_BYTES))
+
+
+def pack(unit: Unit) -> pa.Table:
+    """A unit as a table of one row, which is how it travels between workers."""
+    columns = {
+        "number": pa.array([unit.number], pa.int64()),
+        "items": pa.array([pickle.dumps(tuple(unit.items))], pa.large_binary()),
+        "counts": pa.array([json.dumps(dict(unit.counts))], pa.string()),
+        **{f"table:{name}": pa.array([_bytes(table)], pa.large_binary()) for name, table in unit.tables.items()},
+    }
+    return pa.table(columns)
+
+
+def unpack(row: pa.Table) -> Unit:
+    """The unit in a table of one row.
+
+    Raises:
+        ValueError: There is another number of rows.
+    """
+    if row.num_rows != 1:
+        raise ValueError(f"expected one unit, found {row.num_rows}")
+    tables = {
+        name.removeprefix("table:"): pa.ipc.open_stream(row[name][0].as_buffer()).read_all()
+        for name in row.column_names
+        if name.startswith("table:")
+    }
+    # Written by `pack` in this same run, never read from a file or a stranger.
+    items = pickle.loads(row["items"][0].as_py())  # noqa: S301
+    return Unit(row["number"][0].as_py(), items, tables, json.loads(row["counts"][0].as_py()))
+
+
+def _bytes(table: pa.Table) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def part_of(folder: Path, unit: Unit) -> Path:
+    """The part of a unit: the folder with its tables, as the builder takes it."""
+    return folder / f"{unit.number:08d}"
+
+
+def write_part(folder: Path, unit: Unit) -> Path:
+    """Write a unit's tables, in one step for readers; a unit that is written already stays as it is.
+
+    The folder is the run's own and is there already: a worker that does not see it would write beside the store.
+    """
+    part = part_of(folder, unit)
+    writing = folder / f".{part.name}-{secrets.token_hex(4)}"
+    writing.mkdir()
+    try:
+        with named(writing):
+            for name, table in unit.tables.items():
+                if table.num_rows:
+                    pq.write_table(table, writing / f"{name}.parquet")
+        # Another worker that was given the same unit may have been first: its tables are the same.
+        try:
+            writing.rename(part)
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise
+    finally:
+        shutil.rmtree(writing, ignore_errors=True)
+    return part
+
+
+def written_parts(folder: Path, units: Sequence[Unit]) -> list[Path]:
+    """The parts of all units, each looked up by its name: a network file system may list a folder as it was.
+
+    Raises:
+        StoreError: One is missing.
+    """
+    parts = [part_of(folder, unit) for unit in units]
+    if missing := [part.name for part in parts if not part.is_dir()]:
+        raise StoreError(
+            f"{folder} on host {socket.gethostname()}: expected {len(units)} parts, found none of {missing[:3]}, which "
+            "workers have written: give the store a file system that shows every host at once what another one wrote"
+        )
+    return parts

@@ -1,0 +1,202 @@
+"""Lessons by the words in them: those that may be one with another are found without looking at all (LES-13)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, combinations_with_replacement
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.domain.arrays import Ints
+from weft.domain.lesson import Lesson, LessonId
+from weft.lessons.duplicates.comparison import Comparison, LessonRelation, LessonTexts, compare
+from weft.lessons.wording import LessonWords
+
+_AT_ONCE = 2_000_000  # pairs that are compared together: some hundred megabytes
+
+
+def sharing(left: Ints, right: Ints, shared: int) -> Ints:
+    """Pairs of rows of which at least `shared` numbers are the same, each once, int64 (pairs, 2).
+
+    Of sets with a and b members that share s, both have k of the shared ones among their first a − s + k and b − s + k
+    in any order of all numbers. With k = 2 and the rarest numbers first, few sets meet by chance.
+
+    Args:
+        left, right: Ascending numbers >= 0, each once in a row, int64 (rows, size); the rarest is the smallest. The
+            same array twice: pairs within it, the smaller row first.
+        shared: >= 1, and at most the size of either.
+
+    Examples:
+        >>> sharing(np.array([[1, 2, 3], [4, 5, 6]]), np.array([[2, 3, 9], [4, 8, 9]]), 2).tolist()
+        [[0, 0]]
+    """
+    together = min(2, shared)
+    most = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    ours, our_rows = _keys(left, left.shape[1] - shared + together, together, most)
+    theirs, their_rows = (
+        (ours, our_rows) if left is right else _keys(right, right.shape[1] - shared + together, together, most)
+    )
+    # Within one array, each meets those that stand behind it.
+    begin = np.arange(1, len(ours) + 1) if left is right else np.searchsorted(theirs, ours, side="left")
+    end = np.searchsorted(theirs, ours, side="right")
+    parts = [np.zeros(0, dtype=np.int64)]
+    for some in _portions(end - begin):
+        counts = end[some] - begin[some]
+        starts = np.cumsum(counts) - counts
+        one = np.repeat(our_rows[some], counts)
+        other = their_rows[np.arange(int(counts.sum())) - np.repeat(starts - begin[some], counts)]
+        if left is right:
+            one, other = np.minimum(one, other), np.maximum(one, other)
+        both = distinct(one * len(right) + other)
+        enough = _overlaps(left[both // len(right)], right[both % len(right)]) >= shared
+        parts.append(both[enough])
+    pairs = distinct(np.concatenate(parts))
+    return np.stack([pairs // max(1, len(right)), pairs % max(1, len(right))], axis=1)
+
+
+def distinct(values: Ints) -> Ints:
+    """The values of an array, each once, ascending: by sorting, where `np.unique` hashes at a hundredth of the speed.
+
+    Examples:
+        >>> distinct(np.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
+    ordered = np.sort(values)
+    different: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return different
+
+
+def _keys(rows: Ints, prefix: int, together: int, most: int) -> tuple[Ints, Ints]:
+    """Every choice of `together` numbers among the first of each row, as one number, ascending, and its row."""
+    columns = [rows[:, list(chosen)] for chosen in combinations(range(min(prefix, rows.shape[1])), together)]
+    keys = [each[:, 0] * most + each[:, 1] if together > 1 else each[:, 0] for each in columns]
+    every = np.concatenate(keys)
+    order = np.argsort(every)  # those of one key in any order: pairs are sorted at the end
+    return every[order], order % len(rows)
+
+
+def _portions(counts: Ints) -> Iterator[slice]:
+    """Runs of keys whose pairs are compared together; one key's at least."""
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+        yield slice(begin, end)
+        begin = end
+
+
+def _overlaps(left: Ints, right: Ints) -> Ints:
+    """How many numbers two rows share, row by row."""
+    shared = np.zeros(len(left), dtype=np.int64)
+    for column in left.T:
+        shared += (right == column[:, None]).any(axis=1)
+    return shared
+
+
+if TYPE_CHECKING:
+    from weft.lessons.settings import LessonSettings
+
+_SLACK = 1e-9  # a share of words is no exact number
+
+
+class DuplicateIndex:
+    """Lessons by the words in them: those that may be one with another are found without looking at all.
+
+    A text is taken apart when it is first compared with another; most never are.
+    """
+
+    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+        self._settings = settings
+        self._words = words
+        self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
+        self._texts = LessonTexts(words)
+        self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
+        self._counts: Counter[str] = Counter()
+        self._sizes: set[int] = set()
+        self._bounds: dict[int, int] = {}
+
+    def add(self, lesson: Lesson) -> None:
+        """One more; one that is there already is left as it is."""
+        if lesson.id in self._lessons:
+            return
+        stems = self._texts.wording(lesson).stems
+        self._lessons[lesson.id] = (lesson, stems)
+        self._sizes.add(len(stems))
+        self._counts.update(stems)
+        for stem in stems:
+            self._by_stem[stem, len(stems)].append(lesson.id)
+
+    def pairs(self) -> Iterator[tuple[Lesson, Lesson, Comparison]]:
+        """All pairs of its lessons that are about the same, each once, the greater id first."""
+        ids = sorted(self._lessons)
+        hits: dict[int, list[LessonId]] = defaultdict(list)
+        left, right = self._sharing(ids).T.tolist()
+        for one, other in zip(left, right, strict=True):
+            hits[max(one, other)].append(ids[min(one, other)])
+        for place in sorted(hits):
+            lesson, _ = self._lessons[ids[place]]
+            for other_lesson, comparison in self._near(lesson, hits[place]):
+                yield lesson, other_lesson, comparison
+
+    def _sharing(self, ids: Sequence[LessonId]) -> Ints:
+        """Pairs of places in `ids` of lessons that share enough stems, int64 (pairs, 2)."""
+        numbers = {stem: at for at, stem in enumerate(self._ordered(frozenset(self._counts)))}
+        rows: dict[int, list[int]] = defaultdict(list)  # one row behind the other
+        for place, lesson_id in enumerate(ids):
+            stems = self._lessons[lesson_id][1]
+            row = rows[len(stems)]
+            row.append(place)
+            row.extend(map(numbers.__getitem__, stems))
+        arrays = ((size, np.array(each, dtype=np.int64).reshape(-1, size + 1)) for size, each in sorted(rows.items()))
+        groups = {size: (each[:, 0], np.sort(each[:, 1:], axis=1)) for size, each in arrays}
+        parts = [np.zeros((0, 2), dtype=np.int64)]
+        for one, other in combinations_with_replacement(groups, 2):
+            shared = self._shared(one, other)
+            if shared <= one:
+                (here, left), (there, right) = groups[one], groups[other]
+                pairs = sharing(left, right, shared)
+                parts.append(np.stack([here[pairs[:, 0]], there[pairs[:, 1]]], axis=1))
+        return np.concatenate(parts)
+
+    def _ordered(self, stems: frozenset[str]) -> list[str]:
+        return sorted(stems, key=lambda stem: (self._counts[stem], stem))
+
+    def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
+        """Lessons that are about the same, those that share most first, ties by id."""
+        stems = self._texts.wording(lesson).stems
+        return self._near(lesson, self._candidates(stems) - {lesson.id})
+
+    def _near(self, lesson: Lesson, candidates: Iterable[LessonId]) -> list[tuple[Lesson, Comparison]]:
+        """Those of some that share enough stems, and are about the same as a lesson."""
+        wording, least = self._texts.wording(lesson), self._settings.duplicates.proposed
+        near = []
+        for other_id in candidates:
+            other, _ = self._lessons[other_id]
+            if wording.may_be_about(self._texts.wording(other), self._words, least):
+                comparison = compare(self._texts.parsed(lesson), self._texts.parsed(other), self._words, self._settings)
+                if comparison.relation is not LessonRelation.APART:
+                    near.append((other, comparison))
+        return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
+
+    def _shared(self, one: int, other: int) -> int:
+        """So many stems two of such sizes are to share; an opposite counts, too: one word more may be."""
+        total = one + other
+        if total not in self._bounds:
+            self._bounds[total] = max(1, math.ceil(self._settings.duplicates.proposed * total / 2 - _SLACK) - 1)
+        return self._bounds[total]
+
+    def _candidates(self, stems: frozenset[str]) -> set[LessonId]:
+        """Lessons that share enough: where s of n stems are to be shared, one of any n - s + 1 is; the rarest."""
+        hits: set[LessonId] = set()
+        ordered = self._ordered(stems)
+        for size in self._sizes:
+            for stem in ordered[: max(0, len(stems) - self._shared(len(stems), size) + 1)]:
+                hits.update(self._by_stem.get((stem, size), ()))
+        return {each for each in hits if self._enough(stems, self._lessons[each][1])}
+
+    def _enough(self, stems: frozenset[str], theirs: frozenset[str]) -> bool:
+        return len(stems & theirs) >= self._shared(len(stems), len(theirs))

@@ -1,0 +1,146 @@
+"""What no proposal passes, whoever made it: secrets, personal data, and what is no one exact instruction (LES-6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft.domain.errors import InvalidLessonError
+from weft.domain.lesson import Lesson
+from weft.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
+from weft.lessons.sensitive.parts import require_storable
+from weft.lessons.wording import LessonWords, words_of
+
+if TYPE_CHECKING:
+    from weft.lessons.settings import LessonSettings
+
+# What follows gives a reason or an example, and no further instruction.
+_REASON = re.compile(
+    r"\b(?:because|since|so that|otherwise|e\.g\.|i\.e\.|for example|which|as (?:it|they|this|that))\b"
+)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*_\d\"'(])|;\s+|\n+")
+_JOINERS = re.compile(
+    r",?\s+\b(?:and then|and also|and|then|additionally|as well as|also|plus|finally|next)\b,?\s+|,\s+"
+)
+_TWO = (["do", "not"], ["make", "sure"])
+_TELLING = 2  # beside a phrase of no content: what to do, and with what
+_CODE = re.compile(
+    r"`[^`]+`|\S*[\w]\.\w+\S*|(?<!\w)--?\w[\w-]*|\w+\(\)|\w*_\w+|\b[A-Z]{2,}\b|\b\w+[a-z][A-Z]\w*|(?<!\w)/\w+|\d"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Atomicity:
+    """How whole and how exact a lesson is.
+
+    Attributes:
+        score: In [0, 1]: 1 − what further instructions, words beyond a sentence and vagueness cost.
+        reasons: What was subtracted, for whoever proposed it.
+    """
+
+    score: float
+    reasons: tuple[str, ...]
+
+
+def atomicity(text: str, settings: LessonSettings) -> Atomicity:
+    """How far a text is one exact instruction."""
+    stated = settings.atomicity
+    score = 1.0
+    reasons: list[str] = []
+    further = len(_instructions(text, settings)) - 1
+    if further > 0:
+        score -= stated.further * further
+        reasons.append(f"{further + 1} instructions, expected one: add each by itself")
+    if (extra := len(text.split()) - stated.enough_words) > 0:
+        score -= stated.long * extra
+        reasons.append(f"{extra} words more than {stated.enough_words}: say it shorter")
+    if vague(text, settings):
+        score -= stated.vague
+        reasons.append("names nothing to do: say what, where and how")
+    return Atomicity(round(max(0.0, score), 6), tuple(reasons))
+
+
+def vague(text: str, settings: LessonSettings) -> bool:
+    """Whether a directive leaves nothing, beside what anyone would agree to, that could be followed or broken."""
+    if _CODE.search(text):
+        return False
+    rest = whole = " ".join(words_of(text))
+    for directive in sorted(settings.atomicity.directives, key=len, reverse=True):
+        rest = re.sub(rf"\b{re.escape(directive)}\b", " ", rest)
+    general = {*settings.atomicity.general, *settings.words.idle, *settings.words.negations}
+    telling = {word for word in rest.split() if word not in general and len(word) > 1 and not word.endswith("ly")}
+    return len(telling) < (1 if rest == whole else _TELLING)
+
+
+def _instructions(text: str, settings: LessonSettings) -> list[str]:
+    """The instructions of a text: sentences, and clauses of theirs that begin with a verb of their own."""
+    instructions: list[str] = []
+    for sentence in _SENTENCES.split(text.strip()):
+        head = _REASON.split(sentence, maxsplit=1)[0]
+        clauses = [clause for clause in _JOINERS.split(head) if clause.strip()]
+        starts = [_begins(clause, settings.atomicity.verbs) for clause in clauses]
+        # The first clause of a text is an instruction however it begins: "In tests, freeze the clock".
+        instructions.extend(
+            clause
+            for at, (clause, begins) in enumerate(zip(clauses, starts, strict=True))
+            if begins or (at == 0 and not instructions and not any(starts))
+        )
+    return instructions
+
+
+def _begins(clause: str, verbs: Collection[str]) -> bool:
+    words = words_of(clause)
+    return bool(words) and (words[0] in verbs or words[0] in {"don't", "always"} or words[:2] in _TWO)
+
+
+if TYPE_CHECKING:
+    from weft.lessons.settings import LessonSettings
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLesson:
+    """A lesson that is not taken, and why: never with its text, which may hold a secret.
+
+    Attributes:
+        reason: Short stable code: "sensitive", "not_atomic", "injected" or "invalid".
+        detail: What was expected, what was found, and what to do.
+    """
+
+    reason: str
+    detail: str
+
+
+def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | None:
+    """What keeps a lesson out: anything that must not be stored, vagueness, several instructions in one."""
+    try:
+        require_storable(lesson)
+    except InvalidLessonError as error:
+        return RejectedLesson("sensitive", str(error))
+    measure = atomicity(lesson.content, settings)
+    if measure.score < settings.atomicity.least:
+        return RejectedLesson("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")
+    return None
+
+
+def pass_gate(
+    lessons: Iterable[Lesson], injected: Sequence[Lesson], words: LessonWords, settings: LessonSettings
+) -> tuple[tuple[Lesson, ...], tuple[RejectedLesson, ...]]:
+    """Proposals that are lessons, each once, and why the others are none."""
+    shown = [parse_lesson(lesson, words) for lesson in injected]
+    passed: dict[str, Lesson] = {}
+    refused: list[RejectedLesson] = []
+    for lesson in lessons:
+        problem = problem_of(lesson, settings)
+        parsed = parse_lesson(lesson, words)
+        relations = {compare(parsed, each, words, settings).relation for each in shown}
+        if problem is None and relations & {LessonRelation.SAME, LessonRelation.PROPOSED}:
+            problem = RejectedLesson(
+                "injected", "expected something new, found what an injected lesson says: confirm that"
+            )
+        if problem is None:
+            passed.setdefault(lesson.id, lesson)
+        else:
+            refused.append(problem)
+    return tuple(passed.values()), tuple(refused)

@@ -1,0 +1,270 @@
+"""What must never be stored in a lesson: keys, tokens, passwords, and what leads to a person (LES-6)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from weft.domain.errors import InvalidLessonError
+from weft.domain.lesson import Lesson
+from weft.lessons.sensitive.passwords import states_password
+
+_LONG = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_SHORT = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9]{12,19}(?![A-Za-z0-9+/_=.-]\w)")  # where a secret is spoken of
+_HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+_UUID = re.compile(r"(?<!mws\.)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+_PART = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{4,}(?![a-z])")
+# No word has five consonants in a row, or these letters side by side.
+_NO_WORD = re.compile(r"[^aeiouy]{5}|[aeiou]{4}|[qj][^aeiouy]|q[^u]")
+_VOWELS = re.compile(r"[aeiouy]")
+_BITS = 3.4  # per character: of few letters repeated it is below
+_WORDS = 0.55  # share of its letters that may stand in words; of drawn ones a fifth does, of names nearly all
+_WORDS_OF_LETTERS = 0.35  # the same where it has no two digits
+_SWITCHES = 6  # capitals in the middle of words that it has then
+_FEW_SWITCHES = 3  # in a short one
+# Letters and digits in a row, both or capitals in it; names of parts are shorter, or of one kind.
+_UNBROKEN = re.compile(r"(?=[A-Za-z]*\d|[^\W_]*[a-z]+[A-Z])(?=\d*[A-Za-z])[A-Za-z0-9]{12,}")
+_DIGITS = 2
+_LETTERS = 3  # of a word at least; in a short piece one more
+_SLASHES = 2  # in a path there are more
+# What stands before or behind a hash, an id or a fingerprint, which anybody may know.
+_PUBLIC = (
+    r"commits?|sha-?\d*|md5\w*|hash(?:es)?|digests?|checksums?|fingerprints?|etag|revision|integrity|crc|\w*[_ -]?ids?"
+)
+_PUBLIC_BEFORE = re.compile(
+    rf"(?<![A-Za-z])(?:{_PUBLIC}|revert|bisect|cherry-pick|check ?out|rebase|reset|trace|span|between|git \w+"
+    rf"|parent|head)\b"
+    r"|@$|sha-?\d*[:= -]?$|/(?:blob|tree|commit|raw)/$",
+    re.IGNORECASE,
+)
+_PUBLIC_BEHIND = re.compile(rf"^\W*(?:\w+ )?(?:is|as|are) (?:\w+ ){{0,2}}?(?:{_PUBLIC})\b", re.IGNORECASE)
+_SECRET = re.compile(
+    r"key(?![\w.-]*/)|token|secret|passw|\bpw|auth|credential|signature|login|bearer|session|cookie|://$", re.IGNORECASE
+)
+_BEFORE, _BEHIND = 48, 40  # characters that are read of what stands around
+
+
+def has_random(text: str) -> bool:
+    """Whether a text holds a piece that looks drawn, and that nothing around it calls a hash or an id.
+
+    Examples:
+        >>> has_random("Use lin_api_QvIMDtNkv9hpsSIKEOPEOotbxnE05Mmp"), has_random("Rename useScrollWithCursorV3")
+        (True, False)
+        >>> has_random("send 9f24dc6eb6d04a57d73e0a0de5f167f2"), has_random("ETag 9f24dc6eb6d04a57d73e0a0de5f167f2")
+        (True, False)
+    """
+    text = _UUID.sub(" ", text)
+    if any(not _is_public(text, begin, end) for begin, end in _random(text)):
+        return True
+    return any(
+        _is_random(match.group(), short=True) and _SECRET.search(_before(text, match.start()))
+        for match in _SHORT.finditer(text)
+    )
+
+
+def _random(text: str) -> Iterator[tuple[int, int]]:
+    for match in _LONG.finditer(text):
+        piece, begin = match.group(), match.start()
+        hexadecimal = [(begin + each.start(), begin + each.end()) for each in _HEX.finditer(piece)]
+        if hexadecimal:
+            yield from hexadecimal
+        elif piece.count("/") <= _SLASHES:
+            if _is_random(piece):
+                yield begin, match.end()
+        else:
+            for part in re.finditer(r"[^/]{20,}", piece):
+                if _is_random(part.group()):
+                    yield begin + part.start(), begin + part.end()
+
+
+def _is_random(piece: str, *, short: bool = False) -> bool:
+    digits = sum(map(str.isdigit, piece))
+    letters = sum(map(str.isalpha, piece))
+    if not letters or not _UNBROKEN.search(piece):
+        return False
+    counts = Counter(piece)
+    if -sum(count / len(piece) * math.log2(count / len(piece)) for count in counts.values()) < _BITS:
+        return False
+    least, switches = (_LETTERS + 1, _FEW_SWITCHES) if short else (_LETTERS, _SWITCHES)
+    parts = [part for part in _PART.findall(piece) if len(part) >= least and _is_word(part.lower())]
+    words = sum(map(len, parts)) / (letters + digits)
+    if digits >= _DIGITS:
+        return words < _WORDS
+    return words < _WORDS_OF_LETTERS and len(re.findall(r"[a-z][A-Z]", piece)) >= switches
+
+
+def _is_word(part: str) -> bool:
+    return _VOWELS.search(part) is not None and not _NO_WORD.search(part)
+
+
+def _before(text: str, begin: int) -> str:
+    """What stands before a place in its sentence."""
+    return re.split(r"[.;!?]\s|\n", text[max(0, begin - _BEFORE) : begin])[-1]
+
+
+def _is_public(text: str, begin: int, end: int) -> bool:
+    before = _before(text, begin)
+    behind = re.split(r"[.;!?]\s|\n", text[end : end + _BEHIND])[0]
+    if _SECRET.search(before) or _SECRET.search(behind):
+        return False
+    return bool(_PUBLIC_BEFORE.search(before) or _PUBLIC_BEHIND.search(behind))
+
+
+_CARD = re.compile(r"(?<![\w.])(?:\d{4}([ -]?)\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -]?)\d{6}\2\d{4,5})(?![\w-])")
+# How issuers' numbers begin, and how long they are (ISO/IEC 7812).
+_ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|(?:6011|64[4-9]\d|65\d\d)\d{12,15}|35\d{14,17}"
+    r"|3[0689]\d{12}"
+)
+_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE)
+_ACCOUNT_LENGTHS = range(15, 35)
+_NINE = 9
+
+
+def has_card(text: str) -> bool:
+    """Whether a text holds the number of a payment card.
+
+    Examples:
+        >>> has_card("test with 4539 1488 0343 6467"), has_card("order 4539148803436468")
+        (True, False)
+    """
+    numbers = (re.sub(r"\D", "", match.group()) for match in _CARD.finditer(text))
+    return any(_ISSUED.fullmatch(number) is not None and _luhn(number) for number in numbers)
+
+
+def has_account(text: str) -> bool:
+    """Whether a text holds the number of a bank account (IBAN).
+
+    Examples:
+        >>> has_account("pay DE89 3704 0044 0532 0130 00 today"), has_account("pay DE88 3704 0044 0532 0130 00 today")
+        (True, False)
+    """
+    return any(_is_account(match.group()) for match in _ACCOUNT.finditer(text))
+
+
+def _luhn(number: str) -> bool:
+    doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(number)))
+    return sum(each - _NINE * (each > _NINE) for each in doubled) % 10 == 0
+
+
+def _is_account(text: str) -> bool:
+    """Whether its remainder by 97 is 1, the first four characters behind the rest and letters as numbers (ISO 13616).
+
+    A word that stands behind it may have been taken for its last group.
+    """
+    groups = re.split(r"[ -]", text.upper())
+    while groups[-1].isalpha():
+        groups.pop()
+    number = "".join(groups)
+    if len(number) not in _ACCOUNT_LENGTHS or sum(map(str.isdigit, number)) < len(number) // 2:
+        return False
+    turned = "".join(str(int(letter, 36)) for letter in number[4:] + number[:4])
+    return int(turned) % 97 == 1
+
+
+_PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "private key": re.compile(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY|\bPuTTY-User-Key-File|\bAGE-SECRET-KEY-1|\bssh-\w+ AAAA"
+        r"|\bLS0tLS1CRUdJTi|\bM(?:II\w{3}IBA[AD]|HcCAQEE|C4CAQAwBQ|IGHAgEA)[\w+/=]",  # the same in base64
+        re.IGNORECASE,
+    ),
+    "key": re.compile(
+        r"\b(?:A(?:KI|SI|RO|ID)A[0-9A-Z]{12,}"
+        r"|(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{12,}"
+        r"|AIza[\w-]{20,}|ya29\.[\w-]{10,}|GOCSPX-[\w-]{10,}"
+        r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|npm_[A-Za-z0-9]{16,}|pypi-[\w-]{16,}"
+        r"|xox[abeoprs]-[\w-]{8,}|xapp-[\w-]{8,}|SG\.[\w-]{10,}\.[\w-]{10,}|hf_[A-Za-z0-9]{16,}|dop_v1_[0-9a-f]{16,}"
+        r"|key-[0-9a-f]{24,}|AC[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{16,}|hvs\.[\w-]{16,}|dckr_pat_[\w-]{10,}"
+        r"|sq0(?:atp|csp)-[\w-]{16,}|ATATT[\w=-]{16,}|(?:Account|SharedAccess)Key=[A-Za-z0-9+/=]{16,}"
+        r"|\d{8,10}:[\w-]{32,})"
+        r"|hooks\.slack\.com/services/\w{6,}/\w{6,}/\w{10,}|discord(?:app)?\.com/api/webhooks/\d{10,}/[\w-]{10,}"
+    ),
+    "token": re.compile(
+        r"\beyJ[\w-]{6,}\.[\w-]{4,}(?:\.[\w-]*)?|\bbearer\s+[\w.~+/=-]{8,}"
+        r"|\bauthorization['\"]?\s*[:=]\s*['\"]?basic\s+(?=[a-z+/]*[\d=])[a-z0-9+/=]{8,}"
+        r"|\bcookie:\s*[\w.-]+=(?=[^\s;]*\d)[^\s;<$]{6,}",
+        re.IGNORECASE,
+    ),
+    "password": re.compile(
+        r"[?&;]\s*[\w.-]*(?:pass(?:word)?|pwd|token|secret|key|sig(?:nature)?|auth|code|credential)="
+        r"(?!your|\w*(?:name|value)\b)[^\s&;<>{}$]{8,}|[?&;]\s*(?:pass(?:word)?|pwd)=[^\s&;<>{}$]{4,}"
+        r"|--[\w-]*(?:pass(?:wor[dt]|wd|phrase|code)?|secret|token|api-key)[= ]['\"]?(?=\S*\d)[^\s'\"<>{}$/-]\S{4,}"
+        r"|\s-p(?=\S*[A-Za-z])['\"]?(?=\S*\d)[^\s'\"<>{}$:-]\S{4,}"
+        r"|\bsshpass -p ?['\"]?[^\s$<{'\"]{4,}|\bredis-cli\b[^\n]* -a ['\"]?[^\s$<{'\"-]{4,}"
+        r"|\blogin \S+ password \S{4,}|\bhtpasswd -\w*b\w* \S+ \S+ [^\s$<{]{4,}|\bnet user \w+ [^\s/$<]{4,}"
+        r"|(?-i:\bmysql\w*\b[^\n]*? -p[^\s$<{'\"-]{4,})|(?-i: -U '?[\w.]+%[^\s$<{]{4,})"
+        r"|(?-i:--?(?:password|passwd|passphrase|token|secret|storepass|keypass) "
+        r"(?!(?:rather|instead|from|with|flag|option|over|when|only|prompt|file|and|argument|parameter|for|is|to"
+        r"|or|in)\b)[a-z]{4,})"
+        r"|-pass(?:in|out) pass:[^\s$<{]{4,}|(?-i:\b(?:un)?zip\b[^\n]{0,60}? -P (?!is\b)[^\s$<{-]{4,}"
+        r"|\b7za?\b[^\n]{0,60}? -p[^\s$<{-]{4,})"
+        r"|(?-i:\b(?:sqlcmd|mongo\w*|cqlsh|az|oc|influx|rabbitmqadmin)\b[^\n]{0,80}? -[pP] (?!\d+\b)[^\s$<{'\"-]{4,})"
+        r"|\bldap\w+\b[^\n]{0,80}? -w [^\s$<{'\"-]{4,}|\bsnmp\w+\b[^\n]{0,80}? -c (?!public)[^\s$<{'\"-]{4,}"
+        r"|\bsqlplus \w+/[^\s$<{@]{4,}|\bmysqladmin\b[^\n]{0,80}? password [^\s$<{'\"-]{4,}"
+        r"|\bredis-cli\b[^\n]{0,80}? --pass [^\s$<{'\"-]{4,}"
+        r"|\brequirepass (?!is\b|must\b|in\b)[^\s$<{'\"-]{4,}|(?<!\S)/p:[^\s$<{'\"]{4,}"
+        r"|\bopenssl\b[^\n]{0,80}? -k [^\s$<{'\"-]{4,}|\bidentified by ['\"][^'\"$<{]{3,}['\"]"
+        r"|\becho ['\"]?[^\s$<{'\"]{4,}['\"]? ?\|[^\n]{0,60}?(?:--password-stdin|chpasswd|sudo -S|--stdin)"
+        r"|\bauth\w*\s?=\s?\(\s?['\"][^'\"]+['\"]\s?,\s?['\"][^'\"<{$]+['\"]"
+        r"|\blogin\b[^\n]* -p ['\"]?[^\s$<{'\"-]{4,}|/user:\S+ (?=\S*\d)\S{4,}",
+        re.IGNORECASE,
+    ),
+    "credentials": re.compile(
+        r"(?:-u|--user)[ =]['\"]?(?!\d+:\d+(?!\S))[^\s:'\"]+:[^\s$]+|\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@<>{}$]{0,99}:"
+        r"(?!(?:pass(?:word|wort)?|pw|secret|x+|\*+|\.+|example|change-?me)@)[^\s/@<>{}$]+@"
+        r"|\b[a-z][a-z0-9+.-]{0,30}://(?=[^\s/@]*\d)[\w-]{20,}@"
+        r"|(?<![\w/:.@-])(?!mailto:|sips?:)[a-z][\w.-]{0,40}:(?!(?:pass(?:word)?"
+        r"|\d+)@)[^\s:@/<>{}$]{4,}@(?!sha\d)[\w-]+(?:\.[\w-]+)",
+        re.IGNORECASE,
+    ),
+    "e-mail address": re.compile(
+        r"(?<!ssh )(?<!scp )(?<!\S:)\b(?!git@)[\w.+%-]{1,64}(?:@|\s?(?:\(at\)|\[at\])\s?"
+        r"|\s+at\s+(?=\w+\s+dot\s))[\w-]+"
+        r"(?:\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[\w-]+)*"
+        r"\s?(?:\.|\(dot\)|\[dot\]|\s+dot\s+)\s?[A-Za-z]{2,}\b",
+        re.IGNORECASE,
+    ),
+    "phone number": re.compile(
+        r"(?<![\w.])(?:\+\d{1,3}[ .\-/]?(?:\(0?\d{1,4}\)[ .\-/]?)?(?:\d[ .\-/]?){6,12}\d"
+        r"|\(\d{2,5}\)[ .\-/]?\d{2,4}[ .\-/]?\d{2,6}(?:[ .\-/]\d{2,6})?"
+        r"|\d{3}[ .-]\d{3}[ .-]\d{4}|0\d{2,4}[ \-/]\d{3,8}(?:[ -]?\d{2,6})*"
+        r"|00\d{9,14}|0\d{9,11})(?![\w.]*\w)"
+    ),
+    "social security number": re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"),
+}
+_CHECKS: Mapping[str, Callable[[str], bool]] = {
+    "password": states_password,
+    "card number": has_card,
+    "account number": has_account,
+    "random text": has_random,
+}
+
+
+def sensitive_parts(text: str) -> tuple[str, ...]:
+    """What a text holds that must not be stored, by kind and never by value; empty where there is nothing.
+
+    Examples:
+        >>> sensitive_parts("Log in as ada@example.org with password: hunter2!")
+        ('e-mail address', 'password')
+        >>> sensitive_parts("Read the password from $DB_PASSWORD, never from the command line")
+        ()
+    """
+    patterns = (kind for kind, pattern in _PATTERNS.items() if pattern.search(text))
+    checks = (kind for kind, check in _CHECKS.items() if check(text))
+    return tuple(dict.fromkeys((*patterns, *checks)))
+
+
+def require_storable(lesson: Lesson) -> None:
+    """Check that a lesson may be stored, whatever of it holds a text.
+
+    Raises:
+        InvalidLessonError: It holds what must not be; the kinds are named, never the values.
+    """
+    conditions = lesson.conditions
+    named = [*conditions.tools, *conditions.files, *conditions.actions, *conditions.words]
+    texts = [lesson.content, lesson.reasoning or "", lesson.span or "", lesson.missed or "", *named]
+    if kinds := sensitive_parts("\n".join(texts)):
+        listed = ", ".join(kinds)
+        raise InvalidLessonError([f"expected nothing that must not be stored, found: {listed}: leave it out"])

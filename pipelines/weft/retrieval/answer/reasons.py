@@ -1,0 +1,239 @@
+"""Why a result stands where it does, in words (RET-18)."""
+
+from __future__ import annotations
+
+from weft.domain.links import LinkKind, Quadrant, RelatedDocument
+from weft.domain.ranking import Channel, Contribution, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
+from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from weft.retrieval.rerank.succession import SUPERSEDED
+
+MOST = 3
+"""Reasons that a result gives."""
+
+SEEN = 0.00005  # of a difference: what is less is printed as nothing
+_RELATED = {
+    LinkKind.CAUSED: ("caused", "caused by"),
+    LinkKind.DERIVED_FROM: ("derived from", "source of"),
+    LinkKind.ENABLED: ("enabled", "enabled by"),
+    LinkKind.CONTRADICTS: ("contradicts", "contradicts"),
+    LinkKind.SUPERSEDES: ("supersedes", "superseded by"),
+    LinkKind.SUPPORTS: ("supports", "supported by"),
+}
+_AUTHORITY = {
+    Quadrant.BOTH: "much refers to it here and elsewhere",
+    Quadrant.INTERNAL: "much refers to it here",
+    Quadrant.EXTERNAL: "much refers to it elsewhere",
+    Quadrant.NEITHER: "little is known to refer to it",
+}
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_FINDS = {
+    Channel.DENSE: "by meaning",
+    Channel.DENSE_2: "by the second encoder",
+    Channel.DENSE_3: "by the third encoder",
+    Channel.LEXICAL: "by words",
+    Channel.SPARSE: "by learned words",
+    Channel.GRAPH: "by what it is linked to",
+    Channel.TRIGGERS: "by a declared phrase",
+}
+_SIGNALS = {
+    "vector": "its meaning is near the question",
+    "vector_2": "its meaning is near the question by the second encoder",
+    "vector_3": "its meaning is near the question by the third encoder",
+    "lexical": "it holds the question's words",
+    "sparse": "it holds words that a model learned to expect for the question",
+    "late_interaction": "it matches the question word for word",
+    "cross_encoder": "a model that reads both together thinks it answers the question",
+    "cross_validation": "meaning and words both find it",
+    "freshness": "it is up to date",
+    "trust": "its source is trusted",
+    "authority": "much refers to it",  # where no quadrant is told
+    "graph": "it is linked to what the question names",
+    "degree": "much is linked to it",
+    "trigger": "the question holds one of its phrases",
+    "structure": "it is whole",
+    "propagated": "its parts match",
+    "novelty": "it is new",
+    "tier": "it is declared important",
+    "validation": "it is declared valid",
+    "congruence": "it was written for this purpose",
+    "session": "it belongs to what this session is about",
+    "pseudo_relevance": "it is like the other first results",
+    "isolation": "it stands alone",
+    "momentum": "more is linked to it than was",
+    "passage": "what stands beside it matches best",
+    "mpab": "more of the same document matches",
+    CONTENT: "it was right for other questions",
+}
+_CALLED = {
+    CONTENT: ("it was wrong for other questions", _SIGNALS[CONTENT]),
+    QUESTION: ("people called it wrong for this question", "people called it right for this question"),
+    OWN: ("you called it wrong", "you called it right"),
+}
+"""What people said against a result, and for it."""
+
+
+def reason(result: RankedResult) -> str:
+    """One sentence: what people called it, where there is such, and what finds it.
+
+    Examples:
+        >>> from types import SimpleNamespace as Result
+        >>> past = PastVerdicts(right=3, rank_before=4)
+        >>> one = Result(past=past, channels={Channel.DENSE: None}, contributions=(), relations=())
+        >>> reason(one)
+        'three people called this right for this question; before that it was fourth, by meaning'
+    """
+    by = ways(result)
+    if result.past is None:
+        return "; ".join(reasons(result)) or by
+    called, before = "; ".join([*warnings(result), *_called(result.past)]), result.past.rank_before
+    return (
+        f"{called}; nothing else finds it"
+        if before is None
+        else f"{called}; before that it was {ordinal(before)}, {by}"
+    )
+
+
+def reasons(result: RankedResult) -> tuple[str, ...]:
+    """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
+    called = _called(result.past) if result.past is not None else []
+    ordered = sorted(result.contributions, key=_amount, reverse=True)
+    words = [_in_words(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
+    return tuple([*warnings(result), *called, *words][:MOST])
+
+
+def _in_words(result: RankedResult, name: str) -> str:
+    """What an addend says of a result; of authority, the quadrant with its confidence (CIT-3)."""
+    if name != Signal.AUTHORITY or result.authority is None:
+        return _SIGNALS[name]
+    return f"{_AUTHORITY[result.authority.quadrant]} (confidence {result.authority.confidence:.2f})"
+
+
+def warnings(result: RankedResult) -> list[str]:
+    """What supersedes or contradicts its document, in words, one of each at most; with that the cluster's others."""
+    first = {each.kind: each for each in reversed(result.relations) if warns(each)}
+    others = [each.uri for each in result.relations if not each.direct]
+    more = {LinkKind.CONTRADICTS: f" (also in this contradiction: {', '.join(others)})"} if others else {}
+    return [f"{related(each)}{more.get(each.kind, '')}" for each in result.relations if first.get(each.kind) is each]
+
+
+def warns(relation: RelatedDocument) -> bool:
+    """Whether a relation speaks against the result that has it."""
+    return relation.kind is LinkKind.CONTRADICTS or (relation.kind is LinkKind.SUPERSEDES and relation.inward)
+
+
+def related(relation: RelatedDocument) -> str:
+    """A relation of a result, in words.
+
+    Examples:
+        >>> from weft.domain.links import RelationSource
+        >>> related(RelatedDocument(LinkKind.SUPERSEDES, "docs/new.md", inward=True, source=RelationSource.DECLARED))
+        'superseded by docs/new.md'
+    """
+    if not relation.direct:
+        return f"in one contradiction with {relation.uri}"
+    return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
+
+
+def ways(result: RankedResult) -> str:
+    """What found it, in words."""
+    names = [_FINDS[channel] for channel in result.channels if channel in _FINDS]
+    return " and ".join(names) or "by what people called it"
+
+
+def _amount(contribution: Contribution) -> float:
+    return contribution.amount
+
+
+def _called(past: PastVerdicts) -> list[str]:
+    """What people called it, and as how many new names count that speak beside them."""
+    own = {True: "you called this right", False: "you called this wrong"}
+    others = (past.right, past.wrong) if past.own is None else (past.right - past.own, past.wrong - (not past.own))
+    sentences = [] if past.own is None else [own[past.own]]
+    for count, word in zip(others, ("right", "wrong"), strict=True):
+        if count:
+            too = " too" if past.own is (word == "right") else ""
+            sentences.append(f"{people(count)} called this {word}{too} for this question")
+    about = f"“{past.nearest}”" if past.nearest else "a near question"
+    for count, word in ((past.near_right, "right"), (past.near_wrong, "wrong")):
+        if count:
+            sentences.append(f"{people(count)} called this {word} for {about}")
+    if past.new is not None:
+        sentences.append(_crowd(past.new, about))
+    if sentences and past.edited:
+        sentences[-1] += f" ({_of_whom(past)}before its text was edited)"
+    return sentences or ["clicks and answers speak of it"]
+
+
+def _of_whom(past: PastVerdicts) -> str:
+    """How many of those who spoke said so of the text as it was; nothing where all did."""
+    new = past.new or NewcomerVerdicts(0, 0, 0, 0, 0)
+    spoke = sum(each.right + each.wrong + each.near_right + each.near_wrong for each in (past, new))
+    return "" if past.edited >= spoke else f"{_number(past.edited)} of them "
+
+
+def _crowd(new: NewcomerVerdicts, near: str) -> str:
+    """What new names called it that count together as a few people at most (FBK-13)."""
+    sides = (
+        (new.right, "right for this question"),
+        (new.wrong, "wrong for this question"),
+        (new.near_right, f"right for {near}"),
+        (new.near_wrong, f"wrong for {near}"),
+    )
+    called = " and ".join(
+        f"{_number(count)} new name{'s' * (count > 1)} called this {word}" for count, word in sides if count
+    )
+    return (
+        f"{called}, counted as {people(new.counts_as)} at most" if new.counts_as else f"{called}, which hardly counts"
+    )
+
+
+def people(count: int) -> str:
+    """So many people, in words.
+
+    Examples:
+        >>> people(1), people(3), people(30)
+        ('one person', 'three people', '30 people')
+    """
+    return f"{_number(count)} {'person' if count == 1 else 'people'}"
+
+
+def _number(count: int) -> str:
+    return _COUNTS[count] if count < len(_COUNTS) else f"{count:,}"
+
+
+def ordinal(place: int) -> str:
+    """A place, in words.
+
+    Examples:
+        >>> ordinal(4), ordinal(23)
+        ('fourth', 'at place 23')
+    """
+    return _ORDINALS[place] if place < len(_ORDINALS) else f"at place {place}"
+
+
+def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]]:
+    """What sets one result above another: contributions by name, the greatest difference first."""
+    amounts = [{each.name: each.amount for each in result.contributions} for result in (one, other)]
+    names = dict.fromkeys([*amounts[0], *amounts[1]])
+    apart = [(name, amounts[0].get(name, 0.0) - amounts[1].get(name, 0.0)) for name in names]
+    return sorted((each for each in apart if abs(each[1]) >= SEEN), key=lambda each: -abs(each[1]))
+
+
+def because(one: RankedResult, other: RankedResult, name: str) -> str:
+    """Which of two results a contribution sets apart, by its rank, and why, in words."""
+    first, second = (sum(each.amount for each in result.contributions if each.name == name) for result in (one, other))
+    if (called := _CALLED.get(name)) is not None:
+        spoken, amount = (one, first) if abs(first) >= abs(second) else (other, second)
+        return f"{spoken.rank}: {called[amount > 0.0]}"
+    return f"{(one if first > second else other).rank}: {sentence_of(name)}"
+
+
+def sentence_of(name: str) -> str:
+    """What a contribution means, in words; its name where it has none."""
+    more = {
+        QUESTION: "people called it so for this question",
+        OWN: "you called it so",
+        SUPERSEDED: "what supersedes it stands above it",
+    }
+    return more.get(name) or _SIGNALS.get(name, name.replace("_", " "))

@@ -1,0 +1,339 @@
+"""Everything that is read out of a query before anything is searched (RET-1, RET-2, RET-4, RET-5, RET-6)."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from weft.domain.ranking import ANY, Query
+from weft.domain.understanding import Complexity, InferredFilter, QueryType, SessionMemory, Shift, Understanding
+from weft.retrieval.settings import (
+    PrefilterSettings,
+    RouterSettings,
+    ShiftSettings,
+    TypeSettings,
+    UnderstandingSettings,
+)
+from weft.retrieval.snapshot.filters import FOLDER
+
+_STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
+_PATH = re.compile(
+    r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
+)
+
+DOMAIN = "domain"
+"""The filter by which a search stays in one domain."""
+
+# In this order where two types have as many cues: what fails is looked into before what works is admired.
+_ORDER = (QueryType.DEBUG, QueryType.HOW, QueryType.EXPLORATORY, QueryType.SPECIFIC)
+
+# Each alternative begins where no word stands before it, so that a long word is tried once and not from each letter.
+_EXACT = re.compile(
+    r"(?x) [`\"“][^`\"”]{1,80}[`\"”] | (?<!\w)(?: \w+(?:\.|::|->|/)\w\S* | \w*_\w+ | [a-z]+[A-Z]\w* | \w+\(\) )"
+)
+"""Names that stand for one thing: quoted, dotted, with underscores or a capital inside."""
+
+_FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\b|exit code \d+\b|0x[0-9a-f]{4,}\b)")
+"""What machines say when something went wrong."""
+
+_SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
+_JOINT = re.compile(r"(?<=\w)(?:\.|::|->|/)(?=\w)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+_MARK = re.compile(r"\?(?=\s|$)")
+_AGAINST = re.compile(r"(?i)\w\S*\s+vs\.?\s+(?!code\b)\w")  # Visual Studio Code is often called so
+_PARTS = re.compile(r"(?i)[?;]|(?:,\s*|\b)(?:and|or|but)\s+(?:(?:also|then)\s+)?")
+"""Where another question may begin; a comma alone begins a clause that says more of the same thing."""
+
+
+def understood(
+    query: Query, text: str, exists: Callable[[str, str], bool], settings: UnderstandingSettings
+) -> tuple[Query, str, Understanding]:
+    """What a query asks for, the query with what was inferred filled in, and the text that is searched.
+
+    What the caller states is never overruled: an intent, a domain and filters stay as they are.
+
+    Args:
+        text: The query's text within bounds.
+        exists: Whether any document has a value under a name.
+    """
+    kind, confidence, cues = query_type(text, settings.type)
+    inferring, against = settings.prefilter.enabled, compares(text, settings.router)
+    sought, filters = inferred_filters(text, exists, settings.prefilter, compares=against) if inferring else (text, ())
+    home = _home(query, settings)
+    routed = complexity(sought, settings.router)
+    understanding = Understanding(
+        type=kind,
+        confidence=confidence,
+        cues=cues,
+        complexity=routed,
+        limit=settings.router.limits[routed],
+        filters=filters,
+        unknown=unknown_filters(sought, exists) if inferring else (),
+        home=home,
+    )
+    intent = kind.value if query.intent == ANY and confidence >= settings.type.intent_from else query.intent
+    within = {} if home is None else {DOMAIN: home}
+    applied = {each.name: each.value for each in filters if each.applied}
+    return replace(query, intent=intent, filters={**within, **applied, **query.filters}), sought, understanding
+
+
+def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tuple[str, ...]]:
+    """The type of a query, the confidence in it, and the cues that speak for it.
+
+    Confidence is the cues' share, with one more for what was not seen: n / (all cues + 1). A query without any is
+    specific with confidence 0.
+
+    Examples:
+        >>> from weft.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.type
+        >>> kind, confidence, cues = query_type("How does the updater commit its offsets?", tuned)
+        >>> kind.value, confidence, cues
+        ('how_does_it_work', 0.5, ('how does',))
+    """
+    cues_of = {kind: _cues(text, kind, settings) for kind in _ORDER}
+    best = max(_ORDER, key=lambda kind: len(cues_of[kind]))
+    total = sum(map(len, cues_of.values()))
+    return (best, len(cues_of[best]) / (total + 1), cues_of[best]) if total else (QueryType.SPECIFIC, 0.0, ())
+
+
+def _cues(text: str, kind: QueryType, settings: TypeSettings) -> tuple[str, ...]:
+    phrased = [match.group().casefold() for match in _pattern(settings.cues[kind]).finditer(text)]
+    shaped = [match.group() for match in _SHAPES[kind].finditer(text)] if kind in _SHAPES else []
+    return tuple(dict.fromkeys([*phrased, *shaped]))
+
+
+@lru_cache(maxsize=64)
+def _pattern(phrases: Sequence[str]) -> re.Pattern[str]:
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
+
+
+def asks_for_changes(text: str, phrases: Sequence[str]) -> bool:
+    """Whether a query asks what changed, or in which version.
+
+    Examples:
+        >>> asks_for_changes("Which version removed nose?", ["which version"]), asks_for_changes("use nose", ["new in"])
+        (True, False)
+    """
+    return bool(phrases) and _pattern(tuple(phrases)).search(text) is not None
+
+
+def with_name_parts(text: str) -> str:
+    """A text of names, and behind it the parts of those that are made of several: texts hold these apart, too.
+
+    Examples:
+        >>> with_name_parts("Store.get_page"), with_name_parts("get_page")
+        ('Store.get_page Store get_page', 'get_page')
+    """
+    apart = _JOINT.sub(" ", text)
+    return text if apart == text else f"{text} {apart}"
+
+
+def only_names(text: str) -> bool:
+    """Whether a text is nothing but exact names, and no paths: these are matched by their letters.
+
+    Examples:
+        >>> only_names("Store.get_page read_page"), only_names("get_page slow"), only_names("src/store")
+        (True, False, False)
+    """
+    words = text.split()
+    return (
+        bool(words)
+        and "/" not in text
+        and " ".join(match.group() for match in _EXACT.finditer(text)) == " ".join(words)
+    )
+
+
+def names_all(text: str, name: str, characters: int) -> bool:
+    """Whether a name holds every word of a text; words agree that begin alike, whether one or several are meant.
+
+    Args:
+        characters: By how many of their first characters words agree, >= 1.
+
+    Examples:
+        >>> names_all("parse dates", "jobs/clock.py parseDate", 5), names_all("parse times", "parse_date", 5)
+        (True, False)
+    """
+    wanted, held = ({_stem(word, characters) for word in _WORD.findall(_HUMP.sub(" ", each))} for each in (text, name))
+    return bool(wanted) and wanted <= held
+
+
+def _stem(word: str, characters: int) -> str:
+    folded = word.casefold()
+    return (folded.rstrip("s") or folded)[:characters]
+
+
+def complexity(text: str, settings: RouterSettings) -> Complexity:
+    """Simple where a name, a path or a few keywords are asked for; complex where much is, several things, or a choice.
+
+    Examples:
+        >>> from weft.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.router
+        >>> [complexity(text, tuned).value for text in ("Store.get_page", "docs/install/linux.md", "page cache")]
+        ['simple', 'simple', 'simple']
+        >>> complexity("how are pages cached", tuned).value
+        'moderate'
+        >>> [complexity(text, tuned).value for text in ("What is a page? Who writes it?", "pages versus blocks")]
+        ['complex', 'complex']
+    """
+    words = text.split()
+    many = len(words) >= settings.complex_words or _questions(text, settings) > 1
+    if many or compares(text, settings):
+        return Complexity.COMPLEX
+    keywords = not (_MARK.search(text) or _pattern(settings.question_words).search(text))
+    return Complexity.SIMPLE if keywords and 0 < len(words) <= settings.simple_words else Complexity.MODERATE
+
+
+def compares(text: str, settings: RouterSettings) -> bool:
+    """Whether a text sets things against one another, as comparisons and trade-offs do.
+
+    Examples:
+        >>> from weft.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.router
+        >>> [compares(text, tuned) for text in ("difference between a lock and a lease", "mutex vs. lease")]
+        [True, True]
+        >>> [compares(text, tuned) for text in ("different locks", "notebooks in VS Code")]
+        [False, False]
+    """
+    return bool(_AGAINST.search(text) or _pattern(settings.comparisons).search(text))
+
+
+def _questions(text: str, settings: RouterSettings) -> int:
+    """How many questions are asked, by their marks or by the words that begin them."""
+    parts = (part.split(maxsplit=1) for part in _PARTS.split(text))
+    begun = sum(1 for part in parts if part and part[0].casefold() in settings.question_words)
+    return max(len(_MARK.findall(text)), begun)
+
+
+def _home(query: Query, settings: UnderstandingSettings) -> str | None:
+    """The domain that a query's agent stays in; None where it has none, or asks for more or for another one."""
+    if query.across_domains or query.domain is not None or DOMAIN in query.filters:
+        return None
+    home = settings.scope.homes.get(query.agent)
+    return None if home is None else home.value
+
+
+def inferred_filters(
+    text: str, exists: Callable[[str, str], bool], settings: PrefilterSettings, *, compares: bool = False
+) -> tuple[str, tuple[InferredFilter, ...]]:
+    """Filters in a query's text, and the text without those that are no question of their own (RET-4).
+
+    "name:value" states one outright; a path of folders asks for what lies in it, more surely after "in" or the like.
+    Only what at least one document has is a filter: of anything else the text speaks. Where two values of one name are
+    asked for, neither leaves the other out; nor does a path in a comparison leave out what is compared with it.
+
+    Args:
+        exists: Whether any document has the value under the name.
+        compares: Whether the query is a comparison.
+
+    Examples:
+        >>> from weft.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.prefilter
+        >>> has = lambda name, value: value in {"core", "src/store", "src/log"}
+        >>> text, filters = inferred_filters("page layout in src/store team:core", has, tuned)
+        >>> text, [(each.name, each.value, each.applied) for each in filters]
+        ('page layout in src/store', [('team', 'core', True), ('folder', 'src/store', True)])
+        >>> _, filters = inferred_filters("pages in src/store and in src/log", has, tuned)
+        >>> [(each.value, each.applied) for each in filters]
+        [('src/store', False), ('src/log', False)]
+        >>> inferred_filters("is 10:30 a time", has, tuned)
+        ('is 10:30 a time', ())
+    """
+    named: dict[tuple[str, str], float] = {}
+
+    def note(name: str, value: str, confidence: float) -> None:
+        if exists(name, value):
+            named.setdefault((name, value), confidence)
+
+    stated = [(match, match[2].strip('"')) for match in _STATED.finditer(text)]
+    for match, value in stated:
+        note(match[1], value, settings.stated)
+    for match in _PATH.finditer(_STATED.sub(" ", text)):
+        note(FOLDER, match[2], settings.named_path if match[1] and not compares else settings.mentioned_path)
+    values = Counter(name for name, _ in named)
+    filters = tuple(
+        InferredFilter(name, value, sure, sure > settings.applied_above and values[name] == 1)
+        for (name, value), sure in named.items()
+    )
+    applied = {(each.name, each.value) for each in filters if each.applied}
+    rest = _STATED.sub(lambda match: "" if (match[1], match[2].strip('"')) in applied else match[0], text)
+    return " ".join(rest.split()) or text, filters
+
+
+def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[str, ...]:
+    """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words.
+
+    Times of day, and single letters as in code, are too common to be reported.
+
+    Examples:
+        >>> unknown_filters("locks langauge:python at 10:30", lambda name, value: False)
+        ('langauge:python',)
+    """
+    stated = (match for match in _STATED.finditer(sought) if len(match[1]) > 1 and not match[1][0].isdigit())
+    return tuple(match[0] for match in stated if not exists(match[1], match[2].strip('"')))
+
+
+def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:
+    """How far a query lies from the centroid of its session's recent ones; None before there are enough of them.
+
+    The threshold is learned from the session: the mean distance within its topics so far and some deviations more,
+    between the configured bounds. Leaps are no such distances, so that no leap hides the next one.
+
+    Args:
+        vector: float32 (dimension,), a unit vector.
+    """
+    recent = _recent(memory, len(vector), settings)
+    if not settings.enabled or len(recent) < (1 if memory.changed else settings.least):
+        return None
+    distances, threshold = memory.shift[-settings.window :], settings.distance
+    if len(distances) >= settings.least:
+        learned = statistics.fmean(distances) + settings.deviations * statistics.pstdev(distances)
+        threshold = min(max(threshold, learned), settings.most_distance) if math.isfinite(learned) else threshold
+    return Shift(_distance(vector, recent), threshold, recent=memory.changed)
+
+
+def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: ShiftSettings) -> SessionMemory:
+    """The memory after one more query; the same where the query had no vector."""
+    if vector is None:
+        return memory
+    embedding = tuple(vector.tolist())
+    shift = shift_of(vector, memory, settings)
+    if shift is not None and shift.happened:
+        return memory.leapt(embedding)
+    recent = _recent(memory, len(vector), settings)
+    distance = _distance(vector, recent) if recent else None
+    asked = memory.asked(embedding, shift=distance, window=settings.window)
+    return asked.settled() if len(recent) + 1 >= settings.least else asked
+
+
+def usage_share(shift: Shift | None, settings: ShiftSettings) -> float:
+    """Share of recent usage feedback that counts: all of it while the topic is the same."""
+    return settings.usage_share if shift is not None and shift.dampens else 1.0
+
+
+def centroid(vectors: Sequence[Sequence[float]]) -> np.ndarray | None:
+    """The direction of the mean of unit vectors, float32 (dimension,); None where they have none in common."""
+    if not vectors:
+        return None
+    mean = np.asarray(vectors, dtype=np.float64).mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    return None if length == 0.0 else np.asarray(mean / length, dtype=np.float32)
+
+
+def _recent(memory: SessionMemory, dimension: int, settings: ShiftSettings) -> list[tuple[float, ...]]:
+    return [query for query in memory.queries[-settings.window :] if len(query) == dimension]
+
+
+def _distance(vector: np.ndarray, recent: Sequence[Sequence[float]]) -> float:
+    """1 − cosine to the centroid, in [0, 2]; 0 where there is none."""
+    middle = centroid(recent)
+    return 0.0 if middle is None else float(np.clip(1.0 - vector @ middle, 0.0, 2.0))

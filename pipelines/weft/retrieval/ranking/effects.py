@@ -1,0 +1,338 @@
+"""What came of contents before, added to their scores (LRN-18): an effect over all questions, and one under this one.
+
+A score has the probability p0 with logit p0 = intercept + slope · its share of the query's best score. Results are
+ordered by logit p = logit p0 + u_content + u_question. An effect of u is u · best / slope of a score, so that
+everything adds up. A near question's effect counts as far as the near question does (LRN-19). Who called a result right
+finds it first, who called it wrong finds it below the third, whatever others say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from weft.domain.arrays import Flags, Floats, Ints
+from weft.domain.ranking import WeightBelief
+from weft.learning.families.random_effect import random_effects
+from weft.learning.observe.newcomers import capped_weights
+from weft.learning.observe.precedents import Precedents, VerdictTable
+from weft.learning.priors import OutcomePrior
+from weft.learning.uses import numbered
+from weft.retrieval.channels.run import Hits
+from weft.retrieval.ranking.table import Candidates, ScoreTerm, best_first
+
+CONTENT, QUESTION, OWN = "content", "question", "own_word"
+"""Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
+
+_FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LRN-18)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionVerdicts:
+    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
+
+    Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
+
+    Attributes:
+        row: Of the content.
+        table: The verdicts.
+        factor: How far its question counts for this one, in (0, 1].
+        own: Whether the asker said so of this very question.
+    """
+
+    row: Ints
+    table: VerdictTable
+    factor: Floats
+    own: Flags
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @classmethod
+    def of(
+        cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
+    ) -> QuestionVerdicts:
+        """The verdicts under some questions.
+
+        Args:
+            near: Factor by fingerprint of the question.
+            rows: Of what verdicts are about, by its number.
+            principal: Fingerprint of who asks.
+        """
+        lines = [
+            (row, word, factor)
+            for question, factor in near.items()
+            for word in precedents.under(question).tolist()
+            for row in rows.get(int(precedents.verdicts.content[word]), ())
+        ]
+        row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
+        placed, factors = np.array(row, dtype=np.int64), np.array(factor, dtype=np.float64)
+        verdicts = precedents.verdicts.take(np.array(word, dtype=np.int64))
+        order = np.lexsort((verdicts.ms, verdicts.day, verdicts.spoken, verdicts.principal, verdicts.question, placed))
+        pairs = np.stack([placed, verdicts.question, verdicts.principal])[:, order]
+        last = order[np.append((np.diff(pairs) != 0).any(axis=0), True)] if len(order) else order
+        placed, factors, verdicts = placed[last], factors[last], verdicts.take(last)
+        mine = np.array([precedents.principals[each] == principal for each in verdicts.principal.tolist()], dtype=bool)
+        return cls(placed, verdicts, factors, mine & verdicts.spoken & (factors == 1.0))
+
+    def counted(self, some: Ints, weight: Floats, line: Ints) -> Floats:
+        """What some verdicts count where each speaks of a line."""
+        return _counted(self.table.take(some)._replace(weight=weight), line)
+
+    def hits(self) -> Hits:
+        """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
+        rows, of = np.unique(self.row, return_inverse=True)
+        weight = self.counted(np.arange(len(self.row)), self.table.weight * self.factor, of)
+        net = np.zeros(len(rows))
+        np.add.at(net, of, weight * (2.0 * self.table.good - 1.0))
+        order = np.lexsort((rows, -net))
+        some = order[net[order] > 0.0]
+        return Hits(rows[some], net[some])
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastOutcomes:
+    """All that is known of what came of contents, for one query.
+
+    Attributes:
+        near: Factor of each question that counts, by fingerprint.
+        numbers: Of what verdicts name, by row of the content that it is.
+        share: Of what came of contents elsewhere, in [0, 1]: less after a change of topic.
+        revised: Numbers of contents whose text was edited since.
+    """
+
+    precedents: Precedents
+    verdicts: QuestionVerdicts
+    near: Mapping[str, float]
+    numbers: Mapping[int, Sequence[int]]
+    share: float = 1.0
+    revised: frozenset[int] = frozenset()
+
+    @property
+    def own(self) -> Mapping[int, bool]:
+        """Whether the asker called a content right, by row."""
+        rows, good = self.verdicts.row[self.verdicts.own], self.verdicts.table.good[self.verdicts.own]
+        return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
+
+
+class Effects(NamedTuple):
+    """Both effects of some contents in log-odds, with their deviations and observations; (n,) each, NaN without any."""
+
+    content: Floats
+    question: Floats
+    content_deviation: Floats
+    question_deviation: Floats
+    content_observations: Floats
+    question_observations: Floats
+
+
+def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effects:
+    """The effects of contents by row (LRN-18).
+
+    Args:
+        share: Of the best score for the query, in [0, 1], (n,).
+    """
+    log_odds = past_outcomes.precedents.expected(share)
+    content, content_deviation, elsewhere = _over_all_questions(past_outcomes, rows)
+    content = content * past_outcomes.share
+    question, deviation, here = _under_this_question(past_outcomes, rows, log_odds + np.nan_to_num(content))
+    return Effects(content, question, content_deviation, deviation, elsewhere, here)
+
+
+def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
+    """The effect of each content by what came of it under questions that say nothing of this one.
+
+    Under one question people tell the effect of the content there. So each question counts once at most, and its own
+    effect pulls what is expected towards one half (MacKay, Neural Computation 1992), as where the variance is learned.
+    """
+    precedents, near = past_outcomes.precedents, set(past_outcomes.near)
+    pairs = [
+        (line, word)
+        for line, row in enumerate(rows.tolist())
+        for number in past_outcomes.numbers.get(row, ())
+        for word in precedents.of_content(number).tolist()
+        if precedents.questions[int(precedents.verdicts.question[word])] not in near
+    ]
+    line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
+    verdicts = precedents.verdicts.take(word)
+    weight = _counted(verdicts, line)
+    count, variance = len(rows), precedents.content_variance
+    first, cell = numbered((line, count), (verdicts.question, len(precedents.questions)))
+    expected, good, weight = _together(cell, weight, precedents.unconditional(verdicts.share), verdicts.good)
+    of = line[first]
+    mode, deviation = random_effects(expected, good, weight, of, count=count, variance=variance)
+    observations = np.bincount(of, weights=weight, minlength=count).astype(np.float64)
+    nothing = observations == 0.0
+    return np.asarray(np.where(nothing, np.nan, mode)), deviation, observations
+
+
+def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floats) -> tuple[Floats, Floats, Floats]:
+    """The effect of each content under this question.
+
+    What came of it under near questions is a belief about it that is `factor` of theirs, with so much more variance;
+    what came of it under this very question is then told as ever.
+    """
+    verdicts, count, variance = past_outcomes.verdicts, len(rows), past_outcomes.precedents.question_variance
+    order = np.argsort(rows, kind="stable")
+    at = np.minimum(np.searchsorted(rows[order], verdicts.row), max(0, count - 1))
+    here = np.flatnonzero(rows[order][at] == verdicts.row) if count else _NONE
+    line, factor = order[at[here]] if count else _NONE, verdicts.factor[here]
+    good, weight = verdicts.table.good[here], verdicts.table.weight[here]
+    near, same = factor < 1.0, factor == 1.0
+    most = np.zeros(count)
+    np.maximum.at(most, line[near], factor[near])
+    by_near = verdicts.counted(here[near], weight[near] * factor[near] / most[line[near]], line[near])
+    by_same = verdicts.counted(here[same], weight[same], line[same])
+    theirs, spread = random_effects(
+        log_odds[line[near]], good[near], by_near, line[near], count=count, variance=variance
+    )
+    mean = most * theirs
+    left = variance * (1.0 - most**2) + (most * spread) ** 2
+    mode, deviation = random_effects(
+        (log_odds + mean)[line[same]], good[same], by_same, line[same], count=count, variance=left
+    )
+    observations = np.bincount(line[near], weights=by_near, minlength=count).astype(np.float64)
+    observations += np.bincount(line[same], weights=by_same, minlength=count)
+    # Two against one leave a result below where it was, however little was expected of it: a majority has its way.
+    for_and_against = np.zeros(len(here))
+    for_and_against[near], for_and_against[same] = by_near * most[line[near]], by_same
+    net = np.bincount(line, weights=for_and_against * (2.0 * good - 1.0), minlength=count)
+    effect = np.where(np.sign(net) * (mean + mode) > 0.0, mean + mode, 0.0)
+    return np.where(observations == 0.0, np.nan, effect), deviation, observations
+
+
+def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means of two columns by cell, and what each cell counts, in [0, 1]."""
+    total = np.bincount(cell, weights=weight)
+    shared = np.maximum(total, np.finfo(np.float64).tiny)
+    first, second = (np.bincount(cell, weights=weight * column) / shared for column in columns)
+    return first, second, np.minimum(total, 1.0)
+
+
+def _counted(verdicts: VerdictTable, line: Ints) -> Floats:
+    """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
+    if not len(line):
+        return verdicts.weight
+    _, of = np.unique(np.stack([line, verdicts.principal], axis=1), axis=0, return_inverse=True)
+    total = np.bincount(of, weights=verdicts.weight)
+    return capped_weights(verdicts.weight / np.maximum(total, 1.0)[of], verdicts.together, verdicts.day, line)
+
+
+def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
+    """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known.
+
+    A document is shown at the chunk that is best with what people said of it.
+    """
+    lifted = np.zeros(len(candidates.merged.query))
+    for query, lines in candidates.queries:
+        past_outcomes = outcomes[query]
+        if past_outcomes is not None and len(past_outcomes.verdicts):
+            effects, unit = _effects_in(candidates.take(lines), past_outcomes)
+            lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
+    return lifted
+
+
+def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
+    """Effects of the candidates of one query, and what one log-odd of them is in its scores."""
+    best = max(float(candidates.total.max(initial=0.0)), np.finfo(np.float64).tiny)
+    effects = effects_of(past_outcomes, candidates.rows, candidates.total / best)
+    return effects, best / past_outcomes.precedents.prior.curve.slope
+
+
+def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
+    """Candidates with what came of them before added to their scores, best first.
+
+    Args:
+        candidates: With their scores by all signals.
+        outcomes: Of each query; None where nothing is known.
+        level: Of the intervals.
+    """
+    values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
+    beliefs: dict[int, dict[str, WeightBelief]] = {}
+    for query, lines in candidates.queries:
+        past_outcomes = outcomes[query]
+        if past_outcomes is None:
+            continue
+        effects, units[lines] = _effects_in(candidates.take(lines), past_outcomes)
+        values[lines] = np.stack([effects.content, effects.question], axis=1)
+        beliefs |= _beliefs(candidates.number[lines], effects, level)
+    if np.isnan(values).all():
+        return candidates
+    parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(units[:, None], 2, axis=1)
+    return best_first(replace(candidates.add_terms(parts, values, weights), effects=beliefs))
+
+
+def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[str, WeightBelief]]:
+    """What is believed of each effect, by the candidate's number and the contribution's name."""
+    reach = float(ndtri((1.0 + level) / 2.0))
+    beliefs: dict[int, dict[str, WeightBelief]] = {}
+    for name, mode, deviation, observations in (
+        (CONTENT, effects.content, effects.content_deviation, effects.content_observations),
+        (QUESTION, effects.question, effects.question_deviation, effects.question_observations),
+    ):
+        for line in np.flatnonzero(~np.isnan(mode)).tolist():
+            mean, apart = float(mode[line]), reach * float(deviation[line])
+            belief = WeightBelief(mean, mean - apart, mean + apart, float(observations[line]), name)
+            beliefs.setdefault(int(numbers[line]), {})[name] = belief
+    return beliefs
+
+
+def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
+    """Candidates with their asker's own verdicts added: right ones first, wrong ones below the third.
+
+    Own verdicts are evidence like others, with a large variance; what is missing to their place
+    is added on top.
+
+    Args:
+        candidates: With their final scores.
+    """
+    values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
+    for query, lines in candidates.queries:
+        past_outcomes = outcomes[query]
+        own = {} if past_outcomes is None else past_outcomes.own
+        if past_outcomes is None or not own:
+            continue
+        right, wrong = (
+            np.array([own.get(row) is side for row in candidates.rows[lines].tolist()]) for side in (True, False)
+        )
+        prior, scores = past_outcomes.precedents.prior, candidates.total[lines]
+        units[lines] = unit = max(float(scores.max()), np.finfo(np.float64).tiny) / prior.curve.slope
+        values[lines] = _own_effects(prior, scores / unit, right, wrong)
+    if np.isnan(values).all():
+        return candidates
+    return best_first(candidates.add_terms([ScoreTerm(OWN)], values[:, None], units[:, None]))
+
+
+def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags) -> Floats:
+    """By how much own verdicts move results of one query; NaN of those that they say nothing of.
+
+    Args:
+        scores: In log-odds, but for what is added to all.
+    """
+    own = np.flatnonzero(right | wrong)
+    mode, _ = random_effects(
+        prior.curve.intercept + scores[own],
+        right[own].astype(np.float64),
+        np.ones(len(own)),
+        np.arange(len(own)),
+        count=len(own),
+        variance=prior.own_variance,
+    )
+    moved = np.full(len(scores), np.nan)
+    moved[own] = mode
+    others = np.sort(scores[~(right | wrong)])[::-1]
+    if right.any() and len(others):
+        lacking = others[0] - (scores[right] + moved[right]).min()
+        moved[right] += max(0.0, lacking + moved[right].min())
+    ahead = np.sort(np.concatenate([scores[right] + moved[right], others]))[::-1]
+    if wrong.any() and len(ahead) >= _FIRST_PLACES:
+        beyond = (scores[wrong] + moved[wrong]).max() - ahead[_FIRST_PLACES - 1]
+        moved[wrong] -= max(0.0, beyond - moved[wrong].max())
+    return moved

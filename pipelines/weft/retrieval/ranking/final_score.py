@@ -1,0 +1,297 @@
+"""From fused chunks to final scores of documents (RET-11, RET-14)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.domain.arrays import Floats, Ints
+from weft.domain.ranking import Query, Repeats, Signal
+from weft.learning.beliefs import Beliefs
+from weft.quality.groups import Groups
+from weft.retrieval.ranking.effects import PastOutcomes, lifts, with_effects, with_own_verdicts
+from weft.retrieval.ranking.fusion import SignalWeights, weighed
+from weft.retrieval.ranking.passages import Named, unnamed
+from weft.retrieval.ranking.signals import RequestContext, with_quality
+from weft.retrieval.ranking.table import ABOVE_ALL, SIGNAL_AT, SIGNALS, Candidates, best_first
+from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+from weft.retrieval.snapshot.documents import Documents
+
+BONUS = "mpab"
+"""Name of the contribution by which a document's further chunks speak for its best one."""
+
+
+PASSAGE = "passage"
+"""Name of the contribution of a document's best chunk where another one is shown for it."""
+
+
+def collapse_documents(
+    candidates: Candidates, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
+) -> Candidates:
+    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N.
+
+    N is the number of the document's chunks that matched; N = 1 passes unchanged. What is shown for a document is its
+    best chunk, or one that falls behind it by less than its headings name more of the question. A content that is
+    shown for several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
+
+    Args:
+        candidates: Scored by stage 2.
+        factor: Weight >= 0 of the further chunks.
+        floor: Share of the best chunk's score, in [0, 1), from which on a further one counts: it says that much less.
+        lifted: By the candidate's number, what is added to its score where the best chunk is chosen.
+        named: What is added where the shown one is chosen, for the headings above it.
+
+    Returns:
+        Best first, ties by content hash; each at its place in the best document that it speaks for.
+    """
+    numbers, document, place = _in_documents(candidates)
+    chosen_by = candidates.totals[numbers] + lifted[numbers]
+    if candidates.elevated is not None:
+        chosen_by += np.where(candidates.elevated[numbers], ABOVE_ALL, 0.0)
+    order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
+    numbers, document, place = numbers[order], document[order], place[order]
+    query = candidates.merged.query[numbers]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    starts = new.nonzero()[0]
+    bounds = np.append(starts, len(order))
+    support = _support(candidates.totals[numbers], bounds, floor)
+    shown = _shown(chosen_by[order], bounds, lambda lines: named(int(query[lines.start]), place[lines]))
+    behind = candidates.totals[numbers[starts]] - candidates.totals[numbers[shown]]
+    behind[shown == starts] = np.nan
+    best = _Best(numbers[shown], document[starts], place[shown], support, behind)
+    one, document_ids = _one_of_each(best, candidates.occurrences.documents, factor)
+    documents, places = candidates.documents.copy(), candidates.places.copy()
+    documents[one.number], places[one.number] = one.document, one.place
+    placed = replace(candidates, number=one.number, documents=documents, places=places, document_ids=document_ids)
+    return best_first(placed.add_term(PASSAGE, one.behind, 1.0).add_term(BONUS, one.support, factor))
+
+
+def _shown(chosen_by: Floats, bounds: Ints, named: Callable[[slice], Floats]) -> Ints:
+    """The line of each document that is shown, of equals the first."""
+    shown = bounds[:-1].copy()
+    for at in (bounds[1:] - bounds[:-1] > 1).nonzero()[0].tolist():
+        lines = slice(*bounds[at : at + 2].tolist())
+        shown[at] += int((chosen_by[lines] + named(lines)).argmax())
+    return shown
+
+
+def separate_chunks(candidates: Candidates) -> Candidates:
+    """Every candidate for itself, speaking for each document it stands in."""
+    numbers, documents, _ = _in_documents(candidates)
+    several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
+    document_ids = {number: tuple(documents[numbers == number].tolist()) for number in several}
+    return replace(candidates, document_ids=document_ids)
+
+
+def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed) -> Candidates:
+    """Candidates as results of the configured unit.
+
+    Args:
+        lifted: By the candidate's number, what is added to its score where a document's best chunk is chosen.
+        named: How much of a query the headings above chunks name.
+    """
+    if settings.unit is ResultUnit.CHUNK:
+        return separate_chunks(candidates)
+    # Scores of the other modes have other scales.
+    weight = settings.passage_headings if settings.fusion is FusionMode.LEARNED else 0.0
+    return collapse_documents(
+        candidates,
+        factor=settings.mpab_factor,
+        floor=settings.mpab_floor,
+        lifted=lifted,
+        named=(lambda query, places: weight * named(query, places)) if weight else unnamed,
+    )
+
+
+class _Best(NamedTuple):
+    """What is shown for each document of each query: the candidate's number, where it stands, what the others add.
+
+    Attributes:
+        support: Σ max(0, S_rest − floor · S_max) / √N; NaN where there are no others.
+        behind: By how much it falls behind the best chunk; NaN where it is that one.
+    """
+
+    number: Ints
+    document: Ints
+    place: Ints
+    support: Floats
+    behind: Floats
+
+
+def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
+    """Each candidate in each of its documents: its number, the document's, and its first place there."""
+    occurrences = candidates.occurrences
+    present = np.zeros(len(candidates.merged.query), dtype=bool)
+    present[candidates.number] = True
+    first = occurrences.first[present[occurrences.owner[occurrences.first]]]
+    return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
+
+
+def _support(totals: Floats, bounds: Ints, floor: float) -> Floats:
+    """Σ max(0, S_rest − floor · S_max) / √N of each document; NaN of those with one chunk alone."""
+    support = np.full(len(bounds) - 1, np.nan)
+    sizes = bounds[1:] - bounds[:-1]
+    several = (sizes > 1).nonzero()[0]
+    values = totals.tolist()
+    firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
+    rests = [
+        math.fsum(max(0.0, value - floor * values[first - 1]) for value in values[first:end])
+        for first, end in zip(firsts, ends, strict=True)
+    ]
+    support[several] = np.array(rests) / np.sqrt(sizes[several])
+    return support
+
+
+def _one_of_each(best: _Best, documents: Documents, factor: float) -> tuple[_Best, dict[int, tuple[int, ...]]]:
+    """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
+
+    Documents stand by what they add, and then by URI.
+    """
+    counts = np.bincount(best.number)
+    document_ids: dict[int, tuple[int, ...]] = {}
+    if counts.max(initial=1) == 1:
+        return best, document_ids
+    retained = np.ones(len(best.number), dtype=bool)
+    added = factor * np.nan_to_num(best.support) + np.nan_to_num(best.behind)
+    order = np.lexsort((-added, best.number))
+    several = order[counts[best.number[order]] > 1]
+    for number, lines in Groups.of(best.number[several]):
+        same = several[lines].tolist()
+        same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
+        document_ids[number] = tuple(best.document[same].tolist())
+        retained[same[1:]] = False
+    some = _Best(
+        best.number[retained],
+        best.document[retained],
+        best.place[retained],
+        best.support[retained],
+        best.behind[retained],
+    )
+    return some, document_ids
+
+
+REPEATED = "repeated"
+"""Name of the contribution that lowers what was given before."""
+
+
+def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty: float) -> Candidates:
+    """Candidates less those that their query's session was given before, or with these lowered, as the query asks.
+
+    Args:
+        candidates: With their final scores.
+        penalty: Share of its score, in [0, 1], that a repeated result loses.
+    """
+    if all(query.memory is None or query.repeats is Repeats.KEEP for query in queries):
+        return candidates
+    left, lowered = (np.zeros(len(candidates), dtype=bool) for _ in range(2))
+    for at, lines in candidates.queries:
+        query = queries[at]
+        if query.memory is not None and query.repeats is not Repeats.KEEP:
+            given = frozenset(query.memory.shown)
+            repeated = [content in given for content in candidates.take(lines).hashes]
+            (left if query.repeats is Repeats.SUPPRESS else lowered)[lines] = repeated
+    if lowered.any():
+        values = np.where(lowered, candidates.total, np.nan)
+        candidates = candidates.add_term(REPEATED, values, -penalty)
+    return best_first(candidates.take(~left))
+
+
+ACROSS = "across_domains"
+"""Name of the contribution of agreement and diversity."""
+
+
+def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
+    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it.
+
+    Args:
+        candidates: Best first by their scores.
+        weight: In [0, 1]; 0 leaves everything as it is.
+    """
+    if weight == 0.0 or not any(query.across_domains for query in queries):
+        return candidates
+    agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        if queries[query].across_domains:
+            values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
+    return best_first(candidates.add_term(ACROSS, values, weight))
+
+
+def _ranks(domains: np.ndarray) -> np.ndarray:
+    """Of each candidate among those of its domain, from 1."""
+    ranks = np.zeros(len(domains))
+    for domain in np.unique(domains):
+        own = domains == domain
+        ranks[own] = np.arange(1, own.sum() + 1)
+    return ranks
+
+
+NEUTRAL = "neutral"
+"""Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
+
+
+def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
+    """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
+
+    n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
+    in the candidate's domain, w̄ the mean of its weights in the domains that there are.
+
+    Args:
+        weights: For each query, by the candidate's domain.
+        of: Signals that count.
+    """
+    places, scopes = [SIGNAL_AT[signal] for signal in of], candidates.merged.scope[candidates.number]
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        present, own = np.unique(scopes[lines], return_inverse=True)
+        if len(present) < 2:
+            continue
+        by_domain = [weights[query](candidates.merged.scopes[at][1]) for at in present.tolist()]
+        shares = np.array([[each[signal].value if signal in each else 0.0 for signal in of] for each in by_domain])
+        least = np.nan_to_num(candidates.signals[candidates.number[lines]][:, places].min(axis=0), nan=0.0)
+        # Rounded once, so that neither the order of domains nor signals of other queries of the batch change a bit.
+        mean = np.array([math.fsum(of_signal) for of_signal in shares.T.tolist()]) / len(shares)
+        amounts = np.array([math.fsum(terms) for terms in ((mean - shares) * least).tolist()])[own]
+        values[lines] = np.where(amounts == 0.0, np.nan, amounts)
+    return candidates if np.isnan(values).all() else candidates.add_term(NEUTRAL, values, 1.0)
+
+
+def best_results(
+    candidates: Candidates,
+    depths: Ints,
+    beliefs: Sequence[Beliefs],
+    weights: Sequence[SignalWeights],
+    *,
+    moments: Sequence[RequestContext],
+    past: Sequence[PastOutcomes | None],
+    settings: RetrievalSettings,
+    named: Named = unnamed,
+) -> Candidates:
+    """The best results of each query by final score, with all their signals.
+
+    Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
+    signals are there for the sake of the explanation and of feedback.
+
+    Args:
+        candidates: Contents, which become results of the configured unit.
+        depths: How many are wanted for each query, (queries,).
+        beliefs, weights, moments, past: Of each query.
+        named: How much of a query the headings above chunks name.
+    """
+    units = in_units(candidates, settings, lifts(candidates, past), named)
+    queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
+    if settings.fusion is not FusionMode.LEARNED:
+        best = without_repeats(best_first(units), queries, penalty=penalty).head(depths)
+        return with_quality(best, beliefs, moments, settings.quality)
+    judged = with_quality(units, beliefs, moments, settings.quality)
+    counted = {part.signal for part in judged.parts}
+    quality = [signal for signal in SIGNALS if signal not in counted]
+    scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
+    across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
+    lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
+    return with_own_verdicts(lifted, past).head(depths)

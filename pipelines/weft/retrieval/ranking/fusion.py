@@ -1,0 +1,247 @@
+"""Stage 2: the channels' verdicts become one score (RET-9), by configured or by learned weights (RET-14).
+
+Every mode gives a hit a share and multiplies it with a weight; the modes differ in how a rank or score becomes a share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from weft.domain.arrays import Floats, Ints
+from weft.domain.documents import Domain
+from weft.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
+from weft.learning.beliefs import Beliefs
+from weft.quality.groups import Groups
+from weft.retrieval.channels.run import DENSE
+from weft.retrieval.ranking.table import CHANNELS, SIGNAL_AT, SIGNALS, Candidates, ScoreTerm, best_first
+from weft.retrieval.settings import FusionMode, RetrievalSettings
+
+ORDER_DRAWS = 400
+"""Draws of the weights behind "belongs above the next": its standard error is at most .025."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalWeight:
+    """What a signal is multiplied with.
+
+    Attributes:
+        value: The weight applied: the posterior mean, or this query's draw where it explores.
+    """
+
+    value: float
+    belief: WeightBelief
+
+
+ChannelWeights = Mapping[Channel, float]
+
+SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
+"""Weights of the active signals for a candidate of this domain; they sum to 1."""
+
+WeightDraws = Callable[[Domain], Floats]
+"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
+
+SharedWeights = dict[Hashable, tuple[SignalWeights, WeightDraws]]
+"""Weights of queries that are asked together, by what they depend on."""
+
+
+def believed_in_common(
+    query: Query, beliefs: Beliefs, active: frozenset[Signal], shared: SharedWeights
+) -> tuple[SignalWeights, WeightDraws]:
+    """Weights and draws of them, the same ones for all queries of a batch that no belief tells apart."""
+    scope = (query.domain, query.model, query.agent, query.intent)
+    key = (id(beliefs), scope, active, query.query_id if query.explore else None)
+    if key not in shared:
+        shared[key] = believed_weights(query, beliefs, active), believed_draws(query, beliefs, active, ORDER_DRAWS)
+    return shared[key]
+
+
+def believed_weights(query: Query, beliefs: Beliefs, active: Collection[Signal]) -> SignalWeights:
+    """Learned weights for the query's domain, or for each candidate's own where the query names none.
+
+    An exploring query draws them once per domain, from a generator seeded by the query id and the domain: the same
+    query gets the same draw, whatever else it ranks (ARC-9).
+    """
+
+    def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
+        scope = Scope(domain, query.model, query.agent, query.intent)
+        believed = beliefs.weights(scope, active)
+        if not query.explore:
+            return {signal: SignalWeight(belief.mean, belief) for signal, belief in believed.items()}
+        seed = hashlib.sha256(f"{domain.value}:{query.query_id}".encode("utf-8", "surrogatepass")).digest()
+        drawn = beliefs.sampled_weights(scope, active, np.random.default_rng(int.from_bytes(seed, "big")))
+        return {signal: SignalWeight(drawn[signal], belief) for signal, belief in believed.items()}
+
+    once = cache(of_domain)
+    return lambda domain: once(query.domain or domain)
+
+
+def believed_draws(query: Query, beliefs: Beliefs, active: Collection[Signal], n: int) -> WeightDraws:
+    """Draws of the learned weights for the query's domain, or for each candidate's own where the query names none."""
+
+    def of_domain(domain: Domain) -> Floats:
+        drawn = beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
+        weights = np.zeros((len(SIGNALS), n))
+        for signal, of_signal in drawn.items():
+            weights[SIGNAL_AT[signal]] = of_signal
+        return weights
+
+    once = cache(of_domain)
+    return lambda domain: once(query.domain or domain)
+
+
+def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
+    """Candidates with what those of the weighed signals add that each has, in the order of `Signal`.
+
+    Args:
+        weights: For each query, by the candidate's domain.
+        of: Signals that count now.
+    """
+    believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
+    weighing = frozenset().union(*believed).intersection(of)
+    counted = [signal for signal in SIGNALS if signal in weighing]
+    shares = np.full((len(believed), len(counted)), np.nan)
+    for line, each in enumerate(believed):
+        shares[line] = [each[signal].value if signal in each else np.nan for signal in counted]
+    places = np.array([SIGNAL_AT[signal] for signal in counted], dtype=np.int64)
+    values = candidates.signals[candidates.number[:, None], places]
+    parts = [ScoreTerm(signal.value, signal) for signal in counted]
+    return candidates.add_terms(parts, values, shares[candidates.merged.scope[candidates.number]])
+
+
+Share = Callable[[Ints, Floats], Floats]
+"""From a channel's ranks and scores of its hits for one query to their shares of a score, in [0, 1]."""
+
+FLOORS: Mapping[Channel, float | None] = MappingProxyType(
+    {channel: None if channel in DENSE else 0.0 for channel in Channel}
+)
+"""The least score a hit of the channel can have in theory; None where nothing near it is ever seen, as with cosines
+of text: then the least score of the query stands in for it."""
+
+
+def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
+    """Fuse by rank: score = Σ over channels of weight / (k + rank).
+
+    Args:
+        weights: Weight >= 0 of every channel that ranked anything; need not sum to 1.
+        k: Damping of the head, in ranks (Cormack, Clarke and Büttcher, SIGIR 2009, use 60).
+
+    Returns:
+        Every candidate, best first, ties by content hash.
+    """
+    return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
+
+
+def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Candidates:
+    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
+
+    The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
+    """
+    return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
+
+
+def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
+    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1].
+
+    Args:
+        sigmas: n, the half-width of the span in standard deviations; 3 leaves outliers without a say in the scale.
+    """
+    return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
+
+
+def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
+    """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
+
+    Args:
+        candidates: With the signals of their similarity to the query filled in.
+        weights: For each query, by the candidate's domain.
+    """
+    filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
+    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
+
+
+CONVERGENCE = "convergence"
+"""Name of the contribution by which channels that agree on a candidate speak for it."""
+
+
+def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
+    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that ranked anything rank it.
+
+    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
+
+    Args:
+        candidates: Fused by a static mode.
+        bonus: Share of its score, >= 0, that a candidate gains which every channel ranked.
+    """
+    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
+    if bonus == 0.0 or len(counted) < 2:
+        return candidates
+    ranked = np.array([candidates.is_ranked_by(channel) for channel in counted], dtype=np.float64)
+    others = ranked.sum(axis=0) - 1.0
+    answering = np.sum([candidates.queries.most(of_channel) for of_channel in ranked], axis=0)
+    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
+    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
+
+
+def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
+    """Candidates by one score, best first, by the configured mode.
+
+    Args:
+        weights: Learned ones for each query, which only the learned mode uses.
+    """
+    if settings.fusion is FusionMode.LEARNED:
+        return learned_fusion(candidates, weights)
+    by_channel = settings.static_weights
+    fused = _STATIC[settings.fusion](candidates, by_channel, settings)
+    return with_convergence(fused, by_channel, bonus=settings.convergence_bonus)
+
+
+_STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
+    {
+        FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
+        FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
+        FusionMode.DBSF: lambda candidates, weights, tuned: distribution_based_fusion(
+            candidates, weights, sigmas=tuned.dbsf_sigmas
+        ),
+    }
+)
+
+
+def relative(scores: Floats, floor: float | None) -> Floats:
+    """Share of each score between the floor (None: the least score) and the best score; 1 where these are one."""
+    best = scores.max()
+    base = scores.min() if floor is None else min(floor, best)
+    span = best - base
+    return (scores - base) / span if span > 0.0 else np.ones(len(scores))
+
+
+def _standardised(scores: Floats, sigmas: float) -> Floats:
+    mean, reach = statistics.fmean(scores.tolist()), sigmas * statistics.pstdev(scores.tolist())
+    # Scores that are all one are neither above nor below their mean.
+    return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
+
+
+def channels_in(candidates: Candidates) -> list[Channel]:
+    """Channels that ranked any of the candidates, in their order."""
+    return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
+
+
+def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
+    channels = channels_in(candidates)
+    if unweighted := set(channels) - weights.keys():
+        raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
+    values = np.full((len(candidates), len(channels)), np.nan)
+    for at, channel in enumerate(channels):
+        hits = np.flatnonzero(candidates.is_ranked_by(channel))
+        ranks, scores = candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits]
+        for _, lines in Groups.of(candidates.query[hits]):
+            values[hits[lines], at] = share_of(channel)(ranks[lines], scores[lines])
+    # A column of the same weights, and none where there is no value: so nothing is added there.
+    columns = np.tile([weights[channel] for channel in channels], (len(candidates), 1))
+    return best_first(candidates.add_terms([ScoreTerm(channel.value) for channel in channels], values, columns))

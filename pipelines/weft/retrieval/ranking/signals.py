@@ -1,0 +1,362 @@
+"""Signals of candidates: similarity, pseudo-relevance and quality (RET-13).
+
+What is relevant lies close together (van Rijsbergen's cluster hypothesis), so that the first results of a search speak
+for what is like them (Rocchio 1971, with vectors for terms). Nobody's feedback is needed for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from weft.domain.arrays import Floats, Ints
+from weft.domain.documents import Domain
+from weft.domain.links import Authority
+from weft.domain.ranking import ANY, Channel, Query, Signal
+from weft.learning.beliefs import Beliefs
+from weft.quality import signals
+from weft.quality.authority import FusedAuthority, external, fused, log_scaled
+from weft.quality.groups import Groups
+from weft.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorLookup, scores_of
+from weft.retrieval.query.understanding import asks_for_changes
+from weft.retrieval.ranking.table import CHANNEL_AT, Candidates, best_first
+from weft.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
+from weft.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
+
+_DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
+_SECONDS_PER_HOUR = 3600.0
+
+SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
+    {
+        Channel.DENSE: Signal.VECTOR,
+        Channel.DENSE_2: Signal.VECTOR_2,
+        Channel.DENSE_3: Signal.VECTOR_3,
+        Channel.LEXICAL: Signal.LEXICAL,
+        Channel.SPARSE: Signal.SPARSE,
+        Channel.GRAPH: Signal.GRAPH,
+        Channel.DEGREE: Signal.DEGREE,
+        Channel.TRIGGERS: Signal.TRIGGER,
+    }
+)
+"""The signal that a channel's score becomes."""
+
+_SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType(
+    {
+        channel: getattr(signals, signal.value)
+        for channel, signal in SIMILARITY.items()
+        if channel is not Channel.DEGREE  # whose scale is configured
+    }
+)
+
+ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.TRUST, *SIMILARITY.values()})
+"""Signals that every generation and query has; others only some generations, queries and rerankers."""
+
+
+def answering(by_channel: Mapping[Channel, Ranked]) -> frozenset[Channel]:
+    """Channels that have something to say about one query: words and meaning where they answered at all.
+
+    That neither ranked anything says something; that a query names no entity does not.
+    """
+    return frozenset(
+        channel
+        for channel, ranked in by_channel.items()
+        if len(ranked.ranking) or channel is Channel.LEXICAL or channel in DENSE
+    )
+
+
+def active_signals(
+    channels: Collection[Channel], without: Collection[Signal] = (), *, available: Collection[Signal] = ()
+) -> frozenset[Signal]:
+    """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
+
+    Args:
+        without: Signals that are switched off: reported, and not weighed.
+        available: Signals that only some generations, queries and rerankers have, and these do.
+    """
+    silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
+    if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
+        silent.add(Signal.CROSS_VALIDATION)
+    if DENSE.isdisjoint(channels):  # what it makes up for is a fault of search by vectors
+        silent.add(Signal.ISOLATION)
+    return ALWAYS.union(available).difference(silent, without)
+
+
+def with_similarity(
+    candidates: Candidates, answered: Sequence[Collection[Channel]], *, degree_cap: float
+) -> Candidates:
+    """Candidates with their similarity to their query, measured among its own, and whether channels agree.
+
+    Args:
+        answered: The channels that answered each query.
+        degree_cap: The most that the signal of degree can be, in [0, 1].
+    """
+
+    def degree(scores: Floats, _queries: Groups) -> Floats:
+        return signals.degree(scores, degree_cap)
+
+    scales = {**_SCALES, Channel.DEGREE: degree}
+    ranked = candidates.merged.ranks[candidates.number] > 0
+    by_meaning = np.logical_or.reduce(ranked[:, _DENSE_AT], axis=1)
+    ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
+    columns = {Signal.CROSS_VALIDATION: signals.cross_validation(ways)}
+    for channel, signal in SIMILARITY.items():
+        answers = np.array([channel in channels for channels in answered])
+        if answers.any():
+            values = scales[channel](candidates.scores_of(channel), candidates.queries)
+            columns[signal] = np.where(answers[candidates.query], values, np.nan)
+    return candidates.with_signals(columns)
+
+
+def query_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
+
+    What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
+    """
+    alone = by_channel[channel].alone if channel in by_channel else None
+    if alone is None:
+        scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()
+        return scores
+    own, rows = dict(alone.ranking), candidates.rows
+    return [own.get(row, score) for row, score in zip(rows.tolist(), scores_of(alone)(rows).tolist(), strict=True)]
+
+
+def with_pseudo_relevance(
+    candidates: Candidates, vectors: Sequence[VectorLookup | None], settings: PseudoRelevanceSettings
+) -> Candidates:
+    """Candidates with their likeness to the first ones of their query, scaled among its own.
+
+    First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
+    nothing of weights, so that it is the same whatever was learned.
+
+    Args:
+        candidates: With their similarity to the query.
+        vectors: Of each query; None where there are none: then it has no such signal.
+    """
+    able = np.array([of_query is not None for of_query in vectors])
+    if not settings.first or not able.any():
+        return candidates
+    meaning, words = candidates.signal(Signal.VECTOR), candidates.signal(Signal.LEXICAL)
+    agreed = np.where(np.isnan(words), meaning, (meaning + words) / 2.0)
+    likeness = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        of_query = vectors[query]
+        if of_query is not None:
+            likeness[lines] = similarity_to_top(of_query(candidates.rows[lines]), agreed[lines], settings)
+    values = signals.pseudo_relevance(likeness, candidates.queries)
+    return candidates.with_signals({Signal.PSEUDO_RELEVANCE: np.where(able[candidates.query], values, np.nan)})
+
+
+def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:
+    """Mean of each vector's cosine to the power of `sharpness` to the `first` ones by score, itself left out.
+
+    The first ones weigh exp((score − best) / temperature). What is nobody's like, and what has no company, is NaN or 0.
+
+    Args:
+        vectors: Unit rows, (n, dimension).
+        scores: In [0, 1], (n,); of equals the first.
+
+    Returns:
+        In [0, 1], (n,); NaN where there are no others.
+    """
+    first = np.argsort(-scores, kind="stable")[: settings.first]
+    chances = np.exp((scores[first] - scores[first[0]]) / settings.temperature)
+    cosines = np.maximum(vectors @ vectors[first].T, 0.0).astype(np.float64)
+    shares = np.tile(chances, (len(scores), 1))
+    shares[first, np.arange(len(first))] = 0.0
+    total = shares.sum(axis=1)
+    met = (cosines**settings.sharpness * shares).sum(axis=1)
+    return np.where(total > 0.0, met / np.where(total > 0.0, total, 1.0), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Who asks, when and after what: what quality depends on beside the content itself.
+
+    Attributes:
+        query: Who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10).
+        now: Seconds since the epoch, what ages are measured to.
+        nearness: Cosine of contents, by row, to what the session asked before; None without such a session.
+    """
+
+    query: Query
+    now: float
+    facts: GenerationFacts = field(default_factory=GenerationFacts)
+    nearness: ScoreRows | None = None
+
+
+def available_signals(moment: RequestContext) -> frozenset[Signal]:
+    """The signals that not every generation and query has, and these have."""
+    silent = {Signal.CONGRUENCE} if moment.query.intent == ANY else set()
+    return (moment.facts.available_signals - silent).union({Signal.SESSION} if moment.nearness is not None else ())
+
+
+def with_quality(
+    candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[RequestContext], settings: QualitySettings
+) -> Candidates:
+    """Candidates with the quality of the best document that each speaks for.
+
+    Args:
+        beliefs, moments: Of each query.
+    """
+    columns: dict[Signal, Floats] = {}
+
+    def fill(lines: Ints | slice, values_of: Mapping[Signal, Floats]) -> None:
+        for signal, values in values_of.items():
+            columns.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+
+    group = _equal_moments(beliefs, moments)[candidates.query]
+    for at in np.unique(group).tolist():
+        lines = np.flatnonzero(group == at)
+        fill(lines, _of_documents(candidates.take(lines), beliefs[at], moments[at], settings))
+    for query, own in candidates.queries:
+        nearness = moments[query].nearness
+        if nearness is not None:
+            fill(own, {Signal.SESSION: signals.session(nearness(candidates.rows[own]))})
+    return candidates.with_signals(columns)
+
+
+def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[RequestContext]) -> Ints:
+    """For each query the first one for which documents have the same quality."""
+    seen: dict[Hashable, int] = {}
+    asked = zip(beliefs, moments, strict=True)
+    keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
+    return np.array([seen.setdefault(key, at) for at, key in enumerate(keys)], dtype=np.int64)
+
+
+def _of_documents(
+    candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings
+) -> dict[Signal, Floats]:
+    """Signals of candidates that hold whatever was asked, each (n,)."""
+    numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
+    new_for = np.maximum(0.0, moment.now - documents.indexed_at[numbers]) / _SECONDS_PER_HOUR
+    intent, half_life, prior = moment.query.intent, settings.novelty_half_life_hours, beliefs.declared
+
+    def congruence(stored_for: str | None) -> float | None:
+        return None if stored_for is None else signals.congruence(stored_for, intent)
+
+    optional: Mapping[Signal, Callable[[], Floats]] = {
+        Signal.NOVELTY: lambda: signals.novelty(new_for, half_life_hours=half_life),
+        Signal.TIER: lambda: _declared(
+            documents.tier, numbers, lambda word: signals.tier(word, prior.tiers), prior.undeclared
+        ),
+        Signal.VALIDATION: lambda: _declared(
+            documents.validation, numbers, lambda word: signals.validation(word, prior.validations), prior.undeclared
+        ),
+        Signal.CONGRUENCE: lambda: documents.intent.map(numbers, congruence),
+        Signal.AUTHORITY: lambda: signals.authority(authority_of(candidates, beliefs, facts).value),
+        Signal.ISOLATION: lambda: signals.isolation(facts.isolation[candidates.rows]),
+        Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
+        Signal.MOMENTUM: lambda: signals.momentum(facts.momentum[candidates.rows], half=settings.momentum_half),
+    }
+    available = available_signals(moment)
+    return {
+        Signal.FRESHNESS: signals.freshness(_fresh(candidates, beliefs, moment, settings)),
+        Signal.TRUST: _trusted(numbers, documents, beliefs, moment.query.model),
+        **{signal: values_of() for signal, values_of in optional.items() if signal in available},
+    }
+
+
+def _declared(
+    column: Categorical[str | None], numbers: Ints, value_of: Callable[[str | None], float | None], undeclared: float
+) -> Floats:
+    """Values of what documents declare; NaN where no document of the generation declares anything of the kind."""
+    if all(value_of(word) is None for word in column.distinct):
+        return np.full(len(numbers), np.nan)
+    values = column.map(numbers, value_of)
+    return np.where(np.isnan(values), undeclared, values)
+
+
+def _fresh(candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings) -> Floats:
+    """Probability that contents are still accurate: by domain and age, by what overrides age, and by who looked."""
+    numbers, documents = candidates.document, candidates.occurrences.documents
+    domains, checks = documents.domain[numbers], beliefs.checks.of(candidates.hashes)
+    since = np.maximum(documents.dated_at[numbers], checks.validated_at)  # NaN where nothing is dated
+    ages = np.maximum(0.0, moment.now - since) / _SECONDS_PER_HOUR
+    fresh = np.zeros(len(numbers))
+    for at in np.unique(domains).tolist():
+        own = (domains == at).nonzero()[0]
+        fresh[own] = beliefs.freshness_many(DOMAINS[at], ages[own])
+    cited = signals.cited_freshness(fresh, moment.facts.citations.counts(numbers), settings.citations_half)
+    lasts = documents.intent.map(numbers, lambda intent: float((intent or "").casefold() in settings.lasting)) > 0.0
+    overtaken = documents.committed_at[numbers] > checks.validated_at
+    fresh = np.where((domains == _ACADEMIC) & ~np.isnan(since), cited, fresh)
+    fresh = np.where((domains == _HISTORY) & lasts, 1.0, fresh)
+    fresh = np.where((domains == _CODE) & overtaken, 0.0, fresh)
+    return beliefs.checked(fresh, checks)
+
+
+_ACADEMIC, _HISTORY, _CODE = (DOMAINS.index(domain) for domain in (Domain.ACADEMIC, Domain.HISTORY, Domain.CODE))
+
+
+def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) -> Floats:
+    multipliers = documents.source.map(numbers, lambda source: beliefs.trust_multiplier(source, model))
+    return signals.trust(documents.trust_level[numbers], multipliers)
+
+
+RELEASE_NOTES = "release_notes"
+"""Name of the contribution that lowers what says what changed, where nobody asks for that."""
+
+
+def without_release_notes(
+    candidates: Candidates, questions: Sequence[str], facts: GenerationFacts, settings: ReleaseNotesSettings
+) -> Candidates:
+    """Candidates of which those of release notes lose a share of their score, where a query does not ask for changes.
+
+    Args:
+        candidates: Scored so far, each at its representative.
+        questions: The text of each query.
+    """
+    if settings.loses == 0.0 or not facts.release_notes.any():
+        return candidates
+    others = np.array([not asks_for_changes(question, settings.asked_by) for question in questions])
+    lowered = facts.release_notes[candidates.document] & others[candidates.query]
+    return best_first(candidates.add_term(RELEASE_NOTES, np.where(lowered, candidates.total, np.nan), -settings.loses))
+
+
+def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
+    """Candidates with what their parts say for them: the best score among candidates below each in its document.
+
+    Args:
+        candidates: Scored so far; their scores are taken as they are, at most 1.
+    """
+    if Signal.PROPAGATED not in facts.available_signals:
+        return candidates
+    occurrences, parents = candidates.occurrences, facts.parents
+    score = np.full(len(candidates.merged.query), -np.inf)
+    score[candidates.number] = candidates.total
+    scores = score[occurrences.owner]
+    query = candidates.merged.query[occurrences.owner] * len(parents)  # places of each query are numbered apart
+    order = np.argsort(query + occurrences.place)
+    own = (query + occurrences.place)[order]
+    best = np.full(len(own), -np.inf)  # by place, in the order of places
+    above, level = np.where(np.isfinite(scores), parents[occurrences.place], -1), 1
+    while len(some := np.flatnonzero(above >= 0)):
+        wanted = query[some] + above[some]
+        at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+        met = own[at] == wanted
+        np.maximum.at(best, at[met], scores[some[met]] * settings.propagation**level)
+        above[some] = parents[above[some]]
+        level += 1
+    propagated = np.zeros(len(score))
+    np.maximum.at(propagated, occurrences.owner[order], best)
+    return candidates.with_signals({Signal.PROPAGATED: signals.propagated(propagated[candidates.number])})
+
+
+def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> FusedAuthority:
+    """Authority of candidates, a row each, of the document that each is shown in."""
+    prior, citations = beliefs.authority, facts.citations
+    citing = citations.citing[candidates.document].astype(np.float64)
+    mass = prior.internal.document * citing + beliefs.citations.of(candidates.hashes)
+    elsewhere = external(citations.measures[candidates.document], prior)
+    return fused(elsewhere, log_scaled(mass, prior.internal.full), prior)
+
+
+def authorities_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> list[Authority | None]:
+    """Authority of candidates as an answer tells it; None where the generation knows of no citations."""
+    if Signal.AUTHORITY not in facts.available_signals:
+        return [None] * len(candidates)
+    authority = authority_of(candidates, beliefs, facts)
+    return [authority.of(at, beliefs.authority) for at in range(len(candidates))]

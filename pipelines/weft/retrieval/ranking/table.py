@@ -1,0 +1,385 @@
+"""The candidates of all queries of a batch as one table, which stages hand on to one another (RET-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.domain.arrays import Flags, Floats, Ints
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
+from weft.indexes.chunk_store import ChunkStore, Content
+from weft.indexes.rows import RowSet
+from weft.quality.groups import Groups, exact_sums
+from weft.retrieval.channels.run import NOTHING, Hits, ScoreRows
+from weft.retrieval.snapshot.documents import DOMAINS, Documents
+from weft.retrieval.snapshot.filters import matches
+
+CHANNELS = tuple(sorted(Channel))
+SIGNALS = tuple(Signal)
+CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
+ABOVE_ALL = 1e6  # far above any score
+SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
+
+
+class ScoreTerm(NamedTuple):
+    """One addend of scores.
+
+    Attributes:
+        name: A signal, a channel or a boost.
+        signal: The signal whose learned weight it has; None for what has no learned weight.
+    """
+
+    name: str
+    signal: Signal | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OccurrenceTable:
+    """Where candidates stand, as far as the filters of their queries let through.
+
+    Attributes:
+        contents: Content hash by row, ascending.
+        documents: Facts of the generation's documents, by number.
+        owner, place, document: A line per place: the candidate's number, the chunk's and its document's; in the order
+            of candidates, each one's representative first.
+        first: Lines that are the first of their candidate in their document.
+    """
+
+    contents: Sequence[ContentHash]
+    store: ChunkStore
+    documents: Documents
+    owner: Ints
+    place: Ints
+    document: Ints
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """What channels ranked: a candidate per query and content, numbered by query and then by content hash.
+
+    Attributes:
+        query: Place in its batch of its query, (candidates,).
+        row: Of the content in every index of the generation, (candidates,).
+        domain: Place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,).
+        scopes: The pairs of query and domain that there are, each once.
+        scope: Place in `scopes` of its own, (candidates,).
+        ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not, (candidates, channels).
+        scores: The channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN
+            where there is none, (candidates, channels).
+    """
+
+    query: Ints
+    row: Ints
+    domain: Ints
+    scopes: Sequence[tuple[int, Domain]]
+    scope: Ints
+    ranks: Ints
+    scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Contents that at least one channel ranked: a line each, by query, and there by hash or the best first.
+
+    Columns that stages fill in are stored by the candidate's number, so that another order moves nothing but numbers.
+
+    Attributes:
+        number: Of the candidate of each line, (n,).
+        documents, places: Where it is shown: in the best document it speaks for, or its representative's before
+            stage 3, (candidates,).
+        signals: Each of `SIGNALS` in [0, 1]; NaN where there is none, (candidates, signals).
+        parts: What scores are made of so far; a stage adds to it and takes nothing away.
+        values, weights: Of each part, (candidates, parts); NaN where it adds nothing to a candidate.
+        totals: The score: the sum of values times weights, rounded once, (candidates,).
+        document_ids: Documents by candidate number, the best first, of those that speak for several.
+        duplicates: Documents of near-duplicates by number of the candidate that stands for them.
+        effects: What is believed of what came of candidates before, by number and name of the part.
+        past: What people called candidates before, by number.
+        upfront: Those that stand before all others of their query, for its signs, (candidates,); None where none do.
+    """
+
+    occurrences: OccurrenceTable
+    merged: Merged
+    number: Ints
+    documents: Ints
+    places: Ints
+    signals: Floats
+    parts: tuple[ScoreTerm, ...]
+    values: Floats
+    weights: Floats
+    totals: Floats
+    document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
+    past: Mapping[int, PastVerdicts] = field(default_factory=dict)
+    elevated: Flags | None = None
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @cached_property
+    def query(self) -> Ints:
+        """Place of each line's query in its batch, (n,)."""
+        return self.merged.query[self.number]
+
+    @cached_property
+    def queries(self) -> Groups:
+        """The lines of each query that has any."""
+        return Groups.of(self.query)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Row of each line's content in every index, (n,)."""
+        return self.merged.row[self.number]
+
+    @cached_property
+    def domain(self) -> Ints:
+        """Place in `DOMAINS` of the domain whose weights rank each line, (n,)."""
+        return self.merged.domain[self.number]
+
+    @cached_property
+    def total(self) -> Floats:
+        """Score of each line, (n,)."""
+        return self.totals[self.number]
+
+    @property
+    def elevation(self) -> Floats | float:
+        """What puts those that stand first above all others where scores are compared, (n,); 0 where none do."""
+        return 0.0 if self.elevated is None else np.where(self.elevated[self.number], ABOVE_ALL, 0.0)
+
+    @property
+    def document(self) -> Ints:
+        """Number of the document that each line is shown in, (n,)."""
+        return self.documents[self.number]
+
+    @property
+    def place(self) -> Ints:
+        """Number of the chunk that each line is shown as, (n,)."""
+        return self.places[self.number]
+
+    @property
+    def hashes(self) -> list[ContentHash]:
+        """Content hash of each line."""
+        contents = self.occurrences.contents
+        return [contents[row] for row in self.rows.tolist()]
+
+    @property
+    def contents(self) -> Sequence[Content]:
+        """The content of each line, read now."""
+        return self.occurrences.store.contents(self.rows)
+
+    def is_ranked_by(self, channel: Channel) -> Flags:
+        """Which candidates a channel ranked, (n,)."""
+        return self.ranks_of(channel) > 0
+
+    def ranks_of(self, channel: Channel) -> Ints:
+        """Where a channel put each candidate, (n,)."""
+        return np.asarray(self.merged.ranks[self.number, CHANNEL_AT[channel]])
+
+    def scores_of(self, channel: Channel) -> Floats:
+        """A channel's score of each candidate, (n,); NaN where there is none."""
+        return np.asarray(self.merged.scores[self.number, CHANNEL_AT[channel]])
+
+    def signal(self, signal: Signal) -> Floats:
+        """A signal of each candidate, (n,); NaN where there is none."""
+        return np.asarray(self.signals[self.number, SIGNAL_AT[signal]])
+
+    def uris(self, number: int) -> tuple[str, ...]:
+        """Documents that the candidate of a number speaks for, the best one first."""
+        documents = self.document_ids.get(number) or (int(self.documents[number]),)
+        return tuple(map(self.occurrences.documents.uri, documents))
+
+    def take(self, lines: Ints | Flags | slice) -> Candidates:
+        """Some lines, in the order asked for; those of each query stay together."""
+        return replace(self, number=self.number[lines])
+
+    def first(self, depth: Ints | int) -> Ints:
+        """The first lines of each query.
+
+        Args:
+            depth: How many, for each query or by its place in the batch.
+        """
+        most = depth if isinstance(depth, int) else depth[self.query]
+        return np.asarray((self.queries.places() < most).nonzero()[0])
+
+    def head(self, depth: Ints | int) -> Candidates:
+        """The first of each query; see `first`."""
+        return self.take(self.first(depth))
+
+    def with_signals(self, signals: Mapping[Signal, Floats]) -> Candidates:
+        """The same candidates with more signals, of each line."""
+        columns = self.signals.copy()
+        for signal, values in signals.items():
+            columns[self.number, SIGNAL_AT[signal]] = values
+        return replace(self, signals=columns)
+
+    def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
+        """The same candidates with further addends to their scores.
+
+        Args:
+            values, weights: Of each line, (n, parts); NaN where a part adds nothing.
+        """
+        some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
+        numbers = self.number[some]
+        all_values, shares = (
+            _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))
+        )
+        totals = self.totals.copy()
+        totals[numbers] = exact_sums(all_values[numbers] * shares[numbers])
+        return replace(self, parts=(*self.parts, *parts), values=all_values, weights=shares, totals=totals)
+
+    def add_term(self, name: str, values: Floats, weight: float) -> Candidates:
+        """The same with one more addend, values · weight; NaN where it adds nothing."""
+        return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
+
+
+def with_elevated(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
+    """Candidates of which some stand before all others.
+
+    Args:
+        first: Of each query, the contents that do; None where none do.
+    """
+    if all(rows is None for rows in first):
+        return candidates
+    elevated = np.zeros(len(candidates.totals), dtype=bool)
+    for query, lines in candidates.queries:
+        if (rows := first[query]) is not None:
+            elevated[candidates.number[lines]] = rows.mask[candidates.rows[lines]]
+    return replace(candidates, elevated=elevated)
+
+
+def best_first(candidates: Candidates) -> Candidates:
+    """Candidates of each query by score, ties by content hash; before them those that stand first."""
+    keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
+    if candidates.elevated is not None:
+        keys = (*keys[:2], ~candidates.elevated[candidates.number], candidates.query)
+    return candidates.take(np.lexsort(keys))
+
+
+def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
+    """Columns with further ones, which some candidates have values in."""
+    before = columns.shape[1]
+    wider = np.full((len(columns), before + more.shape[1]), np.nan)
+    wider[:, :before] = columns
+    wider[numbers, before:] = more
+    return wider
+
+
+def merge(
+    by_channel: Sequence[Mapping[Channel, Hits]],
+    scorers: Sequence[Mapping[Channel, ScoreRows]],
+    *,
+    contents: Sequence[ContentHash],
+    store: ChunkStore,
+    documents: Documents,
+    filters: Sequence[Mapping[str, str]],
+) -> Candidates:
+    """One candidate per query and content, with every channel that ranked it.
+
+    Args:
+        by_channel: Of each query.
+        scorers: Of each query, by channel: what scores contents that the channel did not rank. What a channel did not
+            rank is not thereby unlike the query: a similarity that is known must not count as none.
+        contents: Content hash by row, ascending: so the order of rows is that of hashes.
+        documents: Of the generation, by number.
+        filters: What each query asks of a document's metadata; other documents of a content are left out.
+    """
+    size = max(1, len(contents))
+    hits = [
+        (query, channel, each)
+        for query, of_query in enumerate(by_channel)
+        for channel, each in of_query.items()
+        if len(each)
+    ]
+    keys = np.concatenate([NOTHING.rows, *(query * size + each.rows for query, _, each in hits)])
+    key, line = np.unique(keys, return_inverse=True)
+    query, row = np.divmod(key, size)
+    columns = np.array([CHANNEL_AT[channel] for _, channel, _ in hits], dtype=np.int64)
+    cells = line * len(CHANNELS) + columns.repeat([len(each) for *_, each in hits])
+    ranks = np.zeros((len(key), len(CHANNELS)), dtype=np.int64)
+    scores = np.full((len(key), len(CHANNELS)), np.nan)
+    ranks.ravel()[cells] = np.concatenate([NOTHING.rows, *(np.arange(1, len(each) + 1) for *_, each in hits)])
+    scores.ravel()[cells] = np.concatenate([NOTHING.scores, *(each.scores for *_, each in hits)])
+    unknown = np.isnan(scores)
+    for owner, own in Groups.of(query):
+        missing = unknown[own]
+        some = missing.any(axis=0).tolist()
+        for channel, score in scorers[owner].items():
+            if some[at := CHANNEL_AT[channel]]:
+                # All are scored, though some are known: whoever reads contents for that, reads all of them once.
+                np.copyto(scores[own, at], score(row[own]), where=missing[:, at])
+    occurrences = occurrences_of(contents, store, documents, query=query, row=row, filters=filters)
+    return table_of(occurrences, query, row, ranks, scores)
+
+
+def occurrences_of(
+    contents: Sequence[ContentHash],
+    store: ChunkStore,
+    documents: Documents,
+    *,
+    query: Ints,
+    row: Ints,
+    filters: Sequence[Mapping[str, str]],
+) -> OccurrenceTable:
+    """Places of contents that the filters of their queries let through.
+
+    Args:
+        query, row: Of each candidate.
+        filters: Of each query.
+    """
+    owner, place, document = store.occurrence_arrays(row)
+    if any(filters):
+        asked = query[owner] * len(documents.facts) + document
+        distinct, of_place = np.unique(asked, return_inverse=True)
+        pairs = (divmod(pair, len(documents.facts)) for pair in distinct.tolist())
+        holds = np.array([matches(documents.facts[number], filters[who]) for who, number in pairs], dtype=bool)[
+            of_place
+        ]
+        owner, place, document = owner[holds], place[holds], document[holds]
+    # A content's places in one document follow one another.
+    first = np.ones(len(owner), dtype=bool)
+    first[1:] = (owner[1:] != owner[:-1]) | (document[1:] != document[:-1])
+    return OccurrenceTable(contents, store, documents, owner, place, document, first.nonzero()[0])
+
+
+def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
+    """Candidates by number, each at its representative, without signals."""
+    count = len(row)
+    at = occurrences.owner.searchsorted(np.arange(count))
+    document = occurrences.document[at]
+    domain, nothing = occurrences.documents.domain[document], np.zeros((count, 0))
+    pairs, scope = np.unique(query * len(DOMAINS) + domain, return_inverse=True)
+    scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in pairs.tolist()]
+    return Candidates(
+        occurrences,
+        Merged(query, row, domain, scopes, scope, ranks, scores),
+        number=np.arange(count),
+        documents=document,
+        places=occurrences.place[at],
+        signals=np.full((count, len(SIGNALS)), np.nan),
+        parts=(),
+        values=nothing,
+        weights=nothing,
+        totals=np.zeros(count),
+    )
+
+
+def head(
+    by_channel: Mapping[Channel, Hits], depth: int, contents: Sequence[ContentHash]
+) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:
+    """The contents that each channel ranked first to `depth` for one query, with its scores, best first.
+
+    Args:
+        contents: Content hash by row.
+    """
+    heads = {channel: by_channel[channel].head(depth) for channel in CHANNELS if channel in by_channel}
+    return {
+        channel: tuple((contents[row], score) for row, score in hits) for channel, hits in heads.items() if len(hits)
+    }

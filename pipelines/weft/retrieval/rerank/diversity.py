@@ -1,0 +1,330 @@
+"""What is shown together: near-duplicates, MMR, a word from every channel (RET-12), and how likely (EVA-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from weft.domain.arrays import Flags, Floats, Ints
+from weft.domain.ranking import Channel
+from weft.retrieval.channels.run import Ranked, VectorLookup
+from weft.retrieval.ranking.table import CHANNELS, Candidates, best_first
+from weft.retrieval.rerank.succession import after_successors, lowered, successions
+from weft.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
+from weft.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations
+
+MMR = "mmr"
+"""Name of the contribution by which what stands above takes from what is like it."""
+
+
+def vectors_of(by_channel: Mapping[Channel, Ranked]) -> VectorLookup | None:
+    """The stored vectors by the first encoder; None where the dense channel did not answer."""
+    return by_channel[Channel.DENSE].vectors if Channel.DENSE in by_channel else None
+
+
+Passes = Callable[[Candidates], bool]
+"""Whether a candidate, a table of one, is good enough to stand for its channel."""
+
+
+def diverse(
+    candidates: Candidates,
+    ks: Ints,
+    vectors: Sequence[VectorLookup | None],
+    settings: RetrievalSettings,
+    *,
+    passes: Sequence[Passes],
+    relations: ResolvedRelations = NO_RELATIONS,
+) -> Candidates:
+    """The candidates to show, best first.
+
+    Where scores are not learned, near-duplicates stay, so that published baselines are what they were: there every
+    channel that has weight has its word, and nothing else is done.
+
+    Args:
+        candidates: Best first by final score, more of each query than are shown where there are more.
+        ks: How many are shown of each query, (queries,).
+        vectors: Of each query; None where no vectors are kept: then nothing counts as a duplicate.
+        passes: Of each query.
+        relations: What contradicts or supersedes another is no near-duplicate of it: both are shown (CON-4).
+    """
+    tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
+    chosen = marginal(candidates, vectors, tuned, relations.opposed) if learned else candidates
+    shown = _head(chosen, ks, settings, passes)
+    return after_successors(shown, candidates, relations.newer) if learned else shown
+
+
+def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Sequence[Passes]) -> Candidates:
+    tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
+    if not tuned.represent:
+        return chosen.head(ks)
+    # What was called right stands where its effects put it: who called it wrong since is not shown it again.
+    weighed = {channel for channel in SEARCHING if learned or settings.static_weights[channel] > 0.0}
+    counted = [channel in weighed for channel in CHANNELS]
+    return represented(chosen, ks, tuned, passes, np.array(counted))
+
+
+def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequence[int]]]) -> Candidates:
+    """Candidates that name the documents of the aliases which they stand for (CON-2).
+
+    Args:
+        left_out: Of each query: rows of aliases by the row of their representative.
+    """
+    if not any(left_out):
+        return candidates
+    duplicates = dict(candidates.duplicates)
+    occurrences, merged = candidates.occurrences, candidates.merged
+    for number, (query, row) in enumerate(zip(merged.query.tolist(), merged.row.tolist(), strict=True)):
+        if aliases := left_out[query].get(row):
+            *_, documents = occurrences.store.occurrence_arrays(aliases)
+            uris = dict.fromkeys(map(occurrences.documents.uri, documents.tolist()))
+            duplicates[number] = tuple(uri for uri in uris if uri not in candidates.uris(number))
+    return replace(candidates, duplicates=duplicates)
+
+
+def marginal(
+    candidates: Candidates,
+    vectors: Sequence[VectorLookup | None],
+    settings: DiversitySettings,
+    opposed: Counterparts = NO_RELATIONS.opposed,
+) -> Candidates:
+    """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
+
+    That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
+    subtraction is a contribution). A near-duplicate is left out, and named by the one that stands above it.
+
+    Args:
+        candidates: Best first.
+        vectors: Of each query: of as many of its first candidates as are compared; the others stay as they are.
+        opposed: What takes nothing from one another, whatever its cosine.
+    """
+    taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
+    stays = np.ones(len(candidates), dtype=bool)
+    duplicates = dict(candidates.duplicates)
+    lifted = candidates.total + candidates.elevation
+    for query, lines in candidates.queries:
+        compared = candidates.number[lines][: settings.depth]
+        first = candidates.take(slice(lines.start, lines.start + len(compared)))
+        cosines = cosines_of(vectors[query], first, settings, opposed)
+        if cosines is None:
+            continue
+        # Candidates of one score come by content hash.
+        turns, nearest = marginal_relevance(lifted[lines][: len(compared), None], cosines, settings)
+        taken[lines.start + turns[:, 0]] = nearest[:, 0]
+        for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
+            stays[[lines.start + place for place in left_out]] = False
+            number, twins = int(compared[at]), compared[left_out].tolist()
+            uris = (uri for twin in twins for uri in (*candidates.uris(twin), *candidates.duplicates.get(twin, ())))
+            duplicates[number] = tuple(dict.fromkeys((*candidates.duplicates.get(number, ()), *uris)))
+    if settings.mmr <= 0.0 and not duplicates:
+        return candidates
+    left = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
+    return best_first(replace(left, duplicates=duplicates).take(stays))
+
+
+def cosines_of(
+    vectors: VectorLookup | None, candidates: Candidates, settings: DiversitySettings, opposed: Counterparts
+) -> np.ndarray | None:
+    """Of candidates to one another, (n, n), −1 to themselves and to what opposes them.
+
+    None where they change nothing of what is shown.
+    """
+    if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
+        return None
+    unit = vectors(candidates.rows)
+    cosines: np.ndarray = np.fmax(unit @ unit.T, -1.0)  # what is no number is like nothing
+    np.fill_diagonal(cosines, -1.0)
+    uris = [candidates.uris(number)[0] for number in candidates.number.tolist()]
+    for pair in opposed.pairs(candidates.rows.tolist(), uris):
+        cosines[pair] = -1.0
+    return None if settings.mmr <= 0.0 and cosines.max() < settings.duplicate_cosine else cosines
+
+
+def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Ints, Floats]:
+    """The order of score − mmr · greatest cosine to what is kept before, under many draws of scores at once.
+
+    Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
+    kept unless that cosine reaches `duplicate_cosine`: then it is a near-duplicate. A search is one draw.
+
+    Args:
+        scores: Of each candidate under each draw, (n, draws); of each draw its best `depth` are compared.
+        cosines: Of each to each, (n, n).
+
+    Returns:
+        Whose turn it is, and its greatest cosine, at least 0, to those kept before, NaN of near-duplicates; both
+        (steps, draws).
+    """
+    order = np.argsort(-scores.T, axis=1, kind="stable")[:, : settings.depth]  # a line per draw, here and below
+    each = np.arange(len(order))
+    waiting = np.take_along_axis(scores.T, order, axis=1)  # −inf once it had its turn
+    nearest = np.zeros(waiting.shape)  # greatest cosine to anything kept so far
+    turns, taken = np.empty(waiting.T.shape, dtype=np.int64), np.empty(waiting.T.shape)
+    for step in range(len(turns)):
+        place = (waiting - settings.mmr * nearest).argmax(axis=1)
+        turns[step] = at = order[each, place]
+        taken[step] = reached = nearest[each, place]
+        waiting[each, place] = -np.inf
+        # Rows, not columns: a product of matrices need not be symmetric to the last bit.
+        to_others = cosines.take(at[:, None] * len(cosines) + order)
+        np.maximum(nearest, to_others, out=nearest, where=(reached < settings.duplicate_cosine)[:, None])
+    taken[taken >= settings.duplicate_cosine] = np.nan
+    return turns, taken
+
+
+def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[int]]:
+    """Near-duplicates of one draw by the one kept before them that each is most like, the first of equals."""
+    twins: dict[int, list[int]] = {}
+    chosen, left_out = np.flatnonzero(~np.isnan(taken)), np.flatnonzero(np.isnan(taken))
+    likeness = np.where(chosen[:, None] < left_out, cosines[turns[chosen][:, None], turns[left_out]], -np.inf)
+    for at, twin in zip(turns[chosen[likeness.argmax(axis=0)]].tolist(), turns[left_out].tolist(), strict=True):
+        twins.setdefault(at, []).append(twin)
+    return twins
+
+
+def represented(
+    candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], counted: Flags
+) -> Candidates:
+    """The best of each query, the last of them making room for the best of each channel that none was ranked by.
+
+    Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
+    result of all stays, and so does whoever is the only one of its channel.
+
+    Args:
+        counted: Which channels count, (channels,).
+    """
+    if not len(candidates):
+        return candidates
+    by_channel = (candidates.merged.ranks[candidates.number] > 0) & counted
+    head = candidates.queries.places() < ks[candidates.query]
+    starts = candidates.queries.starts
+    shown = np.logical_or.reduceat(by_channel & head[:, None], starts, axis=0)
+    missing = np.logical_or.reduceat(by_channel & ~head[:, None], starts, axis=0) & ~shown
+    # What is not known is not similar enough: no comparison with NaN holds.
+    fit = candidates.scores_of(Channel.DENSE) >= settings.least_similarity
+    for at, (query, lines) in enumerate(candidates.queries):
+        if missing[at].any():
+            able = by_channel[lines] & fit[lines, None] & missing[at]
+            fits = partial(_passes_at, candidates.take(lines), passes[query])
+            head[lines] = with_channel_coverage(head[lines], by_channel[lines], able, fits)
+    return best_first(candidates.take(head)) if missing.any() else candidates.take(head)
+
+
+def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
+    return passes(candidates.take(slice(at, at + 1)))
+
+
+def with_channel_coverage(head: Flags, by_channel: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
+    """Which candidates of one query are shown, (n,), where they stand best first.
+
+    Args:
+        head: Those that would be shown by their scores alone.
+        by_channel: Which channel ranked which, (n, channels).
+        able: Which may stand for which channel that none of the head was ranked by, (n, channels).
+        passes: Whether the one at a place is good enough to.
+    """
+    shown = np.flatnonzero(head).tolist()
+    for channel in np.flatnonzero(able.any(axis=0)).tolist():
+        waiting = np.flatnonzero(able[:, channel] & ~head).tolist()
+        newcomer = next((at for at in waiting if passes(at)), None)
+        leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(by_channel[shown], place)), None)
+        if newcomer is not None and leaving is not None and newcomer not in shown:
+            shown[leaving : leaving + 1] = []
+            shown.append(newcomer)
+    chosen = np.zeros(len(head), dtype=bool)
+    chosen[shown] = True
+    return chosen
+
+
+def _spare(by_channel: Flags, at: int) -> bool:
+    """Whether others were ranked by every channel that ranked this one."""
+    return bool((by_channel.sum(axis=0) > by_channel[at])[by_channel[at]].all())
+
+
+def contending(candidates: Candidates, query: int) -> Candidates:
+    """Those of one query, by content hash."""
+    lines = np.flatnonzero(candidates.query == query)
+    return candidates.take(lines[np.argsort(candidates.number[lines])])
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one query's results are chosen.
+
+    Attributes:
+        contenders: Of that query alone, all that might be shown, by content hash, as equals come.
+        k: How many are shown.
+        vectors: None where no vectors are kept.
+        passes: Whether one of them may stand for its channel.
+        relations: See `diverse`.
+    """
+
+    contenders: Candidates
+    k: int
+    vectors: VectorLookup | None
+    settings: DiversitySettings
+    passes: Passes
+    relations: ResolvedRelations = NO_RELATIONS
+
+    def ranked(self, scores: Floats) -> Ints:
+        """What is shown at each rank under each draw: lines of `contenders`, (k, draws); −1 where nothing is.
+
+        Args:
+            scores: Of each contender under each draw, (contenders, draws).
+        """
+        left = self._lowered((scores.T + self.contenders.elevation).T)
+        order = np.argsort(-left, axis=0, kind="stable")
+        stays = np.isfinite(np.take_along_axis(left, order, axis=0))
+        head = stays & (np.arange(len(scores))[:, None] < self.k)
+        if self.settings.represent:
+            self._represent(order, stays, head)
+        order, head = self._after_successors(left, order, head)
+        ranked = np.full((self.k, scores.shape[1]), -1, dtype=np.int64)
+        place, draw = np.nonzero(head)
+        ranked[(np.cumsum(head, axis=0) - 1)[place, draw], draw] = order[place, draw]
+        return ranked
+
+    def _after_successors(self, scores: Floats, order: Ints, head: Flags) -> tuple[Ints, Flags]:
+        """Order and head where what supersedes another stands before it; as `after_successors` has it."""
+        if not (pairs := successions(self.contenders, self.relations.newer)):
+            return order, head
+        shown = np.zeros_like(head)
+        np.put_along_axis(shown, order, head, axis=0)
+        order = np.argsort(-lowered(scores, shown, pairs), axis=0, kind="stable")
+        return order, np.take_along_axis(shown, order, axis=0)
+
+    def _lowered(self, scores: Floats) -> Floats:
+        """Scores less what those above take from them, −inf of near-duplicates; as `diversity.marginal` has it."""
+        cosines = cosines_of(self.vectors, self.contenders, self.settings, self.relations.opposed)
+        if cosines is None:
+            return scores
+        turns, nearest = marginal_relevance(scores, cosines, self.settings)
+        left = np.take_along_axis(scores, turns, axis=0) - self.settings.mmr * nearest
+        lower = scores.copy()
+        np.put_along_axis(lower, turns, np.where(np.isnan(left), -np.inf, left), axis=0)
+        return lower
+
+    def _represent(self, order: Ints, stays: Flags, head: Flags) -> None:
+        """Let channels have their word in every draw where one is missing, in place; as `diversity.represented` has it.
+
+        Args:
+            order: Lines of contenders under each draw, the best first; `stays` and `head` follow it.
+        """
+        by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
+        fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
+        passes = cache(partial(_passes_at, self.contenders, self.passes))
+
+        by_place = by_channel[order]  # (places, draws, channels)
+        shown = np.logical_or.reduce(by_place & head[:, :, None], axis=0)
+        missing = np.logical_or.reduce(by_place & (stays & ~head)[:, :, None], axis=0) & ~shown
+        for draw in np.flatnonzero(np.logical_or.reduce(missing, axis=1)).tolist():
+            lines = order[:, draw]
+            able = by_channel[lines] & (fit[lines] & stays[:, draw])[:, None] & missing[draw]
+            head[:, draw] = with_channel_coverage(
+                head[:, draw], by_channel[lines], able, partial(_line_passes, passes, lines)
+            )
+
+
+def _line_passes(passes: Callable[[int], bool], lines: Ints, at: int) -> bool:
+    return passes(int(lines[at]))

@@ -1,0 +1,281 @@
+"""The searcher: what is live, held open, and the pipeline over it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from types import TracebackType
+
+from weft.domain.errors import StoreError
+from weft.domain.ids import SessionId
+from weft.domain.ranking import Answer, Query, ScoredResults
+from weft.domain.signatures import SigningKey
+from weft.domain.understanding import SessionMemory
+from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
+from weft.retrieval.answer.lessons import LessonRetriever
+from weft.retrieval.channels.open import OpenedCache, open_channels
+from weft.retrieval.pipeline import Pipeline
+from weft.retrieval.query.near import Encode, QuestionIndex
+from weft.retrieval.ranking.passages import Headings
+from weft.retrieval.settings import RetrievalSettings
+from weft.retrieval.snapshot.documents import read_facts
+from weft.retrieval.snapshot.places import ContentLocator
+from weft.retrieval.snapshot.ports import SessionMemories
+from weft.retrieval.snapshot.relations import resolve_relations
+from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from weft.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+BELIEFS_MAX_AGE_S = 3600.0
+"""After this beliefs are read again though nothing changed: evidence decays with time, by days."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    snapshot: Snapshot
+    pipeline: Pipeline
+    token: Hashable
+    looked_at: float
+    read_at: float
+
+
+class Searcher:
+    """Answers queries from what is live; shared by threads.
+
+    A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
+    request that comes `refresh_s` after the last look. If reading beliefs took longer than `LOOK_MS`, they are then
+    read in the background, and requests go on with the former ones. Reading takes at most the share `LOOK_SHARE` of the
+    time, unless that would leave a decision unseen for `FOLLOW_S`. The first request after a longer pause waits for
+    what is live by then, instead of answering from before the pause. A search remembers nothing by itself: what a
+    session remembers is part of its query and of its answer, and `memories` keeps it in between for queries that name a
+    session and bring none along.
+    """
+
+    LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60
+    LOOK_SHARE = 0.25  # of the time: what comes in is seen after five times as long as reading takes, at the latest
+    FOLLOW_S = 60.0  # within which searches follow what a person decided (CON-9)
+
+    def __init__(
+        self,
+        source: SnapshotSource,
+        encoder: TextEncoder,
+        settings: RetrievalSettings,
+        *,
+        clock: Clock,
+        further: Sequence[TextEncoder] = (),
+        terms: TermEncoder | None = None,
+        pairs: PairScorer | None = None,
+        openings: OpenedCache | None = None,
+        memories: SessionMemories | None = None,
+        key: SigningKey | None = None,
+        lessons: LessonRetriever | None = None,
+        encode_past: Encode | None = None,
+    ) -> None:
+        """Open what is live.
+
+        Args:
+            encode_past: Encodes past questions; None where the encoder itself does.
+            lessons: What finds lessons beside results; None where answers have none (LES-8).
+            key: Answers give out tokens by it; without one they have none (FBK-13).
+            further: More encoders, in the order of `embedding.further`; each a dense channel.
+            terms: The sparse encoder; None where none is configured.
+            pairs: A cross-encoder for the best candidates.
+            openings: What others opened of the same generation, for whoever opens searchers one after the other.
+            memories: What sessions remember; None where that is the caller's to carry.
+
+        Raises:
+            NothingPublishedError: No generation is live yet.
+            CorruptionError: The live generation differs from its manifest, and so does every older one.
+        """
+        self._source = source
+        self._encoders = (encoder, *further)
+        self._questions = QuestionIndex(encode_past or encoder.encode)
+        self._terms = terms
+        self._pairs = pairs
+        self._settings = settings
+        self._clock = clock
+        self._openings = openings or OpenedCache()
+        self._memories = memories
+        self._key = key
+        self._lessons = lessons
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
+        self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._looked: Future[None] | None = None
+        self._took_s = 0.0  # what reading beliefs took last
+        self._held = self._take(None, source.token())
+
+    def search(self, query: Query) -> Answer:
+        """Answer one query."""
+        return self.search_many([query])[0]
+
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries from one snapshot, sharing encoder and FAISS batches.
+
+        Queries whose session is remembered are answered one after the other: each sees what those before it left.
+
+        Raises:
+            ValueError: A query's filter asks for what no document can have, such as a date that is none; the message
+                names the query, and none is answered. `documents.is_time` says beforehand what is one.
+        """
+        pipeline, now = self._now()
+        sessions = [None if self._memories is None else _session_of(query) for query in queries]
+        alone = [query for query, session in zip(queries, sessions, strict=True) if session is None]
+        answers = iter(pipeline.answer(alone, now=now) if alone else [])
+        one = partial(_one, pipeline, now=now)
+        answered = [
+            next(answers)
+            if session is None or self._memories is None
+            else _remembering(self._memories, session, query, one)
+            for query, session in zip(queries, sessions, strict=True)
+        ]
+        return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
+
+    def rank_many(self, queries: Sequence[Query]) -> list[ScoredResults]:
+        """The results of `search_many`, to the bit, without explanations; no session remembers them."""
+        pipeline, now = self._now()
+        return pipeline.rank(queries, now=now)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the next search would read."""
+        return self._current(self._clock()).snapshot
+
+    def refresh(self) -> None:
+        """See now what is live, without waiting for `refresh_s`."""
+        with self._lock:
+            self._look(self._clock())
+
+    def close(self) -> None:
+        """Wait for running searches and release the threads."""
+        self._looking.shutdown()
+        self._threads.shutdown()
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _now(self) -> tuple[Pipeline, float]:
+        now = self._clock()
+        # Ages count in whole steps, so that the same query soon asked again has the same answer, to the last bit.
+        return self._current(now).pipeline, now - now % self._settings.time_step_s
+
+    def _current(self, now: float) -> _Held:
+        # One thread looks, the others go on with what is held: a look must not stall them.
+        apart_s = max(self._settings.refresh_s, min(self._took_s / self.LOOK_SHARE, self.FOLLOW_S / 2.0))
+        behind_s = abs(now - self._held.looked_at)
+        if behind_s >= apart_s and self._lock.acquire(blocking=False):
+            if self._took_s * 1000.0 > self.LOOK_MS and behind_s < self.FOLLOW_S:
+                self._look_beside(now)
+            else:
+                self._look_and_release(now)
+        return self._held
+
+    def _look_beside(self, now: float) -> None:
+        """Look in another thread; what the look before failed with is raised here, as if it had been made here."""
+        former, self._looked = self._looked, None
+        try:
+            if former is not None:
+                former.result()
+            self._looked = self._looking.submit(self._look_and_release, now)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _look_and_release(self, now: float) -> None:
+        try:
+            self._look(now)
+        finally:
+            self._lock.release()
+
+    def _look(self, now: float) -> None:
+        held = self._held
+        try:
+            token = self._source.token()
+            aged = now - held.read_at >= BELIEFS_MAX_AGE_S
+            changed = aged or token != held.token
+            self._held = self._take(held, token) if changed else replace(held, looked_at=now)
+        except (StoreError, OSError) as error:
+            # What is held was verified when it was opened; it serves until something whole is live, and within reach,
+            # again: a share may be away for a while.
+            log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
+            self._held = replace(held, looked_at=now)
+
+    def _take(self, held: _Held | None, token: Hashable) -> _Held:
+        now, begun = self._clock(), time.perf_counter()
+        snapshot = self._source.take(None if held is None else held.snapshot)
+        # Beliefs come anew every second; what is read out of a generation only with a generation, or with relations
+        # that were declared or found in it, or counts of providers.
+        if (
+            held is not None
+            and snapshot.generation is held.snapshot.generation
+            and snapshot.relations == held.snapshot.relations
+            and snapshot.edges == held.snapshot.edges
+            and snapshot.counted == held.snapshot.counted
+        ):
+            self._took_s = time.perf_counter() - begun
+            pipeline = replace(held.pipeline, snapshot=snapshot)
+        else:
+            pipeline = self._opened(snapshot)
+        return _Held(snapshot, pipeline, token, now, now)
+
+    def _opened(self, snapshot: Snapshot) -> Pipeline:
+        generation, tuned = snapshot.generation, self._settings
+        most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
+        stated = snapshot.relations, snapshot.edges
+        relations = self._openings.of(generation, "relations", stated, lambda: resolve_relations(generation, *stated))
+        channels = open_channels(
+            generation, self._encoders, self._settings, self._openings, relations, terms=self._terms
+        )
+        encoder = self._encoders[0].name
+        facts = self._openings.of(
+            generation,
+            "facts",
+            (most, encoder, notes, snapshot.counted),
+            lambda: read_facts(generation, encoder, most=most, release_notes=notes, counted=snapshot.counted),
+        )
+        places, headings, questions = ContentLocator(generation.chunks), Headings(generation.chunks), self._questions
+        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
+        return Pipeline(*resources, relations, self._lessons)
+
+
+def _session_of(query: Query) -> SessionId | None:
+    """The session whose memory a query lacks."""
+    return SessionId(query.session_id) if query.session_id and query.memory is None else None
+
+
+def _one(pipeline: Pipeline, query: Query, *, now: float) -> Answer:
+    return pipeline.answer([query], now=now)[0]
+
+
+def _remembering(
+    memories: SessionMemories, session: SessionId, query: Query, answer: Callable[[Query], Answer]
+) -> Answer:
+    """The answer to a query of a session, which remembers it; without its memory where that cannot be had."""
+    answered: list[Answer] = []
+
+    def step(memory: SessionMemory) -> SessionMemory:
+        answered.append(answer(replace(query, memory=memory)))
+        return answered[0].memory or memory
+
+    try:
+        memories.update(session, step)
+    except (StoreError, OSError) as error:
+        log.warning("session %s does not remember query %s: %s", session, query.query_id, error)
+    return answered[0] if answered else answer(query)
+
+
+def with_tokens(answer: Answer, key: SigningKey) -> Answer:
+    """An answer with what whoever asked may speak of it by."""
+    tokens = key.tokens_of(answer.query)
+    return replace(answer, token=tokens.query, session_token=tokens.session)

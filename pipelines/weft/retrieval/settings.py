@@ -1,0 +1,343 @@
+"""What tunes retrieval; the values stand in `conf/base/retrieval.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from weft.domain.documents import Domain
+from weft.domain.links import RelationSource
+from weft.domain.ranking import Channel, Signal
+from weft.domain.sections import Count, NonNegative, Positive, Section, Share, Whole
+from weft.domain.understanding import Complexity, QueryType
+from weft.embedding.settings import CrossEncoderSettings
+from weft.indexes.graph.graph import EdgeKind
+
+
+@dataclass(frozen=True, slots=True)
+class OffValue:
+    """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
+
+    value: object
+
+
+class FusionMode(StrEnum):
+    """How the channels' scores become one."""
+
+    RRF = "rrf"
+    RSF = "rsf"
+    DBSF = "dbsf"
+    LEARNED = "learned"
+
+
+class ResultUnit(StrEnum):
+    """What one result stands for."""
+
+    DOCUMENT = "document"
+    CHUNK = "chunk"
+
+
+class TypeSettings(Section):
+    """Cues of each type of query, and the confidence from which weights are read for the type as intent."""
+
+    cues: Mapping[QueryType, tuple[str, ...]]
+    intent_from: Share
+
+    @model_validator(mode="after")
+    def _every_type_has_cues(self) -> Self:
+        if missing := [kind.value for kind in QueryType if kind not in self.cues]:
+            raise ValueError(f"cues: expected a list per type, none for {missing}")
+        return self
+
+
+class RouterSettings(Section):
+    """What makes a query simple or complex, and what each kind gets."""
+
+    enabled: bool
+    simple_words: Whole
+    same_beginning: Count
+    complex_words: Count
+    question_words: tuple[str, ...]
+    comparisons: tuple[str, ...]
+    limits: Mapping[Complexity, Count]
+
+
+class ExpansionSettings(Section):
+    """When and how a query is asked in other words, too."""
+
+    enabled: bool
+    fewer_than: Whole
+    most_words: Count
+    variants: Annotated[int, Field(ge=0, le=3)]
+    original_weight: Annotated[float, Field(gt=0.0)]
+    feedback_texts: Count
+    background_texts: Whole
+    feedback_terms: Count
+    neighbours: Count
+    shortest_term: Count
+
+
+class PrefilterSettings(Section):
+    """How sure an inferred filter is, and from which confidence it leaves documents out."""
+
+    enabled: bool
+    applied_above: Share
+    stated: Share
+    named_path: Share
+    mentioned_path: Share
+    most_values: Count
+
+
+class ScopeSettings(Section):
+    """Which domain each agent is at home in."""
+
+    homes: Mapping[str, Domain]
+    agreement_weight: Share
+
+
+class ShiftSettings(Section):
+    """When a session has changed its topic, and what follows."""
+
+    enabled: bool
+    window: Count
+    least: Count
+    distance: Annotated[float, Field(ge=0.0, le=2.0)]
+    most_distance: Annotated[float, Field(ge=0.0, le=2.0)]
+    deviations: Annotated[float, Field(ge=0.0)]
+    usage_share: Share
+    widening: Annotated[float, Field(ge=1.0)]
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.distance > self.most_distance:
+            raise ValueError(f"shift: expected distance <= most_distance, found {self.distance} > {self.most_distance}")
+        return self
+
+
+class UnderstandingSettings(Section):
+    """Everything that is read out of a query."""
+
+    type: TypeSettings
+    router: RouterSettings
+    expansion: ExpansionSettings
+    prefilter: PrefilterSettings
+    scope: ScopeSettings
+    shift: ShiftSettings
+
+
+class ContextSettings(Section):
+    """Budget and bounds of contexts."""
+
+    max_context_tokens: Count
+    high: Share
+    low: Share
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"context: expected low <= high, found {self.low} > {self.high}")
+        return self
+
+
+class BudgetSettings(Section):
+    """Time per query that a channel has: one that searches, and one that follows what these found (RET-7)."""
+
+    searching: Positive
+    following: Positive
+
+
+class GraphSettings(Section):
+    """How activation spreads.
+
+    Attributes:
+        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
+        found_strength: Of a relation that was found after the generation was built; a declared one has 1.
+    """
+
+    edge_weights: Mapping[EdgeKind, Share]
+    found_strength: Share
+    hops: Count
+    decay: Share
+    least_energy: NonNegative
+    seed_hits: Whole
+    name_words: Count
+    name_characters: Count
+
+    @property
+    def strengths(self) -> Mapping[RelationSource, float]:
+        """Of relations that are no part of a generation, by who says so."""
+        return {**dict.fromkeys(RelationSource, self.found_strength), RelationSource.DECLARED: 1.0}
+
+
+class DegreeSettings(Section):
+    """How well connected contents are.
+
+    Attributes:
+        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
+    """
+
+    edge_weights: Mapping[EdgeKind, Share]
+    cap: Share
+    excluded_tiers: tuple[str, ...]
+
+
+class DiversitySettings(Section):
+    """What is shown together (RET-12)."""
+
+    depth: Count
+    duplicate_cosine: Annotated[Positive, OffValue(1.1)]
+    mmr: Annotated[NonNegative, OffValue(0.0)]
+    represent: bool
+    least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
+class RerankSettings(Section):
+    """What scores the best candidates again (RET-10)."""
+
+    depth: Count
+    late_interaction: bool
+    span: Positive
+    cross_encoder: CrossEncoderSettings
+
+
+class PseudoRelevanceSettings(Section):
+    """What the first candidates say for those that are like them."""
+
+    first: Annotated[int, Field(ge=0), OffValue(0)]
+    temperature: Positive
+    sharpness: Positive
+
+
+class ReleaseNotesSettings(Section):
+    """What tells release notes, and what they count for where nobody asks for them.
+
+    Attributes:
+        names: Of their files or folders, without an ending or a version behind them.
+        asked_by: Phrases of questions that ask for changes or versions.
+        loses: Share of its score that a chunk of theirs loses under any other question.
+    """
+
+    names: tuple[str, ...]
+    asked_by: tuple[str, ...]
+    loses: Annotated[Share, OffValue(0.0)]
+
+
+class QualitySettings(Section):
+    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
+
+    Attributes:
+        lasting: Intents of history that age does not touch.
+        citations_half: Citations of a paper that give back half of the freshness which its age took.
+        momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
+    """
+
+    novelty_half_life_hours: Positive
+    propagation: Annotated[Share, OffValue(0.0)]
+    lasting: tuple[str, ...]
+    citations_half: Positive
+    momentum_half: Positive
+    release_notes: ReleaseNotesSettings
+
+
+class SessionSettings(Section):
+    """What retrieval makes of a session's memory (RET-19)."""
+
+    repeat_penalty: Annotated[Share, OffValue(0.0)]
+
+
+class ProcessSettings(Section):
+    """Batches spread over processes: from how many queries on that pays.
+
+    Attributes:
+        processes: How many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none.
+        least_queries: Queries that each process must have to be worth starting: fewer than twice as many are answered
+            by the process that asks.
+    """
+
+    processes: Whole
+    least_queries: Count
+
+    def worth(self, queries: int) -> int:
+        """How many processes so many queries are worth; 1 is the one that asks.
+
+        Examples:
+            >>> rules = ProcessSettings(processes=0, least_queries=1000)
+            >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
+            [1, 1, 2, 9]
+            >>> rules.model_copy(update={"processes": 4}).worth(9500)
+            4
+        """
+        return max(1, min(self.processes or queries, queries // self.least_queries))
+
+
+SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
+"""Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
+_FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
+
+
+class RetrievalSettings(Section):
+    """Depths, weights, limits and time budgets of a search.
+
+    Attributes:
+        channel_weights: Of the static fusions; a channel that is not named has 1.
+        edge_weights: Of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0.
+    """
+
+    channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
+    without_signals: tuple[Signal, ...]
+    effects: Annotated[bool, OffValue(False)]
+    fusion: FusionMode
+    unit: ResultUnit
+    depth: Count
+    complete_scores: bool
+    graph: GraphSettings
+    degree: DegreeSettings
+    budget_ms: BudgetSettings
+    channel_weights: Mapping[Channel, NonNegative]
+    edge_weights: Mapping[EdgeKind, Share]
+    rrf_k: Positive
+    dbsf_sigmas: Positive
+    common_word: Share
+    convergence_bonus: NonNegative
+    pseudo_relevance: PseudoRelevanceSettings
+    rerank: RerankSettings
+    diversity: DiversitySettings
+    mpab_factor: Annotated[NonNegative, OffValue(0.0)]
+    mpab_floor: Annotated[Share, OffValue(0.0)]
+    passage_headings: Annotated[NonNegative, OffValue(0.0)]
+    encode_batch: Count
+    encode_threads: Whole
+    channel_threads: Count
+    spread: ProcessSettings
+    time_step_s: Positive
+    refresh_s: Positive
+    understanding: UnderstandingSettings
+    context: ContextSettings
+    quality: QualitySettings
+    session: SessionSettings
+    ask: Share
+
+    @property
+    def channel_budgets_ms(self) -> Mapping[Channel, float]:
+        """Time per query of every channel that searches a generation."""
+        searching, following = self.budget_ms.searching, self.budget_ms.following
+        return {channel: following if channel in _FOLLOWING else searching for channel in SEARCHING}
+
+    @property
+    def static_weights(self) -> Mapping[Channel, float]:
+        """NonNegative in the static fusions of every channel that searches a generation."""
+        return {**dict.fromkeys(SEARCHING, 1.0), **self.channel_weights}
+
+    @property
+    def graph_weights(self) -> Mapping[EdgeKind, float]:
+        """What each kind of edge passes on."""
+        return {**self.edge_weights, **self.graph.edge_weights}
+
+    @property
+    def degree_weights(self) -> Mapping[EdgeKind, float]:
+        """What each kind of edge counts for in degree."""
+        return {**self.edge_weights, **self.degree.edge_weights}

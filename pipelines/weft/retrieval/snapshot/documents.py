@@ -1,0 +1,306 @@
+"""What a generation's documents declare: columns for ranking, and which signals there are (RET-4, RET-13)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
+from weft.domain.arrays import Floats, Ints
+from weft.domain.documents import COMMITTED_AT, ContentType, Domain
+from weft.domain.errors import StoreError
+from weft.domain.ranking import Signal
+from weft.indexes.chunk_store import StoredDocument
+from weft.retrieval.snapshot.citations import Citations, citing_documents, declared_measures
+from weft.retrieval.snapshot.filters import (
+    COMMUNITY,
+    FOLDER,
+    TIMES,
+    communities_of,
+    declares_community,
+    is_time,
+    members,
+    seconds,
+)
+from weft.retrieval.snapshot.ports import OpenGeneration
+
+Value = TypeVar("Value", bound=Hashable)
+
+DOMAINS = tuple(Domain)
+"""Domains in the order in which columns number them."""
+
+_PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categorical(Generic[Value]):
+    """A column of few distinct values; `code` is the place in `distinct` by document, (documents,)."""
+
+    distinct: Sequence[Value]
+    code: Ints
+
+    @classmethod
+    def of(cls, values: Iterable[Value]) -> Categorical[Value]:
+        """A column of these values."""
+        places: dict[Value, int] = {}
+        code = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+        return cls(list(places), code)
+
+    def map(self, documents: Ints, number_of: Callable[[Value], float | None]) -> Floats:
+        """A number for the value of each of some documents; NaN where there is none.
+
+        Examples:
+            >>> Categorical.of(["a", "bb", "a"]).map(np.array([0, 1, 2]), len).tolist()
+            [1.0, 2.0, 1.0]
+        """
+        present, of_document = np.unique(self.code[documents], return_inverse=True)
+        numbers = [number_of(self.distinct[at]) for at in present.tolist()]
+        return np.array(numbers, dtype=np.float64)[of_document]  # None becomes NaN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """Every document of a generation, by its number.
+
+    Attributes:
+        domain: Place in `DOMAINS`, (documents,).
+        dated_at: When it was changed last, seconds since the epoch; without a date the middle of its domain, or of all
+            dates where its domain has none. NaN where nothing has a date, (documents,).
+        committed_at: Of the last commit that touched what it was taken from, where that is later than it was changed;
+            else −inf, (documents,).
+        indexed_at: When it was first indexed, seconds since the epoch, (documents,).
+        trust_level: 0 to 100, (documents,).
+        measures: How often others cite it, as far as it declares that; 0 where unknown, (documents, `MEASURES`).
+        source: The type of source that trust is learned by.
+    """
+
+    facts: Sequence[StoredDocument]
+    domain: Ints
+    dated_at: Floats
+    committed_at: Floats
+    indexed_at: Floats
+    trust_level: Ints
+    measures: Floats
+    source: Categorical[str]
+    tier: Categorical[str | None]
+    validation: Categorical[str | None]
+    intent: Categorical[str | None]
+
+    @classmethod
+    def of(cls, facts: Sequence[StoredDocument], *, created_at: float = 0.0) -> Documents:
+        """The columns of these documents.
+
+        Args:
+            created_at: When their generation was made, in which those are new that no earlier one held.
+        """
+        places = {domain: at for at, domain in enumerate(DOMAINS)}
+        domain = np.array([places[each.domain] for each in facts], dtype=np.int64)
+        modified_at = np.array([each.modified_at for each in facts], dtype=np.float64)
+        indexed_at = [created_at if each.indexed_at is None else each.indexed_at for each in facts]
+        return cls(
+            facts,
+            domain=domain,
+            dated_at=with_median_dates(modified_at, domain),
+            committed_at=np.array([_committed_after(each) for each in facts], dtype=np.float64),
+            indexed_at=np.array(indexed_at, dtype=np.float64),
+            trust_level=np.array([each.trust_level for each in facts], dtype=np.int64),
+            measures=declared_measures(facts),
+            source=Categorical.of(each.metadata.get("source_type", each.content_type.value) for each in facts),
+            tier=Categorical.of(each.tier for each in facts),
+            validation=Categorical.of(each.validation for each in facts),
+            intent=Categorical.of(each.intent for each in facts),
+        )
+
+    def uri(self, number: int) -> str:
+        """The document of that number."""
+        return self.facts[number].uri
+
+
+def with_median_dates(modified_at: Floats, domain: Ints) -> Floats:
+    """Times, and for those not known, NaN, the middle one of their domain, or of all where their domain has none.
+
+    Examples:
+        >>> nan = float("nan")
+        >>> with_median_dates(np.array([1.0, 5.0, 9.0, nan, nan]), np.array([0, 0, 0, 0, 1])).tolist()
+        [1.0, 5.0, 9.0, 5.0, 5.0]
+        >>> with_median_dates(np.array([nan]), np.array([0])).tolist()
+        [nan]
+    """
+    given = ~np.isnan(modified_at)
+    if not given.any():
+        return modified_at
+    dated = np.where(given, modified_at, np.median(modified_at[given]))
+    for at in np.unique(domain[~given]).tolist():
+        if len(times := modified_at[given & (domain == at)]):
+            dated[~given & (domain == at)] = np.median(times)
+    return dated
+
+
+def _committed_after(facts: StoredDocument) -> float:
+    """When a later commit touched what a document was taken from; −inf where none is known to have."""
+    declared = facts.metadata.get(COMMITTED_AT)
+    if declared is None or facts.modified_at is None or not is_time(declared):
+        return -math.inf
+    return when if (when := seconds(declared)) > facts.modified_at else -math.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GenerationFacts:
+    """Which facts a query may ask for, and which signals this generation has.
+
+    Attributes:
+        values: Values by name of every fact that documents share; what tells single documents apart is left out.
+        available_signals: Signals of quality that at least one document says something about.
+        citations: Of each document, here and elsewhere.
+        structure: How whole each chunk is, by place, float64 (chunks,).
+        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
+        isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
+        momentum: By how much the degree of each content changed of late, float64 (contents,), NaN where that is not
+            known; empty where it is not known of any.
+        release_notes: Which documents say what changed from version to version, by number, bool (documents,).
+    """
+
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    available_signals: frozenset[Signal] = frozenset()
+    citations: Citations = field(default_factory=Citations)
+    structure: np.ndarray = field(default_factory=lambda: np.ones(0))
+    parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    documents: Documents = field(default_factory=lambda: Documents.of(()))
+    isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def has_value(self, name: str, value: str) -> bool:
+        """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
+        return is_time(value) if name in TIMES else value in self.values.get(name, ())
+
+
+def read_facts(
+    generation: OpenGeneration,
+    encoder: str,
+    *,
+    most: int,
+    release_notes: Sequence[str] = (),
+    counted: CitationCounts = NO_CITATION_COUNTS,
+) -> GenerationFacts:
+    """What a generation's documents declare, and how often they cite one another.
+
+    Args:
+        encoder: The one by whose vectors contents stand alone or not.
+        most: Values of a name above which it is none that one filters by.
+        release_notes: Names of files and folders that say what changed.
+        counted: What providers say of works.
+    """
+    documents = generation.chunks.documents()
+    isolation, momentum = _isolation(generation, encoder), _momentum(generation)
+    columns = Documents.of(documents, created_at=generation.created_at)
+    citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
+    values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    if not declares_community(documents) and (communities := communities_of(generation)) is not None:
+        values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
+    structure, parents = generation.chunks.structure(), without_cycles(generation.chunks.parents())
+    available = {
+        # Where all are equally new, or old, it tells none from another.
+        Signal.NOVELTY: len({each.indexed_at for each in documents}) > 1,
+        Signal.TIER: any(each.tier is not None for each in documents),
+        Signal.VALIDATION: any(each.validation is not None for each in documents),
+        Signal.CONGRUENCE: any(each.intent is not None for each in documents),
+        Signal.AUTHORITY: citations.available,
+        Signal.STRUCTURE: structure.min(initial=1.0) < 1.0,
+        Signal.PROPAGATED: parents.max(initial=-1) >= 0,
+        Signal.ISOLATION: len(isolation) > 0,
+        Signal.MOMENTUM: len(momentum) > 0,
+    }
+    signals = frozenset(signal for signal, is_available in available.items() if is_available)
+    notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
+    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, notes)
+
+
+def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
+    """Values by name of the facts that documents share.
+
+    Examples:
+        >>> sorted(shared_values([("folder", "a/b")], most=1)["folder"])
+        ['a', 'a/b']
+        >>> sorted(shared_values([("team", "core"), ("id", "1"), ("id", "2")], most=1))
+        ['team']
+        >>> sorted(shared_values([("tags", '["red"]')], most=2)["tags"])
+        ['["red"]', 'red']
+    """
+    values: dict[str, set[str]] = {}
+    for name, value in declared:
+        held = values.setdefault(name, set())
+        if name == FOLDER:
+            parts = value.split("/")
+            held.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        elif len(held) <= most:
+            held.update((value, *members(value)))
+    return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
+
+
+def without_cycles(parents: np.ndarray) -> np.ndarray:
+    """Parents of chunks by place, without those that lead in a circle and never to a top.
+
+    Examples:
+        >>> without_cycles(np.array([-1, 0, 1, 4, 3])).tolist()
+        [-1, 0, 1, -1, -1]
+    """
+    above = parents
+    for _ in range(len(parents).bit_length()):  # twice as far up each time
+        above = np.where(above >= 0, above[above], -1)
+    return np.where(above >= 0, -1, parents)
+
+
+def _declared(document: StoredDocument) -> Iterator[tuple[str, str]]:
+    yield "domain", document.domain.value
+    yield "type", document.content_type.value
+    if document.language is not None:
+        yield "language", document.language
+    yield from document.metadata.items()
+
+
+def _momentum(generation: OpenGeneration) -> np.ndarray:
+    try:
+        changes = generation.graph.degree_changes()
+    except StoreError:  # built without a graph
+        changes = None
+    return np.zeros(0) if changes is None or np.isnan(changes).all() else changes
+
+
+def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
+    try:
+        isolation = generation.dense(encoder).isolation
+    except StoreError:
+        isolation = None
+    return np.zeros(0, dtype=np.float32) if isolation is None else isolation
+
+
+def is_release_notes(document: StoredDocument, names: Sequence[str]) -> bool:
+    """Whether a page's file, or a folder that it lies in, has one of some names, whatever version stands behind it."""
+    return document.content_type in _PAGES and bool(names) and path_has_name(document.uri, tuple(names))
+
+
+def path_has_name(uri: str, names: tuple[str, ...]) -> bool:
+    """Whether a file or one of its folders has one of some names.
+
+    Examples:
+        >>> names = ("changes", "whatsnew")
+        >>> notes = ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")
+        >>> [path_has_name(uri, names) for uri in notes]
+        [True, True, True, True]
+        >>> [path_has_name(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
+        [False, False]
+    """
+    return _pattern(names).search(uri) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    some = "|".join(map(re.escape, names))
+    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)

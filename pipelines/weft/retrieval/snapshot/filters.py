@@ -1,0 +1,170 @@
+"""Filters: which contents of a generation documents let through, by what they declare or belong to (RET-4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from weft.domain.errors import StoreError
+from weft.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
+from weft.indexes.rows import RowSet
+from weft.learning.thinned import Thinned
+from weft.retrieval.snapshot.ports import OpenGeneration
+
+TIMES = frozenset({"since", "until"})
+"""Filters whose value is a date or time, whatever documents declare."""
+
+FOLDER = "folder"
+"""Name under which a document's folder is a fact."""
+
+COMMUNITY = "community"
+"""Name under which a content's community in the graph is asked for, unless documents declare facts of that name."""
+
+
+class RowFilter:
+    """The contents of one generation that filters let through, worked out on first use of a filter.
+
+    `communities` gives the number of each content's community, int64 (contents,), where that is known.
+    """
+
+    def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
+        self._chunks = chunks
+        self.communities = communities
+        self._without_thinned = lru_cache(maxsize=2)(self._not_thinned)
+        self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
+
+    def rows(self, filters: Mapping[str, str]) -> RowSet | None:
+        """What may match; None where nothing is asked of documents.
+
+        Raises:
+            ValueError: A filter asks for what no document can have, such as a date that is none.
+        """
+        return self._of(filters) if filters else None
+
+    def without(self, thinned: Thinned) -> RowSet | None:
+        """What searches of everything find: all but these contents (CON-5); None where none of them is here."""
+        return self._without_thinned(thinned) if thinned else None
+
+    def _not_thinned(self, thinned: Thinned) -> RowSet | None:
+        rows = self._chunks.rows_of(sorted(thinned))
+        mask = np.ones(len(self._chunks), dtype=bool)
+        mask[rows[rows >= 0]] = False
+        return None if mask.all() else RowSet(mask)
+
+    def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
+        """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""
+        named = {f"{name}:{value}": {name: value} for name, value in sorted(filters.items())}
+        alone = tuple(stated for stated, one in named.items() if not len(self._of(one)))
+        return alone or (" and ".join(named),)
+
+    def _of(self, filters: Mapping[str, str]) -> RowSet:
+        return self._rows(tuple(sorted(filters.items())))
+
+    def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
+        wanted = dict(filters)
+        mask = self._chunks.mask(lambda facts: matches(facts, wanted))
+        if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
+            communities = self.communities()
+            mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
+        if not mask.any():
+            # What is no date is refused, also where no document is dated and none was compared with it.
+            for name in sorted(TIMES & wanted.keys()):
+                seconds(wanted[name])
+        return RowSet(mask)
+
+
+def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
+    """Whether a document has everything asked for.
+
+    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
+    is known of every document. One in a folder lies in all that hold that folder, too; one that declares a list has
+    each of its members.
+    """
+    return all(_holds(facts, name, wanted) for name, wanted in filters.items())
+
+
+def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
+    declared = facts.metadata.get(name)
+    if name == FOLDER and declared is not None:
+        return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
+    if declared is None and name == COMMUNITY:
+        return True  # of contents, unless documents declare one
+    if declared is not None or name not in _OF_EVERY_DOCUMENT:
+        return declared == wanted or (declared is not None and wanted in members(declared))
+    return _OF_EVERY_DOCUMENT[name](facts, wanted)
+
+
+@lru_cache(maxsize=4096)
+def members(declared: str) -> tuple[str, ...]:
+    """Members of a list that a document declares, in JSON; none of what is no list.
+
+    Examples:
+        >>> members('["red", 1.5]'), members("red"), members("[draft] red")
+        (('red', '1.5'), (), ())
+    """
+    try:
+        listed = json.loads(declared) if declared.startswith("[") else None
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(each if isinstance(each, str) else json.dumps(each, sort_keys=True) for each in listed or ())
+
+
+@lru_cache(maxsize=64)
+def seconds(date: str) -> float:
+    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
+
+    Raises:
+        ValueError: It is none.
+
+    Examples:
+        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
+        (86400.0, 0.0)
+    """
+    try:
+        parsed = datetime.fromisoformat(date)
+    except ValueError as error:
+        raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument | Occurrence, str], bool]] = MappingProxyType(
+    {
+        "domain": lambda facts, wanted: facts.domain.value == wanted,
+        "type": lambda facts, wanted: facts.content_type.value == wanted,
+        "language": lambda facts, wanted: facts.language == wanted,
+        "since": lambda facts, wanted: facts.modified_at is not None and facts.modified_at >= seconds(wanted),
+        "until": lambda facts, wanted: facts.modified_at is not None and facts.modified_at < seconds(wanted),
+    }
+)
+
+
+def is_time(value: str) -> bool:
+    """Whether a filter by time understands a value.
+
+    Examples:
+        >>> is_time("2024-05-31"), is_time("yesterday")
+        (True, False)
+    """
+    try:
+        seconds(value)
+    except ValueError:
+        return False
+    return True
+
+
+def declares_community(documents: Iterable[StoredDocument]) -> bool:
+    """Whether documents mean something else by it."""
+    return any(COMMUNITY in document.metadata for document in documents)
+
+
+def communities_of(generation: OpenGeneration) -> np.ndarray | None:
+    """Number of each content's community; None where the generation was built without."""
+    try:
+        return generation.graph.communities()
+    except StoreError:
+        return None

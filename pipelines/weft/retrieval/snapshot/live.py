@@ -1,0 +1,251 @@
+"""What a catalog says is live: opened as a snapshot, or pinned for other processes to open (ARC-2, FBK-7)."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from weft.catalog.catalog import Catalog
+from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
+from weft.catalog.overlays import SessionListing
+from weft.domain.errors import CorruptionError, StoreError
+from weft.domain.ids import GenerationId, LearnedVersion, StoreId
+from weft.domain.links import Relation
+from weft.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
+from weft.indexes.generation import Generation
+from weft.indexes.manifest import ANSWERING, Manifest
+from weft.learning.aliases import NO_ALIASES, ContentAliases
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.calibration.matching import Answering
+from weft.learning.edges import NO_EDGES, LearnedEdges
+from weft.learning.evidence import Evidence
+from weft.learning.pooling.fitted import FittedWeights
+from weft.learning.priors import Priors
+from weft.learning.thinned import NOTHING_THINNED, Thinned
+from weft.retrieval.snapshot.filters import RowFilter, communities_of
+from weft.retrieval.snapshot.ports import OpenGeneration
+from weft.retrieval.snapshot.snapshot import SESSIONS_HELD, Described, ListedSessions, ReadingCache, Snapshot
+from weft.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+PRIORS_ONLY = LearnedVersion("priors")
+"""What stands for the learned version while none is live."""
+
+_NONE = GenerationId("")  # where no generation is live
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What was live at one time, in values alone: whoever is handed it opens the same snapshot, in any process (ARC-2).
+
+    Attributes:
+        learned: None where no version was live.
+        evidence: Everything that was believed then follows from it, and from `fitted`.
+        listing: The sessions that were open.
+        at: When that was, seconds since the epoch.
+        store: Which store that was; None of one that has not been written since stores have ids.
+        fitted: Weights that the live version held; None where it held none.
+        relations: Declared in the store.
+        aliases: Contents that stand for one another in the live version.
+        edges: Between contents, found by the nights that the live version comes from.
+        counted: What providers say of works.
+        thinned: Contents that searches of everything pass over.
+    """
+
+    generation: GenerationId
+    learned: LearnedVersion | None
+    evidence: Evidence
+    listing: SessionListing
+    at: float
+    store: StoreId | None
+    fitted: FittedWeights | None = None
+    relations: tuple[Relation, ...] = ()
+    aliases: ContentAliases = NO_ALIASES
+    edges: LearnedEdges = NO_EDGES
+    counted: CitationCounts = field(default_factory=dict)
+    thinned: Thinned = NOTHING_THINNED
+
+
+class CatalogSource:
+    """What a catalog says is live.
+
+    Args:
+        arithmetic: How queries are encoded; a generation of another precision is not searched.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        priors: Priors,
+        *,
+        clock: Clock,
+        sessions_held: int = SESSIONS_HELD,
+        arithmetic: Arithmetic = UNKNOWN,
+    ) -> None:
+        self._catalog = catalog
+        self._arithmetic = arithmetic
+        self._priors = priors
+        self._clock = clock
+        self._asked_for = _NONE
+        self._verified: GenerationId | None = None
+        self._held: Described = (PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
+        self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
+
+    def token(self) -> Hashable:
+        """A value that changes whenever the pointer moves or evidence comes in."""
+        return self._catalog.live.token()
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        """What is live now; beliefs are read anew, a generation only when another one is live.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: The live generation is damaged and so is every other one.
+            StoreError: Its vectors are of another precision than queries are.
+        """
+        return self._snapshot(self._now(), previous, self._catalog.open_live)
+
+    def pin(self) -> Pin:
+        """What is live now, its generation verified, for other processes to open.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: The live generation is damaged and so is every other one.
+        """
+        pin = self._now()
+        if pin.generation != self._verified:
+            self._verified = self._catalog.verified_live()
+        return replace(pin, generation=self._verified)
+
+    def at(self, pin: Pin, previous: Snapshot | None) -> Snapshot:
+        """What was live when something was pinned; a generation that `previous` has open is not opened again.
+
+        Raises:
+            StoreError: The generation was removed since, or this host sees another store.
+        """
+        self._catalog.require(pin.store)
+        return self._snapshot(pin, previous, lambda: self._catalog.open(pin.generation))
+
+    def _now(self) -> Pin:
+        # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
+        listing, pointer = self._catalog.live.listing(), self._catalog.pointer()
+        evidence = self._catalog.live.evidence()
+        store = self._catalog.store_id()
+        _, _, fitted, aliases, edges, thinned = self._described(pointer.learned)
+        return Pin(
+            pointer.generation or _NONE,
+            pointer.learned,
+            evidence,
+            listing,
+            self._clock(),
+            store,
+            fitted,
+            self._relations(),
+            aliases,
+            edges,
+            self._counted(),
+            thinned,
+        )
+
+    def _counted(self) -> CitationCounts:
+        try:
+            return self._catalog.citations.read()
+        except CorruptionError as error:
+            log.warning("no counts but those of documents: %s", error)
+            return NO_CITATION_COUNTS
+
+    def _relations(self) -> tuple[Relation, ...]:
+        try:
+            return self._catalog.relations()
+        except CorruptionError as error:
+            log.warning("no relations but those of documents: %s", error)
+            return ()
+
+    def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
+        sessions = ListedSessions(pin.listing, self._readings)
+        learned, calibration, *_ = self._described(pin.learned)
+        if previous is not None and pin.generation == self._asked_for:
+            beliefs = self._believed(pin, previous.generation)
+            return replace(
+                previous,
+                learned=learned,
+                beliefs=beliefs,
+                calibration=calibration,
+                sessions=sessions,
+                relations=pin.relations,
+                edges=pin.edges,
+                counted=pin.counted,
+                thinned=pin.thinned,
+            )
+        generation = open_generation()
+        # Closed when the last search that holds it has ended, whichever that is.
+        weakref.finalize(generation, generation.chunks.close)
+        weakref.finalize(generation, generation.lexical.close)
+        self._compare_arithmetic(generation.manifest)
+        self._asked_for = pin.generation
+        filters = RowFilter(generation.chunks, partial(communities_of, generation))
+        built, beliefs = _answering_of(generation.manifest), self._believed(pin, generation)
+        return Snapshot(
+            generation.manifest.id,
+            generation,
+            filters,
+            learned,
+            beliefs,
+            calibration,
+            sessions,
+            built,
+            pin.relations,
+            pin.edges,
+            pin.counted,
+            pin.thinned,
+        )
+
+    def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
+        row_of = generation.chunks.row_of
+        aliases = pin.aliases.led_by(lambda content: row_of(content) is not None)
+        return read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted, aliases=aliases)
+
+    def _compare_arithmetic(self, manifest: Manifest) -> None:
+        for encoder, ours in self._arithmetic.precisions.items():
+            theirs = manifest.precisions.get(encoder, ours)
+            if theirs != ours:
+                raise StoreError(
+                    f"{manifest.id}: expected vectors of {encoder} in {ours}, in which this process encodes queries, "
+                    f"found {theirs}: start it anew"
+                )
+        ours, made_with = self._arithmetic.instructions, manifest.instructions
+        if ours and made_with and made_with != {ours}:
+            log.warning(
+                "%s: its vectors were computed with %s instructions, queries are encoded here with %s: %s",
+                manifest.id,
+                " and ".join(sorted(made_with)),
+                ours,
+                ROUNDED_APART,
+            )
+
+    def _described(self, version: LearnedVersion | None) -> Described:
+        if version is None:
+            return PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
+        cached = self._held  # searches of sessions ask from their own threads
+        if cached[0] != version:
+            try:
+                state = self._catalog.learned.read(version)
+                cached = (version, state.calibration, state.fitted, state.aliases, state.edges, state.thinned)
+            except CorruptionError as error:
+                log.warning("no probabilities until another learned version is live: %s", error)
+                cached = (version, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
+            self._held = cached
+        return cached
+
+
+def _answering_of(manifest: Manifest) -> Answering | None:
+    stated = manifest.facts.get(ANSWERING)
+    try:
+        return None if stated is None else Answering.of(stated)
+    except TypeError as error:
+        log.warning("%s: no threshold of answers: %s; index again", manifest.id, error)
+        return None

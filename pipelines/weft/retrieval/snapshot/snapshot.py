@@ -1,0 +1,186 @@
+"""What one request reads from its first line to its last: a generation, and the beliefs of one time (ARC-2, FBK-7)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from weft.catalog.catalog import Catalog
+from weft.catalog.citations import CitationCounts
+from weft.catalog.overlays import OpenSession, SessionListing
+from weft.domain.errors import StoreError
+from weft.domain.ids import GenerationId, LearnedVersion, SessionId
+from weft.domain.links import Relation
+from weft.learning.aliases import ContentAliases
+from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.calibration.matching import Answering
+from weft.learning.calibration.scores import ScoreCalibration
+from weft.learning.edges import NO_EDGES, LearnedEdges
+from weft.learning.observe.allowances import including_surplus
+from weft.learning.pooling.fitted import FittedWeights
+from weft.learning.pooling.sessions import SessionEvidence
+from weft.learning.priors import Priors
+from weft.learning.thinned import NOTHING_THINNED, Thinned
+from weft.retrieval.snapshot.filters import RowFilter
+from weft.retrieval.snapshot.ports import OpenGeneration
+
+log = logging.getLogger(__name__)
+
+SESSIONS_HELD = 256
+"""Open sessions whose beliefs are held, those asked for last; each is as large as all beliefs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefReading:
+    """What one request believes.
+
+    Attributes:
+        calibration: None while no learned version carries one.
+        built: From when on a match counts as an answer, by the generation's own questions; None where it had too few.
+    """
+
+    learned: LearnedVersion
+    beliefs: Beliefs
+    calibration: ScoreCalibration | None = None
+    built: Answering | None = None
+
+    @property
+    def answering(self) -> Answering | None:
+        """From when on a match counts as an answer: as a night found out, or else as the generation was built."""
+        learned = None if self.calibration is None or self.calibration.match is None else self.calibration.match
+        if learned is None or learned.answering is None:
+            return self.built
+        return replace(learned.answering, curve=None if self.built is None else self.built.curve)
+
+
+Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
+"""The name that a learned version goes by, its calibration, fitted weights, aliases, edges, and what it passes over."""
+
+Describe = Callable[[LearnedVersion | None], Described]
+
+
+class ReadingCache:
+    """Readings of the sessions asked for last; shared by all snapshots, so that unchanged overlays are read once.
+
+    A reading depends on nothing but base and overlay: beliefs are those of the time of the fork, so that within a
+    session nothing ages (LRN-2) and the same question gets the same answer whatever others merge meanwhile.
+    """
+
+    def __init__(self, catalog: Catalog, priors: Priors, describe: Describe, *, held: int) -> None:
+        self._catalog = catalog
+        self._priors = priors
+        self._describe = describe
+        self._size = held
+        self._readings: OrderedDict[SessionId, tuple[OpenSession, BeliefReading]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def reading(self, session: OpenSession) -> BeliefReading:
+        """What a session believes.
+
+        Raises:
+            StoreError: What it forked from is gone, or damaged.
+        """
+        with self._lock:
+            cached = self._readings.get(session.session_id)
+        if cached is None or cached[0] != session:
+            cached = (session, self._read(session))
+        with self._lock:
+            self._readings[session.session_id] = cached
+            self._readings.move_to_end(session.session_id)
+            while len(self._readings) > self._size:
+                self._readings.popitem(last=False)
+        return cached[1]
+
+    def _read(self, session: OpenSession) -> BeliefReading:
+        base = self._catalog.bases.read(session.base)
+        learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
+        overlay = including_surplus(session.overlay)  # allowances protect others, who do not read it
+        own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
+        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
+        return BeliefReading(learned, beliefs, calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSessions:
+    """The sessions that were open at one time, and what they believe."""
+
+    listing: SessionListing
+    cache: ReadingCache
+
+    def of(self, session_id: SessionId) -> BeliefReading | None:
+        """What a session believes; None where it is not open, or its base cannot be read."""
+        session = self.listing.find(session_id)
+        try:
+            return None if session is None else self.cache.reading(session)
+        except StoreError as error:
+            log.warning("a session reads what all read: %s", error)
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An opened generation, and the beliefs as they were at one time.
+
+    Attributes:
+        filters: Row masks of the generation.
+        calibration: None while no learned version carries one.
+        sessions: What open sessions believe instead; None where there are none.
+        built: See `BeliefReading.built`.
+        relations: Declared in the store, beside those of the generation.
+        edges: Found by the nights that the live version comes from.
+        counted: What providers say of works.
+        thinned: Contents that searches of everything pass over.
+    """
+
+    generation_id: GenerationId
+    generation: OpenGeneration
+    filters: RowFilter
+    learned: LearnedVersion
+    beliefs: Beliefs
+    calibration: ScoreCalibration | None = None
+    sessions: ListedSessions | None = None
+    built: Answering | None = None
+    relations: tuple[Relation, ...] = ()
+    edges: LearnedEdges = NO_EDGES
+    counted: CitationCounts = field(default_factory=dict)
+    thinned: Thinned = NOTHING_THINNED
+
+    def reading(self, session_id: str | None) -> BeliefReading:
+        """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
+        if session_id is None or self.sessions is None:
+            return self._shared
+        own = self.sessions.of(SessionId(session_id))
+        return self._shared if own is None else replace(own, built=self.built)
+
+    @property
+    def _shared(self) -> BeliefReading:
+        return BeliefReading(self.learned, self.beliefs, self.calibration, self.built)
+
+
+class SnapshotSource(Protocol):
+    """Says what is live; a `Searcher` asks it at most every `refresh_s`, from any thread, one at a time."""
+
+    def token(self) -> Hashable:
+        """A value that changes whenever the live generation, learned version or evidence does."""
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        """What is live now; a generation that `previous` already has open is not opened again."""
+
+
+class OneSnapshot:
+    """A source of one snapshot, whatever is published meanwhile."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def token(self) -> Hashable:
+        """Never another."""
+        return 0
+
+    def take(self, _previous: Snapshot | None) -> Snapshot:
+        """The snapshot."""
+        return self._snapshot

@@ -1,0 +1,242 @@
+"""Work spread over a cluster: tables streamed through pools of actors by Ray Data, and tasks that are retried."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import pickle
+import socket
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from weft.domain.errors import WeftError
+from weft.runtime.ray.cluster import remote_cause
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Guard = Callable[[], None]
+
+_ERROR = "error"  # column of a batch that a worker could not make
+_EXPLAINED = (WeftError, OSError)  # what workers raise that says itself what was expected and found
+_TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
+
+
+class Worker(Protocol):
+    """One step of a pipeline, made once per actor: it may load a model and keep it.
+
+    A batch is run again when its worker or node dies, so running one twice must give the same as running it once.
+    """
+
+    def run(self, batch: pa.Table) -> pa.Table:
+        """Work on one batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step and the actors that share it.
+
+    Attributes:
+        worker: Makes the worker in each actor, from `arguments`, which must be picklable.
+        actors: How many work side by side.
+        cpus: Logical CPUs that each of them holds.
+    """
+
+    worker: Callable[..., Worker]
+    arguments: tuple[Any, ...]
+    actors: int
+    cpus: float
+
+
+def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+    """Pass every batch through all stages, in whatever order they get done; only batches in flight are in memory.
+
+    Who stops before the end closes the stream (`contextlib.closing`): one that is still open when the process leaves
+    the cluster joins it again to stop its actors, and waits for an answer that never comes.
+
+    Raises:
+        WeftError, OSError: What a worker raised, as it raised it; the stream stops.
+    """
+    if not batches:
+        return
+    _prepare()
+    dataset = ray.data.from_arrow(list(batches))
+    for stage in stages:
+        dataset = dataset.map_batches(
+            _Step,
+            fn_constructor_args=(stage.worker, stage.arguments),
+            batch_size=1,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
+            num_cpus=stage.cpus,
+        )
+    try:
+        with closing(iter(dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0))) as made:
+            for batch in made:
+                _raise_carried(batch)
+                yield batch
+    except RayError as error:
+        raise remote_cause(error, _EXPLAINED) from error
+
+
+def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+    """The same as `stream`, one batch after the other in this process."""
+    workers = [stage.worker(*stage.arguments) for stage in stages]
+    for batch in batches:
+        yield functools.reduce(lambda table, worker: worker.run(table), workers, batch)
+
+
+def run_through(work: tuple[Sequence[pa.Table], Sequence[Stage]]) -> list[pa.Table]:
+    """All stages over a few batches, as one task: starting one worker takes less than starting an actor per stage."""
+    batches, stages = work
+    return list(stream_here(batches, stages))
+
+
+def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
+
+    Raises:
+        WeftError, OSError: What the function raised, as it raised it.
+    """
+
+    def on_a_worker(task: Task) -> Result:
+        return run(task)
+
+    remote = ray.remote(max_retries=_TASK_RETRIES)(on_a_worker)
+    return _results([remote.remote(task) for task in tasks])
+
+
+def _results(pending: Sequence[Any]) -> Iterator[Any]:
+    try:
+        for result in pending:
+            yield ray.get(result)
+    except RayError as error:
+        raise remote_cause(error, _EXPLAINED) from error
+
+
+def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
+    """Run a function once on every other node of the cluster; the name of its host, and what it returned there.
+
+    It takes no CPU, so that it waits for none. A node that is gone by then answers nothing. Errors as in `run_tasks`.
+    """
+
+    def on_a_host() -> tuple[str, Result]:
+        return socket.gethostname(), run()
+
+    remote = ray.remote(num_cpus=0, max_retries=_TASK_RETRIES)(on_a_host)
+    others = _alive() - {ray.get_runtime_context().get_node_id()}
+    asked = {
+        node: remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
+        for node in sorted(others)
+    }
+    answers: list[tuple[str, Result]] = []
+    for node, answer in asked.items():
+        try:
+            answers.append(ray.get(answer))
+        except RayError as error:
+            if node in _alive():
+                raise remote_cause(error, _EXPLAINED) from error
+    return answers
+
+
+def _alive() -> set[str]:
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
+def cluster_cpus() -> int:
+    """Logical CPUs of the cluster, at least 1."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Where work runs.
+
+    Attributes:
+        stream: Passes batches through stages.
+        tasks: Runs a function on tasks, like `map`.
+        cpus: Logical CPUs there are.
+        on_other_hosts: Runs a function once on every other host there is; its name, and what was returned there.
+    """
+
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]
+    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+    cpus: Callable[[], int]
+    on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
+
+    def guarded(self, guard: Guard) -> Executor:
+        """The same, where every worker and every task calls a guard first, which raises where it must not work."""
+
+        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+            made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
+            return self.stream(batches, made)
+
+        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+            return self.tasks(functools.partial(_run, guard, run), tasks)
+
+        return replace(self, stream=stream, tasks=tasks)
+
+
+def _made(guard: Guard, worker: Callable[..., Worker], *arguments: Any) -> Worker:
+    guard()
+    return worker(*arguments)
+
+
+def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
+    guard()
+    return run(task)
+
+
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, run_on_other_hosts)
+"""On the cluster that this process has joined."""
+
+HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
+"""In this process alone, one thing after the other."""
+
+
+class _Step:
+    """A worker as Ray Data calls it; its failures go on as data, for Ray makes a failed actor anew without end."""
+
+    def __init__(self, worker: Callable[..., Worker], arguments: tuple[Any, ...]) -> None:
+        self._failed: pa.Table | None = None
+        try:
+            self._worker = worker(*arguments)
+        except _EXPLAINED as error:
+            self._failed = _carried(error)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        if _ERROR in batch.column_names:
+            return batch
+        if self._failed is not None:
+            return self._failed
+        try:
+            return self._worker.run(batch)
+        except _EXPLAINED as error:
+            return _carried(error)
+
+
+def _carried(error: WeftError | OSError) -> pa.Table:
+    """An error as data, because Ray's wrappers keep no more of one than its text."""
+    if isinstance(error, OSError):  # a full disk, for one; others have constructors of their own, and may not come back
+        error = OSError(error.errno, error.strerror, error.filename) if error.errno else OSError(str(error))
+    return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
+
+
+def _raise_carried(batch: pa.Table) -> None:
+    if _ERROR in batch.column_names:
+        # Made by a worker of this same stream.
+        raise pickle.loads(batch[_ERROR][0].as_py())  # noqa: S301
+
+
+def _prepare() -> None:
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False  # the pipeline shows its own, in its own words
+    context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what fails is raised, and told once

@@ -1,0 +1,292 @@
+"""LES-10: the hook of agents answers as everything else does, and never stops an agent."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_changed, lesson_outcome
+from tests.support.session_store import Partition
+from weft.app.lessons import hook
+from weft.app.lessons.board import BoardKeeper, write_board
+from weft.app.lessons.session_end import read_transcript
+from weft.app.lessons.view import live_lessons
+from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
+from weft.lessons.finding import finder_of
+from weft.lessons.prompt import MOST_LESSONS
+from weft.lessons.relevance import ToolUse
+from weft.lessons.wording import LessonWords
+
+THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release")
+TOOLS = ("Bash", "Edit", "Write", "mcp__*")
+
+
+class Always:
+    """Draws whatever can be drawn."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def a_lesson(rng: random.Random, number: int) -> Lesson:
+    one, other = rng.sample(THINGS, 2)
+    conditions = Conditions(
+        tools=(rng.choice(TOOLS),) if rng.random() < 0.8 else (),
+        files=("*.sql",) if rng.random() < 0.2 else (),
+        words=(one, other) if rng.random() < 0.5 else (),
+    )
+    return Lesson(
+        section=one,
+        content=f"Check the {one} before touching the {other} of part {number}",
+        source=rng.choice(list(LessonSource)),
+        priority=rng.choice(list(LessonPriority)),
+        conditions=conditions,
+    )
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    rng, partition = random.Random(3), Partition(tmp_path)
+    partition.feed([lesson_added(a_lesson(rng, number)) for number in range(250)], cuts=False)
+    partition.publish()
+    return partition
+
+
+def root_of(partition: Partition) -> Path:
+    return partition.state.folder.parents[1]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, given: bytes, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    return hook.answer(arguments)
+
+
+def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> None:
+    """LES-8, LES-10: the same lessons in the same order, though it reads a part of them."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    beliefs = live_lessons(partition.catalog, SETTINGS)
+    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    finder, board, rng = (
+        finder_of(beliefs, weights, words, SETTINGS.lessons.duplicates.proposed),
+        hook.Board(root / "lessons" / "board.sqlite"),
+        random.Random(4),
+    )
+    for _ in range(40):
+        files = ("db/1.sql",) if rng.random() < 0.3 else ()
+        use = ToolUse(rng.choice(("Bash", "edit", "MCP__db__run")), files, f"check {' '.join(rng.sample(THINGS, 3))}")
+        expected = finder.find(use, limit=MOST_LESSONS, rng=Always())
+        shown = board.find(use, rng=Always())
+        assert [each.match.rank for each in shown] == pytest.approx([each.match.rank for each in expected])
+        assert {each.match.believed.lesson.id for each in shown[:5]} == {
+            each.match.believed.lesson.id for each in expected[:5]
+        }
+
+
+def test_what_is_printed_is_noted_for_the_end_of_the_session(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-3, LES-7: with propensity and P(good), by a hook that says its session; others get the text."""
+    store = ("--store", str(root_of(partition)))
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}}
+    given = json.dumps({"hook_event_name": "PreToolUse", "session_id": "../s 1", **use}).encode()
+    assert asked(monkeypatch, given, *store) == 0
+    told = json.loads(capsys.readouterr().out)["hookSpecificOutput"]
+    assert told["hookEventName"] == "PreToolUse"
+    (file,) = (root_of(partition) / "lessons" / "sessions").iterdir()
+    noted = json.loads(file.read_text())
+    assert {each["lesson_id"] for each in noted["lessons"]} == {
+        line.split("[")[1][:16] for line in told["additionalContext"].splitlines() if "[" in line
+    }
+    assert all(0.0 < each["propensity"] <= 1.0 and 0.0 < each["p_good"] < 1.0 for each in noted["lessons"])
+    assert asked(monkeypatch, b'{"tool": "Bash", "context": "drop the index"}', *store, "--budget", "60") == 0
+    assert capsys.readouterr().out.startswith("## ")
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        (b"no json", ()),
+        (b"[1]", ()),
+        (b"{}", ("--colour", "blue")),
+        (b"{}", ("--budget", "many")),
+        (b'{"tool": "Bash"}', ("--store", "/nowhere/at/all")),
+    ],
+    ids=["no JSON", "no object", "an unknown option", "no number", "no store"],
+)
+def test_an_agent_goes_on_whatever_is_wrong(
+    given: bytes, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: it is said on stderr, and the exit code is 0."""
+    assert asked(monkeypatch, given, *arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "expected" in printed.err.removeprefix("weft lessons hook: ")
+
+
+def test_what_an_agent_states_in_another_form_is_read_or_passed_over(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: one file for a list of them, and what is no text is none."""
+    store = ("--store", str(root_of(partition)))
+    for files, expected in (("db/1.sql", ("db/1.sql",)), (["a.py", 7], ("a.py",)), (7, ()), (None, ())):
+        assert hook.tool_use({"tool": "Edit", "files": files}).files == expected
+    assert asked(monkeypatch, b'{"tool_name": null, "tool_input": "x", "session_id": 5, "files": 7}', *store) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_agent_is_told_though_nothing_can_be_written(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: neither the session's file, nor a table that takes the place of one that is left."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    (root / "lessons" / "sessions").write_text("in the way")
+
+    def full(root: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("weft.app.lessons.board.write_board", full)
+    monkeypatch.setattr(hook, "_is_left", lambda *_: True)
+    given = b'{"session_id": "s", "tool": "Bash", "context": "drop the index"}'
+    assert asked(monkeypatch, given, "--store", str(root)) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("## ")
+    assert "as they were: [Errno 28]" in printed.err
+    assert "what was shown is not noted" in printed.err
+
+
+def test_the_table_follows_the_evidence(partition: Partition) -> None:
+    """LES-3, LES-7: what was retired is gone from it, and it is made no more often than evidence comes."""
+    root = root_of(partition)
+    lesson = Lesson(section="api", content="Pin the base image", source=LessonSource.USER_CORRECTION)
+    use = ToolUse(text="pin the base image")
+
+    def shown() -> set[str]:
+        chosen = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        return {each.match.believed.lesson.id for each in chosen}
+
+    with BoardKeeper(root, SETTINGS) as keeper:
+        partition.feed([lesson_added(lesson, ts=NOON + 1)])
+        partition.publish()
+    assert lesson.id in shown()
+    assert keeper.made <= 2
+    with BoardKeeper(root, SETTINGS):
+        partition.feed([lesson_outcome(lesson.id, "contradiction", origin="person", ts=NOON + 2)])
+        partition.publish()
+    assert lesson.id not in shown()
+
+
+OPPOSED = {
+    "never": ("Always squash the commits before merging", "Never squash the commits before merging"),
+    "order": ("Run the migrations before starting the API", "Run the migrations after starting the API"),
+    "number": ("Set the timeout of the client to 30 seconds", "Set the timeout of the client to 300 seconds"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), OPPOSED.values(), ids=OPPOSED)
+def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, second: str, tmp_path: Path) -> None:
+    """LES-8, LES-13: by the hook and by the lessons in memory, until somebody says that both hold."""
+    partition = Partition(tmp_path)
+    root, weights = root_of(partition), SETTINGS.priors.lessons.relevance
+    better = Lesson(section="work", content=second, source=LessonSource.USER_CORRECTION)
+    worse = Lesson(section="work", content=first, source=LessonSource.KNOWLEDGE_BLOCK)
+    use = ToolUse(text=f"{first} {second}")
+
+    def told() -> list[str]:
+        partition.publish()
+        write_board(root, SETTINGS)
+        beliefs = live_lessons(partition.catalog, SETTINGS)
+        least = SETTINGS.lessons.duplicates.proposed
+        finder = finder_of(beliefs, weights, LessonWords(SETTINGS.lessons.words), least)
+        by_hook = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        shown = [each.match.believed.lesson.content for each in finder.find(use, limit=5, rng=Always())]
+        assert [each.match.believed.lesson.content for each in by_hook] == shown
+        return shown
+
+    partition.feed([lesson_added(better), lesson_added(worse)], cuts=False)
+    assert told() == [second]
+    partition.feed([lesson_changed("apart", worse.id, better.id, ts=NOON + 1)], cuts=False)
+    assert sorted(told()) == sorted([first, second])
+
+
+def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LES-5, LES-10: lines that are no message are passed over; that there is no file is said."""
+    message = {"type": "user", "message": {"role": "user", "content": "Always flush the spool."}}
+    lines = [b"\xff\xfe{", b"[]", b"null", b'{"message": 5}', b'{"type": "user"}', json.dumps(message).encode()]
+    (tmp_path / "transcript.jsonl").write_bytes(b"\n".join(lines))
+    (turn,) = read_transcript(str(tmp_path / "transcript.jsonl"))
+    assert (turn.step.text, turn.step.speaker) == ("Always flush the spool.", "user")
+    assert read_transcript(None) == []
+    assert capsys.readouterr().err == ""
+    assert read_transcript(str(tmp_path)) == read_transcript(7) == []
+    assert capsys.readouterr().err.count("expected a transcript, found no file") == 2
+
+
+def user_line(text: object, **facts: object) -> str:
+    return json.dumps({"type": "user", "message": {"role": "user", "content": text}, **facts}, ensure_ascii=False)
+
+
+def test_a_transcript_holds_what_people_wrote_and_nothing_that_programs_put_there(tmp_path: Path) -> None:
+    """LES-5: summaries, subagents' tasks and reminders stand as a user's messages, and are no person's words."""
+    transcript = tmp_path / "transcript.jsonl"
+    lines = [
+        user_line("No, never push."),
+        user_line("Caveat: no, that is wrong", isMeta=True),
+        user_line("The user said: no, never do that", isCompactSummary=True),
+        user_line("Always check the logs", isSidechain=True),
+        user_line("Thanks. <system-reminder>\nNever say so.\n</system-reminder>"),
+        user_line([{"type": "text", "text": "one\u2028line\u0085of text"}], isMeta=False),
+        "[" * 100_000,
+        user_line("x" * 1_000_000),
+    ]
+    transcript.write_text("\n".join(lines) + '\n{"type": "user", "mess', encoding="utf-8")
+    first, second, third, last = (turn.step.text for turn in read_transcript(str(transcript)))
+    assert (first, second.strip(), third) == ("No, never push.", "Thanks.", "one\u2028line\u0085of text")
+    assert len(last) == 20_000
+
+
+@pytest.mark.parametrize("event", ["PermissionRequest", "Notification", "SessionStart", "PreCompact", "Another", 7])
+def test_hooks_that_may_add_nothing_print_nothing(
+    event: object, partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-10: an agent takes what such a hook prints for a decision, and refuses it; nothing was injected either."""
+    root = root_of(partition)
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}, "session_id": "s"}
+    assert asked(monkeypatch, json.dumps({"hook_event_name": event, **use}).encode(), "--store", str(root)) == 0
+    assert capsys.readouterr().out == ""
+    assert not (root / "lessons" / "sessions").exists()
+
+
+def test_a_table_is_kept_however_the_store_is_spelled(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LES-10: an updater may name the store by its whole path, and a hook from the folder that it is called in."""
+    root = root_of(partition)
+    write_board(root, SETTINGS)
+    monkeypatch.chdir(root.parent)
+    assert hook.live_token(Path(root.name)) == hook.live_token(root) == hook.Board(root / "lessons/board.sqlite").token
+
+
+def test_what_is_asked_is_read_to_a_bound() -> None:
+    """LES-10: a file that is written whole takes no longer than a command."""
+    use = hook.tool_use({"tool_name": "Write", "tool_input": {"file_path": "a.py", "content": "x = 1\n" * 1_000_000}})
+    assert use.files == ("a.py",)
+    assert len(use.text) < 21_000
+
+
+def test_what_a_stop_could_not_tell_waits_for_the_next(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LES-7, LES-10: without a broker the agent goes on, and what was injected stays noted."""
+    root = root_of(partition)
+    use = {"tool_name": "Bash", "tool_input": {"command": "drop the index"}, "session_id": "s"}
+    assert asked(monkeypatch, json.dumps({"hook_event_name": "PreToolUse", **use}).encode(), "--store", str(root)) == 0
+    noted = (root / "lessons" / "sessions" / "s.jsonl").read_text()
+    stop = json.dumps({"hook_event_name": "Stop", "session_id": "s"}).encode()
+    assert asked(monkeypatch, stop, "--store", str(root), "--bootstrap", "127.0.0.1:1") == 0
+    assert "BrokerUnavailableError" in capsys.readouterr().err
+    assert (root / "lessons" / "sessions" / "s.jsonl").read_text() == noted != ""
