@@ -1,4 +1,4 @@
-"""What `ray job submit --working-dir . -- python -m jobs.NAME` names: each is a command of `weft`, or of the laboratory.
+"""What `ray job submit --working-dir . -- python -m jobs.NAME` names: commands of `weft`, and of the laboratory.
 
 The sources that a job was submitted with come before an installed weft, here and in every worker.
 """

@@ -87,21 +87,15 @@ class Settings(Section):
 
 
 def load_settings(
-    files: Sequence[Path] = (),
-    assignments: Sequence[str] = (),
+    files: Sequence[Path] = (),  # YAML files with sections at their top; later ones override earlier ones
+    assignments: Sequence[str] = (),  # "section.key=value", the value in YAML
     *,
     environment: Mapping[str, str] | None = None,
-    conf: Path | None = None,
+    conf: Path | None = None,  # the folder of `base` and `priors.yaml`; None for the one that came with weft
 ) -> Settings:
     """Read `conf/base/*.yaml` and `conf/priors.yaml`, over them the store's, files, environment and assignments.
 
     In a list that is given, `+` as the first item adds the others to those below; without it the list replaces them.
-
-    Args:
-        files: YAML files with sections at their top; later ones override earlier ones.
-        assignments: "section.key=value", the value in YAML.
-        environment: Variables; those named WEFT__SECTION__KEY override the files. None reads the process's.
-        conf: The folder of `base` and `priors.yaml`; None for the one that came with weft.
 
     Raises:
         ConfigurationError: A file cannot be read, a key is unknown (the nearest known one is named), a value does not

@@ -25,15 +25,10 @@ Changes = Mapping[tuple[str, ...], Any]
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something that can be switched off by configuration alone (ARC-8).
+    """Something that can be switched off by configuration alone (ARC-8)."""
 
-    Attributes:
-        name: Where it stands in the settings, and for one of several what it is.
-        off: The change that switches it off.
-    """
-
-    name: str
-    off: Changes
+    name: str  # where it stands in the settings, and for one of several what it is
+    off: Changes  # the change that switches it off
 
     def without(self, settings: RetrievalSettings) -> RetrievalSettings:
         """The settings with the feature off."""
@@ -42,18 +37,12 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What switching one feature off does to the headline measure.
-
-    Attributes:
-        difference: Off against on, over all queries: negative where the feature is worth having.
-        halves: The same on either half of the queries.
-        p_adjusted: The p-value, corrected for as many features as were tried (Holm, Scandinavian Journal of Statistics
-            1979).
-    """
+    """What switching one feature off does to the headline measure."""
 
     feature: str
-    difference: Difference
-    halves: Mapping[Half, Difference]
+    difference: Difference  # off against on, over all queries: negative where the feature is worth having
+    halves: Mapping[Half, Difference]  # the same on either half of the queries
+    # the p-value, corrected for as many features as were tried (Holm, Scandinavian Journal of Statistics 1979)
     p_adjusted: float
 
     @property
@@ -82,17 +71,13 @@ class Effect:
 def features_of(
     settings: RetrievalSettings,
     *,
-    channels: Collection[Channel] = tuple(Channel),
-    signals: Collection[Signal] = tuple(Signal),
+    channels: Collection[Channel] = tuple(Channel),  # those that answer anything here; others have no effect to measure
+    signals: Collection[Signal] = tuple(Signal),  # those that are weighed here
 ) -> list[Feature]:
     """Everything in force that can be switched off.
 
     Each channel where there are several, each signal that is weighed, learned fusion, every switch that is on, and
     every setting that says at which other value its feature is off (`OffValue`).
-
-    Args:
-        channels: Those that answer anything here; others have no effect to measure.
-        signals: Those that are weighed here.
     """
     is_learned, weighed = settings.fusion is FusionMode.LEARNED, {*signals} - {*settings.without_signals}
     return [
@@ -130,12 +115,7 @@ def changed(settings: RetrievalSettings, changes: Changes) -> RetrievalSettings:
 
 
 def effects(full: Run, without: Mapping[str, Run], qrels: Qrels, settings: EvaluationSettings) -> list[Effect]:
-    """What each feature is worth, the most valuable first.
-
-    Args:
-        full: The run with everything on.
-        without: The run without each feature, by its name.
-    """
+    """What each feature is worth, the most valuable first."""
     on = measure(full, qrels)[HEADLINE]
     runs = {name: measure(run, qrels)[HEADLINE] for name, run in without.items()}
     differences = {name: compare(on, off, settings) for name, off in runs.items()}

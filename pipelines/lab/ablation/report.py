@@ -33,19 +33,13 @@ LEARNED = "learned weights (priors alone)"
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """The table, and what came of trusting it.
+    """The table, and what came of trusting it."""
 
-    Attributes:
-        full: The headline measure with everything on.
-        chosen: Features that looked harmful on the half to tune on.
-        held_out: What switching all of these off does on the other half; None where there are none.
-    """
-
-    full: Estimate
+    full: Estimate  # the headline measure with everything on
     queries: int
     effects: Sequence[Effect]
-    chosen: Sequence[str]
-    held_out: Difference | None
+    chosen: Sequence[str]  # features that looked harmful on the half to tune on
+    held_out: Difference | None  # what switching all of these off does on the other half; None where there are none
 
 
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
@@ -69,18 +63,14 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
 
 @dataclass
 class _Runs:
-    """Runs over the same queries under changed settings.
-
-    Attributes:
-        channels, signals: What took part in any answer of `explained`.
-    """
+    """Runs over the same queries under changed settings."""
 
     replay: StoreReplay
     queries: Sequence[Query]
     settings: Settings
     document_id: Callable[[str], str]
     progress: Progress
-    channels: set[Channel] = field(default_factory=set)
+    channels: set[Channel] = field(default_factory=set)  # What took part in any answer of `explained`
     signals: set[Signal] = field(default_factory=set)
 
     def run(self, name: str, changes: Changes, evidence: Evidence | None = None) -> Run:

@@ -183,9 +183,6 @@ def teach(
 
     One user who asks them all within minutes says in a day what weft believes of nobody: beyond the allowance of a
     principal (LRN-3), nothing would be learned.
-
-    Args:
-        caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
     """
     progress: Sequence[PartitionProgress] = ()
     edges = [0, *refreshes([len(lessons)])]

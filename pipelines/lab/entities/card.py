@@ -17,23 +17,14 @@ _TEMPLATE = Path(__file__).with_name("card.md")
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """What a card states beside the report.
+    """What a card states beside the report."""
 
-    Attributes:
-        size: Bytes of the checkpoint.
-        speed: Texts per second of processor time.
-        threads: Threads that speed was measured with.
-        offered: Labels that speed was measured with.
-        training: The settings of the run, one sentence.
-        mentions: How much data took part, one sentence.
-    """
-
-    size: int
-    speed: float
-    threads: int
-    offered: int
-    training: str
-    mentions: str
+    size: int  # bytes of the checkpoint
+    speed: float  # texts per second of processor time
+    threads: int  # threads that speed was measured with
+    offered: int  # labels that speed was measured with
+    training: str  # the settings of the run, one sentence
+    mentions: str  # how much data took part, one sentence
 
 
 def card(report: ExtractionReport, facts: CardFacts) -> str:

@@ -67,13 +67,7 @@ class Judged:
 
 
 def tally(texts: Iterable[Judged], thresholds: Mapping[str, float], default: float) -> dict[str, LabelCounts]:
-    """Exact-match counts by label.
-
-    Args:
-        texts: Texts with their findings; labels that do not count in a text are ignored there.
-        thresholds: Least score by label, in [0, 1].
-        default: Least score of a label without a threshold of its own.
-    """
+    """Exact-match counts by label."""
     counts: dict[str, LabelCounts] = {}
     for text in texts:
         spans = {(a, b, label) for a, b, label, score in text.predicted if score >= thresholds.get(label, default)}
@@ -92,13 +86,7 @@ def micro(counts: Mapping[str, LabelCounts]) -> LabelCounts:
 def precision_points(
     texts: Sequence[Judged], grid: Sequence[float], *, least_predicted: int
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """How much of what each label finds with at least a score is right, never less for a higher score.
-
-    Args:
-        texts: Texts with what was found at the lowest threshold of `grid`.
-        grid: Scores to tell it for, ascending, in [0, 1].
-        least_predicted: Finds below which a share is chance and is left out.
-    """
+    """How much of what each label finds with at least a score is right, never less for a higher score."""
     points: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for threshold in grid:
         for label, count in sorted(tally(texts, {}, threshold).items()):
@@ -114,12 +102,6 @@ def best_thresholds(
     """The threshold of `grid` for each label: the highest whose F1 comes within `tolerance` of the best.
 
     Highest, because a wrong entity stays in the graph while a missed one is mostly mentioned again.
-
-    Args:
-        texts: Texts with what was found at the lowest threshold of `grid`.
-        grid: Thresholds to try, in [0, 1].
-        tolerance: F1 that may be given up, in [0, 1].
-        least_gold: Gold spans below which a label is left out, as its choice would be chance.
     """
     curves: defaultdict[str, dict[float, float]] = defaultdict(dict)
     for threshold in grid:
@@ -141,24 +123,16 @@ class Recogniser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        thresholds: Chosen threshold by our label, in [0, 1].
-        labels: Counts by our label at those thresholds.
-        either: Counts of software and technology as one label.
-        sources: Counts by source under the source's own labels at `default`.
-        default: The threshold without a choice.
-        confidences: Precision of finds with at least a score, by our label, as points (score, precision).
-        unseen: Counts by source that was not trained on, under the source's own labels at `default`.
-    """
-
-    thresholds: Mapping[str, float]
-    labels: Mapping[str, LabelCounts]
-    either: LabelCounts
-    sources: Mapping[str, LabelCounts]
-    default: float
+    thresholds: Mapping[str, float]  # chosen threshold by our label, in [0, 1]
+    labels: Mapping[str, LabelCounts]  # counts by our label at those thresholds
+    either: LabelCounts  # counts of software and technology as one label
+    sources: Mapping[str, LabelCounts]  # counts by source under the source's own labels at `default`
+    default: float  # the threshold without a choice
+    # precision of finds with at least a score, by our label, as points (score, precision)
     confidences: Mapping[str, Sequence[tuple[float, float]]]
+    # counts by source that was not trained on, under the source's own labels at `default`
     unseen: Mapping[str, LabelCounts]
 
 

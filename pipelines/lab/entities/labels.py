@@ -57,18 +57,13 @@ PARAPHRASES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """How one source takes part.
+    """How one source takes part."""
 
-    Attributes:
-        share: Relative share of the drawn words, > 0.
-        absent: Canonical labels that hardly ever occur in its texts, so that they are safe
-            negatives although nobody annotated them.
-        collapses: Whether the canonical view applies; False keeps to the source's own labels.
-    """
-
-    share: float
+    share: float  # relative share of the drawn words, > 0
+    # canonical labels that hardly ever occur in its texts, so that they are safe negatives although nobody
+    # annotated them
     absent: frozenset[str] = frozenset()
-    collapses: bool = True
+    collapses: bool = True  # whether the canonical view applies; False keeps to the source's own labels
 
 
 _NEWS = frozenset({SOFTWARE, TECHNOLOGY, TECHNIQUE, FILE_PATH})

@@ -37,25 +37,15 @@ CLIP = 10.0  # norm of the gradient of the summed loss
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One training run.
+    """One training run."""
 
-    Attributes:
-        data: Folder with train.jsonl.gz and dev.jsonl.gz.
-        out: Folder for the state, and for the checkpoint in `out / "checkpoint"`.
-        seed: Of the weights and of the drawn texts.
-        threads: Threads of the training and of the measured speed.
-        schedule: Budget and rates.
-        settings: Labels, windows and the threshold to measure with.
-        start: State of an earlier run whose weights this one begins with, on a schedule of its own.
-    """
-
-    data: Path
-    out: Path
-    seed: int
-    threads: int
-    schedule: Schedule
-    settings: ExtractionSettings
-    start: Path | None = None
+    data: Path  # folder with train.jsonl.gz and dev.jsonl.gz
+    out: Path  # folder for the state, and for the checkpoint in `out / "checkpoint"`
+    seed: int  # of the weights and of the drawn texts
+    threads: int  # threads of the training and of the measured speed
+    schedule: Schedule  # budget and rates
+    settings: ExtractionSettings  # labels, windows and the threshold to measure with
+    start: Path | None = None  # state of an earlier run whose weights this one begins with, on a schedule of its own
 
     @property
     def checkpoint(self) -> Path:
@@ -163,15 +153,7 @@ def batches(sampler: Sampler, words: int) -> Iterator[list[Packed]]:
 def train(
     model: Any, stream: Iterator[Sequence[Packed]], schedule: Schedule, state: Path, *, resume: bool = False
 ) -> TrainingProgress:
-    """Train until a budget ends, saving to `state` on the way and at the end.
-
-    Args:
-        model: The recogniser to train, in place.
-        stream: Batches, without end.
-        schedule: Budget and rates.
-        state: Where weights, optimiser and progress are kept.
-        resume: Go on from `state`, if it exists, within the same budget.
-    """
+    """Train until a budget ends, saving to `state` on the way and at the end."""
     optimizer = _optimizer(model, schedule)
     progress = _restore(model, optimizer, state) if resume and state.exists() else TrainingProgress()
     collate = model.data_collator_class(model.config, data_processor=model.data_processor, prepare_labels=True)

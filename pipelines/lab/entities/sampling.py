@@ -25,25 +25,15 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Shape of the drawn texts.
+    """Shape of the drawn texts."""
 
-    Attributes:
-        words: Words a text aims for, as (least, most).
-        labels: Labels offered a text, as (least, most).
-        drop: Chance that a label present in the text is not offered.
-        canonical: Chance that a text of a collapsing source uses our labels, not its own.
-        mixed: Chance that a canonical text joins sentences of several sources.
-        paraphrase: Chance that a canonical label is put in other words.
-        merged: Chance that software and technology are one label, as users often mean it.
-    """
-
-    words: tuple[int, int] = (30, 130)
-    labels: tuple[int, int] = (3, 12)
-    drop: float = 0.12
-    canonical: float = 0.7
-    mixed: float = 0.5
-    paraphrase: float = 0.12
-    merged: float = 0.35
+    words: tuple[int, int] = (30, 130)  # words a text aims for, as (least, most)
+    labels: tuple[int, int] = (3, 12)  # labels offered a text, as (least, most)
+    drop: float = 0.12  # chance that a label present in the text is not offered
+    canonical: float = 0.7  # chance that a text of a collapsing source uses our labels, not its own
+    mixed: float = 0.5  # chance that a canonical text joins sentences of several sources
+    paraphrase: float = 0.12  # chance that a canonical label is put in other words
+    merged: float = 0.35  # chance that software and technology are one label, as users often mean it
 
 
 class Sampler:

@@ -12,27 +12,16 @@ SMOOTHING = 0.98  # of the printed loss, per step
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What a run may spend and how fast it learns.
+    """What a run may spend and how fast it learns."""
 
-    Attributes:
-        words: Words to train on at most.
-        minutes: Wall time at most; whichever budget ends first sets the pace of the cosine.
-        batch_words: Words a step.
-        encoder_rate: Peak learning rate of the pretrained encoder.
-        head_rate: Peak learning rate of the new layers.
-        bf16: Whether matrix products run in bfloat16, twice as fast where the processor has it.
-        save_minutes: Minutes between saved states.
-        log_every: Steps between progress lines.
-    """
-
-    words: int
-    minutes: float
-    batch_words: int
-    encoder_rate: float
-    head_rate: float
-    bf16: bool
-    save_minutes: float
-    log_every: int
+    words: int  # words to train on at most
+    minutes: float  # wall time at most; whichever budget ends first sets the pace of the cosine
+    batch_words: int  # words a step
+    encoder_rate: float  # peak learning rate of the pretrained encoder
+    head_rate: float  # peak learning rate of the new layers
+    bf16: bool  # whether matrix products run in bfloat16, twice as fast where the processor has it
+    save_minutes: float  # minutes between saved states
+    log_every: int  # steps between progress lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,13 +128,7 @@ def _is_name(words: Sequence[str], span: Span) -> bool:
 
 
 def templated(names: Mapping[str, Sequence[str]], count: int, rng: Random) -> list[Sentence]:
-    """Fill `count` templates.
-
-    Args:
-        names: Names to draw for person, organization and location.
-        count: Sentences to make.
-        rng: Source of chance.
-    """
+    """Fill `count` templates."""
     pools = {**_LISTED, "P": names[PERSON], "O": names[ORGANIZATION], "L": names[LOCATION]}
     return [_filled(rng.choice(_WORDS["sentences"]), pools, rng) for _ in range(count)]
 

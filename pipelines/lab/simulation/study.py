@@ -49,38 +49,26 @@ def only(dataset: Dataset, names: Collection[str]) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One way to rank, on the held-out queries.
+    """One way to rank, on the held-out queries."""
 
-    Attributes:
-        name: Such as "BM25" or "500 sessions".
-        mean: Of the headline measure, with its interval.
-        change: Against the row that it is compared with, paired by query; None for that one, and for those before it.
-        weights: Share of the score by signal, where weights were believed.
-        deals: The mean after each deal of users, where there were several.
-    """
-
-    name: str
-    mean: Estimate
+    name: str  # such as "BM25" or "500 sessions"
+    mean: Estimate  # of the headline measure, with its interval
+    # against the row that it is compared with, paired by query; None for that one, and for those before it
     change: Difference | None = None
-    weights: Mapping[str, float] | None = None
-    deals: tuple[float, ...] = ()
+    weights: Mapping[str, float] | None = None  # share of the score by signal, where weights were believed
+    deals: tuple[float, ...] = ()  # the mean after each deal of users, where there were several
 
 
 def row(
     name: str,
-    values: Values,
+    values: Values,  # means over deals of users where there are several, so that the interval is that of other queries
     settings: EvaluationSettings,
     *,
     against: Values | None = None,
     weights: Mapping[str, float] | None = None,
-    deals: Sequence[Values] = (),
+    deals: Sequence[Values] = (),  # the values after each of them
 ) -> StudyRow:
-    """The row of one way to rank.
-
-    Args:
-        values: Means over deals of users where there are several, so that the interval is that of other queries.
-        deals: The values after each of them.
-    """
+    """The row of one way to rank."""
     change = None if against is None else compare(against, values, settings)
     of_deals = tuple(_mean(list(each.values())) for each in deals) if len(deals) > 1 else ()
     return StudyRow(name, estimate([values[query] for query in sorted(values)], settings), change, weights, of_deals)
@@ -103,12 +91,7 @@ def headline(run: Run, qrels: Qrels) -> Values:
 
 
 def convex(answers: Iterable[Answer], lexical: float) -> list[tuple[Answer, tuple[RankedResult, ...]]]:
-    """Each answer with its results ranked by (1 − lexical) · vector + lexical · lexical instead; ties by content hash.
-
-    Args:
-        answers: With all candidates, and the signals of their similarity.
-        lexical: Weight in [0, 1] of the words.
-    """
+    """Answers with results ranked by (1 − lexical) · vector + lexical · lexical instead; ties by content hash."""
     return [(answer, tuple(sorted(answer.results, key=lambda result: _key(result, lexical)))) for answer in answers]
 
 

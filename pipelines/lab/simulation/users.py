@@ -41,32 +41,22 @@ class UserKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """One thing a user does about one result.
-
-    Attributes:
-        satisfaction: A verdict in [−1, 1], or None for merely opening the result.
-        requested: Whether the verdict was asked for.
-    """
+    """One thing a user does about one result."""
 
     content_hash: ContentHash
     rank: int
-    satisfaction: float | None = None
-    requested: bool = False
+    satisfaction: float | None = None  # A verdict in [−1, 1], or None for merely opening the result
+    requested: bool = False  # whether the verdict was asked for
 
 
 @dataclass(frozen=True, slots=True)
 class UserBehaviour:
-    """How users read, whatever they want; each a probability.
+    """How users read, whatever they want; each a probability."""
 
-    Attributes:
-        persistence: Of reading the next result after one that looks wrong, as click logs tell of web searches.
-        verdict_rate: Of a thumb up or down on a result that was read.
-        verdict_noise: That a verdict says the opposite of what a result is: who votes has read it.
-    """
-
+    # of reading the next result after one that looks wrong, as click logs tell of web searches
     persistence: float = 0.9
-    verdict_rate: float = 0.5
-    verdict_noise: float = 0.02
+    verdict_rate: float = 0.5  # of a thumb up or down on a result that was read
+    verdict_noise: float = 0.02  # that a verdict says the opposite of what a result is: who votes has read it
 
 
 DEFAULT_BEHAVIOUR = UserBehaviour()
@@ -244,11 +234,7 @@ def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
 
 
 def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Random) -> str | None:
-    """A question that differs in what it asks for; None of a text without a word to exchange.
-
-    Args:
-        others: Other questions, whose words stand in for one of its own.
-    """
+    """A question that differs in what it asks for; None of a text without a word to exchange."""
     words, lexicon = text.split(), Lexicon(prior)
     places = [at for at, word in enumerate(words) if _is_content(word, lexicon)]
     own = {lexicon.stem(_bare(word)) for word in words}

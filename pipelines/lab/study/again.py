@@ -41,17 +41,12 @@ _LAGS = 20  # corrections whose way to a search is timed
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One line of the table.
-
-    Attributes:
-        value: Usually a share of `count` questions.
-        goal: Such as ">= 0.90"; "" where there is none.
-    """
+    """One line of the table."""
 
     name: str
-    value: float
+    value: float  # usually a share of `count` questions
     count: int
-    goal: str = ""
+    goal: str = ""  # such as ">= 0.90"; "" where there is none
 
     @property
     def met(self) -> bool:
@@ -63,12 +58,7 @@ class Outcome:
 
 
 def ask_again(dataset: Dataset, settings: Settings, *, questions: int, seed: int) -> list[Outcome]:
-    """Praise, blame and point, and ask again.
-
-    Args:
-        questions: Of each part, at most.
-        seed: Which of them, and which of their results.
-    """
+    """Praise, blame and point, and ask again."""
     stored, rng = indexed(dataset, settings), random.Random(seed)  # noqa: S311  a simulation, repeatable by its seed
     some = rng.sample(list(dataset.queries), min(questions, len(dataset.queries)))
     outcomes: list[Outcome] = []

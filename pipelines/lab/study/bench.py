@@ -101,11 +101,7 @@ class Bench:
         return headline(run, self.dataset.qrels)
 
     def values(self, evidence: Evidence, *, effects: bool, fitted: FittedWeights | None = None) -> Values:
-        """The headline measure on the held-out queries under what the evidence says, and what a night fitted.
-
-        Args:
-            effects: Whether what came of contents before ranks them, too.
-        """
+        """The headline measure on the held-out queries under what the evidence says, and what a night fitted."""
         asking = self._pages_of(self.dataset.queries)
         (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), Learned(evidence, fitted))])
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})

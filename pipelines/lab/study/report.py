@@ -27,20 +27,14 @@ FITTED = ", fitted"
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """The table, and what it was made from.
+    """The table, and what it was made from."""
 
-    Attributes:
-        rows: In the order of the table.
-        values: The headline measure by held-out query, by row.
-        convex_weight: Share of the lexical signal that was best on the queries learned from; None where not looked for.
-        evidence: By number of sessions.
-        held: What the probabilities are worth that the last of it gives, by deal of users; empty where not looked at.
-    """
-
-    rows: Sequence[StudyRow]
-    values: Mapping[str, Values]
+    rows: Sequence[StudyRow]  # in the order of the table
+    values: Mapping[str, Values]  # the headline measure by held-out query, by row
+    # share of the lexical signal that was best on the queries learned from; None where not looked for
     convex_weight: float | None
-    evidence: Mapping[int, Evidence]
+    evidence: Mapping[int, Evidence]  # by number of sessions
+    # what the probabilities are worth that the last of it gives, by deal of users; empty where not looked at
     held: Sequence[ProbabilityReport]
 
 

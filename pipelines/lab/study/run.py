@@ -58,17 +58,9 @@ def run(
     least: float = 0.0,
     bare: bool = False,
     fit: bool = False,
-    probabilities: bool = True,
+    probabilities: bool = True,  # whether to look at what they are worth; not where it is bare
 ) -> StudyResult:
-    """Measure, teach and measure again, in a store of its own that is gone afterwards.
-
-    Args:
-        settings: With `simulation.deals`, of whose measures by query means are taken; evidence is that of the first.
-        least: Of the headline measure at the priors: only queries that reach it are asked, by users and afterwards.
-        bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
-        fit: Also fit weights as a night does, at every mark, and measure them beside those that are counted (CON-8).
-        probabilities: Whether to look at what they are worth; not where it is bare.
-    """
+    """Measure, teach and measure again, in a store of its own that is gone afterwards."""
     stored = indexed(held_out, settings)
     if least > 0.0:
         lessons, held_out = (_reaching(least, each, stored) for each in (lessons, held_out))
@@ -150,12 +142,7 @@ def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
 def _taught(
     settings: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], *, deal: int, fit: bool
 ) -> dict[int, Learned]:
-    """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark.
-
-    Args:
-        deal: Which draw of users: who asks what, and does what about it.
-        fit: Also keep a query log, and fit weights to it.
-    """
+    """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark."""
     catalog = Catalog(Path(settings.storage.root))
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = question_schedule(lessons.queries, marks[-1], rng)

@@ -96,21 +96,14 @@ class DecayCurve(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnedPage:
-    """All that the page shows.
+    """All that the page shows."""
 
-    Attributes:
-        title: Of what, and made when.
-        level: Of the intervals.
-        moves: What was said, and what changed by it, a sentence each.
-        curves: Of domains that something was said about.
-    """
-
-    title: str
-    level: str
-    moves: Sequence[str]
+    title: str  # of what, and made when
+    level: str  # of the intervals
+    moves: Sequence[str]  # what was said, and what changed by it, a sentence each
     groups: Sequence[BeliefGroup]
     lists: Sequence[Listed]
-    curves: Sequence[DecayCurve]
+    curves: Sequence[DecayCurve]  # of domains that something was said about
 
     def html(self) -> str:
         """The page; whatever texts of the store hold is shown as text."""
@@ -120,12 +113,7 @@ class LearnedPage:
 def page_of(
     title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameLookup
 ) -> LearnedPage:
-    """The page of what changed between two states of evidence.
-
-    Args:
-        hashes: Contents that feedback spoke of.
-        names: What is shown of contents.
-    """
+    """The page of what changed between two states of evidence."""
     old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
     sentences = [*_verdicts(after), *_sentences(moves(old, new, level=priors.interval.level))]
     former = {reading.key: reading for reading in old}

@@ -255,11 +255,7 @@ def _linked(generation: Generation, relations: Sequence[Relation]) -> Ints:
 def declared_in(
     generation: Generation, relations: Sequence[Relation], newer: LearnedEdges = NO_EDGES
 ) -> DeclaredContradictions:
-    """What people declared of what a generation holds, in documents and in the store.
-
-    Args:
-        newer: What was found to supersede what: it is settled like what was declared.
-    """
+    """What people declared of what a generation holds, in documents and in the store."""
     strengths = dict.fromkeys(RelationSource, 1.0)
     try:
         edges = resolve_relations(generation, relations, newer).extend_edges(generation.graph.arrays(), strengths)

@@ -44,11 +44,7 @@ class QuestionSet:
 
 
 def current(questions: QuestionSet, superseded: Collection[ContentHash]) -> QuestionSet:
-    """Those with an answer that nothing supersedes: what only an outdated page answers, a night should not keep first.
-
-    Args:
-        superseded: Contents that stand in nothing but what something supersedes.
-    """
+    """Those with an answer that nothing supersedes: what only an outdated page answers, no night should keep first."""
     qrels = {
         query: grades
         for query, grades in questions.qrels.items()
@@ -105,11 +101,7 @@ def improvements_of(
     measures: Sequence[str] = MEASURED,
     aliases: ContentAliases = NO_ALIASES,
 ) -> list[Improvement]:
-    """What the rankings of the same questions are worth, those before and those after.
-
-    Args:
-        aliases: Contents that count as one, on both sides: an answer is right by whichever of them it is given.
-    """
+    """What the rankings of the same questions are worth, those before and those after."""
     qrels = {query: _by_representative(grades, aliases) for query, grades in questions.qrels.items()}
     runs = [
         {

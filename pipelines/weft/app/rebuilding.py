@@ -37,9 +37,6 @@ def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild 
 
     Texts and vectors come from the store, so that only chunks that come out otherwise are embedded. What is made is a
     generation like any other: `weft generations rollback` takes it back, and no night makes it again.
-
-    Args:
-        executor: Where it is made; None joins the cluster.
     """
     catalog = Catalog(Path(settings.storage.root))
     if catalog.pointer().generation is None:

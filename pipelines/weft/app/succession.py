@@ -41,11 +41,7 @@ def successions_of(settings: Settings) -> FindSuccessions | None:
 
 
 def superseded_contents(catalog: Catalog, edges: LearnedEdges) -> Collection[ContentHash]:
-    """Contents of the live generation that stand in nothing but what something supersedes.
-
-    Args:
-        edges: Those of a learned version, beside what documents and people declare.
-    """
+    """Contents of the live generation that stand in nothing but what something supersedes."""
     with closing(catalog.open_live()) as generation:
         return _superseded(generation, catalog, edges)
 

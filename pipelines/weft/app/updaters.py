@@ -29,14 +29,9 @@ def run(
     on_progress: Callable[[Sequence[PartitionProgress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
     impatient: bool = False,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | None = None,  # by whom records are given up that the log has lost by now
 ) -> list[PartitionProgress]:
-    """Run the updaters that the settings describe; see `run_updaters`.
-
-    Args:
-        impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
-        acceptance: By whom records are given up that the log has lost by now.
-    """
+    """Run the updaters that the settings describe; see `run_updaters`."""
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
@@ -91,9 +86,6 @@ class BackgroundUpdaters:
     """The updaters of a store as Ray actors, driven by a thread of their own while a block runs.
 
     What fails in them is raised where somebody waits for them, a broker that is silent for too long included.
-
-    Args:
-        local: One updater in that thread instead.
     """
 
     def __init__(self, settings: Settings, *, local: bool = False) -> None:

@@ -44,19 +44,13 @@ _HELD = 4
 
 @dataclass(frozen=True, slots=True)
 class SessionBase:
-    """What a session reads beneath its overlay.
-
-    Attributes:
-        learned: The version that was live.
-        at: When it was forked, in seconds since the epoch, by the clock of a partition.
-        moments: How much sessions that had completed by then differ.
-    """
+    """What a session reads beneath its overlay."""
 
     base: BaseId
-    learned: LearnedVersion | None
-    at: float
+    learned: LearnedVersion | None  # the version that was live
+    at: float  # when it was forked, in seconds since the epoch, by the clock of a partition
     evidence: Evidence
-    moments: Moments
+    moments: Moments  # how much sessions that had completed by then differ
 
 
 class BaseManifest(BaseModel):

@@ -29,13 +29,7 @@ Opened = TypeVar("Opened")
 
 
 class Catalog:
-    """Everything published below one root. Safe for many processes: readers never wait, writers take turns.
-
-    Attributes:
-        learned: Learned versions, live or not.
-        live: Evidence that is live, and what was streamed.
-        citations: What providers said of works (CIT-1).
-    """
+    """Everything published below one root. Safe for many processes: readers never wait, writers take turns."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -47,37 +47,23 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedState:
-    """What a night learned.
+    """What a night learned."""
 
-    Attributes:
-        parent: The version it was built on, None for the first.
-        evidence: The base that searches read together with what is streamed since.
-        cut: The sum of the updaters' snapshots when it was cut.
-        calibration: From score to P(good), None while outcomes are too few.
-        fitted: Weights fitted to logged outcomes, of the domains in which they go live; None where there are none.
-        aliases: Contents that stand for one another (CON-2).
-        edges: Between contents, found by nights (CON-3, CON-4).
-        thinned: Contents that searches of everything pass over (CON-5).
-        priors: Hash of the priors it was judged under.
-        policy: Further decisions that searches follow, such as the fusion mode.
-        provenance: Where it comes from, for people: counts, gate, run.
-        mlflow_run_id: The run that documents it, None where there is none.
-        created_at: Seconds since the epoch.
-    """
-
-    parent: LearnedVersion | None
-    evidence: Evidence
-    cut: Evidence
-    calibration: ScoreCalibration | None = None
+    parent: LearnedVersion | None  # the version it was built on, None for the first
+    evidence: Evidence  # the base that searches read together with what is streamed since
+    cut: Evidence  # the sum of the updaters' snapshots when it was cut
+    calibration: ScoreCalibration | None = None  # from score to P(good), None while outcomes are too few
+    # weights fitted to logged outcomes, of the domains in which they go live; None where there are none
     fitted: FittedWeights | None = None
-    aliases: ContentAliases = NO_ALIASES
-    edges: LearnedEdges = NO_EDGES
-    thinned: Thinned = NOTHING_THINNED
-    priors: str = ""
+    aliases: ContentAliases = NO_ALIASES  # contents that stand for one another (CON-2)
+    edges: LearnedEdges = NO_EDGES  # between contents, found by nights (CON-3, CON-4)
+    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over (CON-5)
+    priors: str = ""  # hash of the priors it was judged under
+    # further decisions that searches follow, such as the fusion mode
     policy: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    mlflow_run_id: str | None = None
-    created_at: float = 0.0
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # where it comes from, for people: counts, gate, run
+    mlflow_run_id: str | None = None  # the run that documents it, None where there is none
+    created_at: float = 0.0  # seconds since the epoch
 
 
 NOTHING_LEARNED = LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
@@ -111,9 +97,6 @@ class LearnedStore:
 
     def publish(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
         """Write a version; it is not live before it is made so.
-
-        Args:
-            expected_newest: The newest version when `state` was cut: its cut decides what counts as streamed since.
 
         Raises:
             StaleVersionError: Another version was published meanwhile; cut again.

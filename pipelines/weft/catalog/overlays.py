@@ -48,18 +48,12 @@ OVERLAY_SCHEMA = pa.schema([*((name, kind) for name, kind in _FACTS.items()), *S
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session that learns by itself for now.
-
-    Attributes:
-        base: What it forked from.
-        started_ms: When it started, by its partition's clock.
-        overlay: What it alone has learned.
-    """
+    """A session that learns by itself for now."""
 
     session_id: SessionId
-    base: BaseId
-    started_ms: int
-    overlay: Evidence
+    base: BaseId  # what it forked from
+    started_ms: int  # when it started, by its partition's clock
+    overlay: Evidence  # what it alone has learned
 
 
 class SessionListing:

@@ -23,19 +23,14 @@ _LOCK_FILE = ".catalog.lock"
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """What is live.
-
-    Attributes:
-        sequence: How often the pointer was moved; grows by 1 each time.
-        previous: The generation that was live before, to fall back to.
-        decided: The newest learned version that was ever live: what was streamed up to its cut is settled, in or out;
-            what came later counts, whether or not a newer version waits for its verdict.
-    """
+    """What is live."""
 
     generation: GenerationId | None = None
     learned: LearnedVersion | None = None
-    sequence: int = 0
-    previous: GenerationId | None = None
+    sequence: int = 0  # how often the pointer was moved; grows by 1 each time
+    previous: GenerationId | None = None  # the generation that was live before, to fall back to
+    # the newest learned version that was ever live: what was streamed up to its cut is settled, in or out; what
+    # came later counts, whether or not a newer version waits for its verdict
     decided: LearnedVersion | None = None
 
 

@@ -36,16 +36,11 @@ _STORE_FILE = TypeAdapter(_StoreFile)
 
 @dataclass(frozen=True, slots=True)
 class StoreGuard:
-    """Called by every worker before it reads or writes a store.
+    """Called by every worker before it reads or writes a store."""
 
-    Attributes:
-        root: Of the store, absolute.
-        id: None of a store that had none when it was looked at: any will do, it may have got one since.
-        made: A folder that the run has made in the store: a copy of the store has its id, and not this.
-    """
-
-    root: Path
-    id: StoreId | None
+    root: Path  # of the store, absolute
+    id: StoreId | None  # none of a store that had none when it was looked at: any will do, it may have got one since
+    # A folder that the run has made in the store: a copy of the store has its id, and not this
     made: Path | None = None
 
     def __call__(self) -> None:

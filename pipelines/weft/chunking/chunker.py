@@ -104,9 +104,6 @@ _DETAIL_CHARACTERS = 500
 def title_of(document: Document, chunks: Sequence[Chunk]) -> str | None:
     r"""The title of a document: as declared, else its first heading, else what its head says of it; None without any.
 
-    Args:
-        chunks: Of the document, in source order.
-
     Examples:
         >>> text = "# Licence\n'Locks, and who holds them.'\n"
         >>> of_code = {"content_type": ContentType.CODE, "domain": "code", "language": "python"}

@@ -33,20 +33,14 @@ _HEADING_WORDS = 3  # also the words that a verbatim copy is looked up by
 
 @dataclass(frozen=True, slots=True)
 class SyntheticQuestion:
-    """A question whose answer is known from where it was taken.
-
-    Attributes:
-        chunk_id, content_hash: The chunk that it was taken out of, as chunking the masked document gives it.
-        kind: "docstring" or "heading".
-        place: Byte offset in the masked document at which it was taken out.
-    """
+    """A question whose answer is known from where it was taken."""
 
     text: str
     uri: str
-    chunk_id: ChunkId
+    chunk_id: ChunkId  # The chunk that it was taken out of, as chunking the masked document gives it
     content_hash: ContentHash
-    kind: str
-    place: int
+    kind: str  # "docstring" or "heading"
+    place: int  # byte offset in the masked document at which it was taken out
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,26 +32,17 @@ class ConfigurationSettings(Section):
 
 
 class ChunkingSettings(Section):
-    """How documents are cut, besides the sizes that are learned.
+    """How documents are cut, besides the sizes that are learned."""
 
-    Attributes:
-        record_max_tokens: A record stays whole up to this.
-        overlap_tokens: What neighbouring windows of running text share, by domain.
-        step, range: Sizes move from their priors by such steps, and at most by this factor.
-        prose: What stays together in documents with headings.
-        conversation: What ends a topic of a conversation.
-        configuration: What stays together in configuration files.
-        trailing_context: Whether the beginning of the next sibling follows a chunk's text, within its budget.
-    """
-
-    record_max_tokens: Annotated[int, Field(gt=0)]
+    record_max_tokens: Annotated[int, Field(gt=0)]  # A record stays whole up to this
+    # what neighbouring windows of running text share, by domain
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
-    step: Annotated[float, Field(gt=0.0)]
+    step: Annotated[float, Field(gt=0.0)]  # Sizes move from their priors by such steps, and at most by this factor
     range: Annotated[float, Field(ge=1.0)]
-    trailing_context: bool
-    prose: ProseSettings
-    conversation: ConversationSettings
-    configuration: ConfigurationSettings
+    trailing_context: bool  # whether the beginning of the next sibling follows a chunk's text, within its budget
+    prose: ProseSettings  # what stays together in documents with headings
+    conversation: ConversationSettings  # what ends a topic of a conversation
+    configuration: ConfigurationSettings  # what stays together in configuration files
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:

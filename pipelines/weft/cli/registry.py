@@ -17,15 +17,10 @@ from weft.cli.console.exits import as_command, exit_code
 
 
 class Command(NamedTuple):
-    """A command that is not imported yet.
+    """A command that is not imported yet."""
 
-    Attributes:
-        target: Where its function or its group of commands lies, as "module:name".
-        summary: The first sentence of its help.
-    """
-
-    target: str
-    summary: str
+    target: str  # where its function or its group of commands lies, as "module:name"
+    summary: str  # the first sentence of its help
 
 
 _COMMANDS = "weft.cli.commands"

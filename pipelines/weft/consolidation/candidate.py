@@ -29,16 +29,11 @@ ADOPTED = "adopted"
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What another store learned.
+    """What another store learned."""
 
-    Attributes:
-        store: Where it is, for people.
-        topics: Identities of the topics that it was learned from, as far as they are known.
-    """
-
-    store: str
+    store: str  # where it is, for people
     evidence: Evidence
-    topics: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()  # identities of the topics that it was learned from, as far as they are known
 
     def as_json(self) -> dict[str, str]:
         """What a version's provenance keeps of it."""
@@ -98,45 +93,30 @@ REACH = "reach"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a night proposes to learn from.
+    """What a night proposes to learn from."""
 
-    Attributes:
-        published: The version it already is, where a former night was killed after publishing it; else None.
-        parent: The version that is live; None before the first.
-        newest: The version published last, live or not; None before the first.
-        former: The evidence of `parent`, with its calibration and fitted weights.
-        base: The candidate's evidence: that of the version it builds on, and all that came since the newest cut.
-        cut: What the updaters had when it was cut.
-        fresh: What the newest cut had not seen; empty means that there is nothing new.
-        reach: How far into each partition the cut reaches: which sessions are in it follows from that (LRN-17).
-        adopted: What was taken over from another store, see `Adopted.as_json`; None where nothing was.
-        fitted: Weights that go live with it, see `fitting`; None before they are fitted, and where counting is better.
-        former_aliases: Contents that stand for one another in the live version.
-        proposed_aliases: Those of the version published last, live or not.
-        aliases: Those that go live with it.
-        former_edges, proposed_edges, edges: Likewise what nights found between contents.
-        former_thinned, proposed_thinned, thinned: Likewise the contents that are passed over.
-    """
-
+    # the version it already is, where a former night was killed after publishing it; else None
     published: LearnedVersion | None
-    parent: LearnedVersion | None
-    newest: LearnedVersion | None
-    former: Evidence
+    parent: LearnedVersion | None  # the version that is live; None before the first
+    newest: LearnedVersion | None  # the version published last, live or not; None before the first
+    former: Evidence  # the evidence of `parent`, with its calibration and fitted weights
     former_calibration: ScoreCalibration | None
     former_fitted: FittedWeights | None
-    base: Evidence
-    cut: Evidence
-    fresh: Evidence
-    reach: Reach
+    base: Evidence  # the candidate's evidence: that of the version it builds on, and all that came since the newest cut
+    cut: Evidence  # what the updaters had when it was cut
+    fresh: Evidence  # what the newest cut had not seen; empty means that there is nothing new
+    reach: Reach  # how far into each partition the cut reaches: which sessions are in it follows from that (LRN-17)
+    # what was taken over from another store, see `Adopted.as_json`; None where nothing was
     adopted: Mapping[str, str] | None = None
+    # weights that go live with it, see `fitting`; None before they are fitted, and where counting is better
     fitted: FittedWeights | None = None
-    former_aliases: ContentAliases = NO_ALIASES
-    proposed_aliases: ContentAliases = NO_ALIASES
-    aliases: ContentAliases = NO_ALIASES
-    former_edges: LearnedEdges = NO_EDGES
+    former_aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
+    proposed_aliases: ContentAliases = NO_ALIASES  # those of the version published last, live or not
+    aliases: ContentAliases = NO_ALIASES  # those that go live with it
+    former_edges: LearnedEdges = NO_EDGES  # Likewise what nights found between contents
     proposed_edges: LearnedEdges = NO_EDGES
     edges: LearnedEdges = NO_EDGES
-    former_thinned: Thinned = NOTHING_THINNED
+    former_thinned: Thinned = NOTHING_THINNED  # Likewise the contents that are passed over
     proposed_thinned: Thinned = NOTHING_THINNED
     thinned: Thinned = NOTHING_THINNED
 
@@ -176,9 +156,6 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
 
     It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
     night which waits is neither lost nor counted twice by the next. A night that was rolled back stays out.
-
-    Args:
-        adopted: What another store learned, which comes on top as if it were new.
     """
     parent, newest = catalog.pointer().learned, catalog.learned.newest()
     live, last = _read(catalog, parent), _read(catalog, newest)

@@ -86,11 +86,6 @@ def promote(
     A challenger that is promoted waits no more. A version that the registry does not know is registered from the store:
     the registry was lost, or a night was killed before it registered that version.
 
-    Args:
-        by: Who says so.
-        why: In their words; may be empty.
-        now: Seconds since the epoch.
-
     Returns:
         The version that was the champion, None where there was none.
 
@@ -157,10 +152,6 @@ class ChampionFollower:
     """Looks at the alias now and then, in a thread of its own: no caller ever waits for the registry.
 
     Safe to `tick` from any thread, as often as one likes; at most one look is under way.
-
-    Attributes:
-        moved: Looks that made another version live.
-        failed: Looks that could not be finished and changed nothing.
     """
 
     def __init__(self, catalog: Catalog, registry: Aliases, *, every_s: float, clock: Clock) -> None:

@@ -55,17 +55,11 @@ _AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How a domain is believed to age.
+    """How a domain is believed to age."""
 
-    Attributes:
-        age_hours: Ascending, the first is 0.
-        freshness: Posterior mean of e^(−λ·age), from 1 downwards.
-        half_life_hours: The age at which it is one half; infinity where no age shown reaches it.
-    """
-
-    age_hours: Sequence[float]
-    freshness: Sequence[float]
-    half_life_hours: float
+    age_hours: Sequence[float]  # ascending, the first is 0
+    freshness: Sequence[float]  # posterior mean of e^(−λ·age), from 1 downwards
+    half_life_hours: float  # the age at which it is one half; infinity where no age shown reaches it
 
 
 def as_svg(figure: Figure) -> str:

@@ -22,19 +22,12 @@ ReadLogged = Callable[[], LoggedSignals]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitComparison:
-    """What became of one domain.
+    """What became of one domain."""
 
-    Attributes:
-        fit: Its weights by the fit, and by counting the same night.
-        change: Mean gain of the share of pairs that are in the right order, on questions that the fit had not seen.
-        questions: How many these were.
-        wins: Whether the fit goes live.
-    """
-
-    fit: DomainFit
-    change: float
-    questions: int
-    wins: bool
+    fit: DomainFit  # its weights by the fit, and by counting the same night
+    change: float  # mean gain of the share of pairs that are in the right order, on questions that the fit had not seen
+    questions: int  # how many these were
+    wins: bool  # whether the fit goes live
 
     @property
     def disagreement(self) -> float:
@@ -53,17 +46,12 @@ class FitComparison:
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The fit of a night, and where it wins.
+    """The fit of a night, and where it wins."""
 
-    Attributes:
-        fitted: What goes live; None where counting is better everywhere, or nothing was logged.
-        contests: By domain that enough came of.
-        note: What else decided, for people.
-    """
-
+    # what goes live; None where counting is better everywhere, or nothing was logged
     fitted: FittedWeights | None = None
-    contests: Mapping[Domain, FitComparison] = field(default_factory=dict)
-    note: str = ""
+    contests: Mapping[Domain, FitComparison] = field(default_factory=dict)  # by domain that enough came of
+    note: str = ""  # what else decided, for people
 
     @property
     def reason(self) -> str:
@@ -81,11 +69,7 @@ class Fitting:
 
 
 def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitting:
-    """Fit the weights of all domains, and compare them with those that were counted on questions held out of the fit.
-
-    Args:
-        counted: Beliefs without any fit, of the same night.
-    """
+    """Fit the weights of all domains, and compare them with those that were counted on held-out questions."""
     rules, shares = priors.signals, _shares_by_domain(counted, logged)
     fitted = fit_weights(logged, rules, shares)
     if not fitted.by_domain:

@@ -30,23 +30,15 @@ class MeanInterval(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Improvement:
-    """One measure of the same questions before and after, paired by question.
+    """One measure of the same questions before and after, paired by question."""
 
-    Attributes:
-        measure: Such as "ndcg_at_10".
-        before, after: Under the live version and under the candidate.
-        change: Its mean and interval.
-        questions: How many there were.
-        significant: Whether the change is more than chance alone makes of so many.
-    """
-
-    measure: str
+    measure: str  # such as "ndcg_at_10"
     source: QuestionSource
-    before: MeanInterval
+    before: MeanInterval  # Under the live version and under the candidate
     after: MeanInterval
-    change: MeanInterval
-    questions: int
-    significant: bool
+    change: MeanInterval  # its mean and interval
+    questions: int  # how many there were
+    significant: bool  # whether the change is more than chance alone makes of so many
 
 
 Improve = Callable[[Learned, Learned], Sequence[Improvement]]

@@ -112,56 +112,43 @@ TextLookup: TypeAlias = Callable[[Sequence[ContentHash]], Mapping[ContentHash, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """The store, the tracker and the rules of one night.
-
-    Attributes:
-        now: Seconds since the epoch; all beliefs of the night are read at it.
-        facts: What the run records of its surroundings, such as the fingerprint of the settings.
-        shadow: Replays queries for the gate, where there are any.
-        logged: Reads results that something became of, for the fit of weights, where queries were logged.
-        improve: Measures retrieval under two states of evidence, where there is something to measure it on.
-        probe: Asks queries that have no answer, where there are any.
-        look: Tells what is shown, by all channels together and by each alone, where queries were logged.
-        successions: Finds what supersedes what of what is live; None where nothing looks for it.
-        duplicates: Finds near-duplicates of what is live; None leaves aliases as they are.
-        contradictions: Finds them among what is near and no duplicate; None leaves such edges as they are.
-        links: Finds what is similar and what was used together; None leaves such edges as they are.
-        thinning: Finds what could be passed over; None leaves it as it is.
-        recall: Measures what that costs; where nothing measures it, it is only proposed.
-        rebuild: Cuts the live generation anew where sizes are not believed any more; None where nothing is live.
-        tend_lessons: Merges lessons that say the same and counts the others; None leaves them as they are.
-        citations: Refreshes what providers count; None where none is on.
-        texts: Reads the texts of contents for the report; None where nothing is live.
-        counters: What the updaters did with their records, by partition.
-        seconds: What each step took so far, by its name.
-        announce: Told the name of each step before it starts.
-    """
+    """The store, the tracker and the rules of one night."""
 
     catalog: Catalog
     tracking: Tracking
     priors: Priors
     learning: LearningSettings
     rules: ConsolidationSettings
-    now: float
+    now: float  # seconds since the epoch; all beliefs of the night are read at it
+    # what the run records of its surroundings, such as the fingerprint of the settings
     facts: Mapping[str, object] = field(default_factory=dict)
-    shadow: Shadow | None = None
+    shadow: Shadow | None = None  # replays queries for the gate, where there are any
+    # reads results that something became of, for the fit of weights, where queries were logged
     logged: ReadLogged | None = None
+    # measures retrieval under two states of evidence, where there is something to measure it on
     improve: Improve | None = None
-    probe: Probe | None = None
+    probe: Probe | None = None  # asks queries that have no answer, where there are any
+    # tells what is shown, by all channels together and by each alone, where queries were logged
     look: Look | None = None
+    # finds what supersedes what of what is live; None where nothing looks for it
     successions: FindSuccessions | None = None
-    duplicates: FindDuplicates | None = None
+    duplicates: FindDuplicates | None = None  # finds near-duplicates of what is live; None leaves aliases as they are
+    # finds them among what is near and no duplicate; None leaves such edges as they are
     contradictions: FindContradictions | None = None
+    # finds what is similar and what was used together; None leaves such edges as they are
     links: FindLinks | None = None
-    thinning: FindThinned | None = None
-    recall: Improve | None = None
+    thinning: FindThinned | None = None  # finds what could be passed over; None leaves it as it is
+    recall: Improve | None = None  # measures what that costs; where nothing measures it, it is only proposed
+    # cuts the live generation anew where sizes are not believed any more; None where nothing is live
     rebuild: Rebuild | None = None
+    # merges lessons that say the same and counts the others; None leaves them as they are
     tend_lessons: TendLessons | None = None
-    citations: RefreshCitations | None = None
-    texts: TextLookup | None = None
+    citations: RefreshCitations | None = None  # refreshes what providers count; None where none is on
+    texts: TextLookup | None = None  # reads the texts of contents for the report; None where nothing is live
+    # what the updaters did with their records, by partition
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    announce: Callable[[str], None] = lambda _: None
+    seconds: dict[str, float] = field(default_factory=dict)  # what each step took so far, by its name
+    announce: Callable[[str], None] = lambda _: None  # told the name of each step before it starts
 
     def as_of(self, version: LearnedVersion) -> Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""

@@ -36,10 +36,6 @@ _NIGHTS = 13  # before this one that its report shows: two weeks
 def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
     """Fold the day into a candidate, calibrate, judge, publish and report it; finish what a killed night left.
 
-    Args:
-        dry_run: Compute everything and change nothing.
-        adopted: What another store learned. It is taken over with the day, after what a killed night left.
-
     Returns:
         The summary: learned version, decision, calibration errors before and after, what moved, run id.
 

@@ -25,21 +25,13 @@ BUNDLED = "bundled"
 
 @dataclass(frozen=True, slots=True)
 class Scramble:
-    """Queries without an answer, made of a store's own words.
+    """Queries without an answer, made of a store's own words."""
 
-    Attributes:
-        texts: From which words are drawn.
-        words: Of a query.
-        shortest: Characters of a word.
-        least: Texts that hold a word, at least.
-        most: Share of the texts that do, at most: words that many texts hold say little of any.
-    """
-
-    texts: int
-    words: int
-    shortest: int
-    least: int
-    most: float
+    texts: int  # from which words are drawn
+    words: int  # of a query
+    shortest: int  # characters of a word
+    least: int  # texts that hold a word, at least
+    most: float  # share of the texts that do, at most: words that many texts hold say little of any
 
 
 SCRAMBLE = Scramble(texts=2_000, words=5, shortest=4, least=3, most=0.08)
@@ -49,11 +41,7 @@ Ask = Callable[[Sequence[Query]], Sequence[Answer]]
 
 
 def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[MatchFeatures]]:
-    """The best match of each probe, those that are configured first, those of the store's own words next.
-
-    Args:
-        k: Results that are looked at.
-    """
+    """The best match of each probe, those that are configured first, those of the store's own words next."""
     named = probes(rules.probes)
     rng = random.Random(SEED)  # noqa: S311  a sample, repeatable by its seed
     size = len(generation.contents)
@@ -65,9 +53,6 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
 
 def probes(named: str) -> list[str]:
     """The queries of a file, one a line; empty for "".
-
-    Args:
-        named: A path, or `BUNDLED` for everyday questions that few collections answer.
 
     Raises:
         SourceError: There is no such file.

@@ -24,34 +24,23 @@ _LEVEL = 0.9  # of the intervals around observed shares, as in the intervals of 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How far one calibration can be relied on.
-
-    Attributes:
-        diagram: Predicted against observed in bins of equal width, empty ones left out.
-        bands: The confidences that people act on, highest first.
-    """
+    """How far one calibration can be relied on."""
 
     measures: Reliability
-    diagram: Sequence[Band]
-    bands: Sequence[Band]
+    diagram: Sequence[Band]  # predicted against observed in bins of equal width, empty ones left out
+    bands: Sequence[Band]  # the confidences that people act on, highest first
 
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What became of the calibration.
+    """What became of the calibration."""
 
-    Attributes:
-        calibration: What the candidate carries; None where evidence is too little, or the raw score predicts as well.
-        refitted: Whether it is a new one.
-        reason: Why, or why not.
-        before: The former calibration on all observations, or the raw score where there was none.
-        after: `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none.
-    """
-
+    # what the candidate carries; None where evidence is too little, or the raw score predicts as well
     calibration: ScoreCalibration | None
-    refitted: bool
-    reason: str
-    before: Measured | None = None
+    refitted: bool  # whether it is a new one
+    reason: str  # why, or why not
+    before: Measured | None = None  # the former calibration on all observations, or the raw score where there was none
+    # `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none
     after: Measured | None = None
 
 
@@ -87,11 +76,7 @@ def recalibrate(
 def curves_of(
     verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings, look: Look | None = None
 ) -> MatchCalibration | None:
-    """The curves that verdicts make of matches; None where they are too few.
-
-    Args:
-        look: What is shown for queries of the store, where there are any.
-    """
+    """The curves that verdicts make of matches; None where they are too few."""
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
     if good + bad < settings.minimum_observations or min(good, bad) < _PER_OUTCOME:
         return None

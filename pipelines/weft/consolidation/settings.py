@@ -22,16 +22,11 @@ FOLLOW_EVERY_S = 15.0
 
 
 class ShadowSettings(Section):
-    """Bounds on how far replayed rankings may move (EVA-7).
+    """Bounds on how far replayed rankings may move (EVA-7)."""
 
-    Attributes:
-        safe_tau, safe_jaccard: At least both: goes live.
-        monitored_tau: At least this: goes live, marked for a look; below, a person decides.
-    """
-
-    safe_tau: float
+    safe_tau: float  # At least both: goes live
     safe_jaccard: float
-    monitored_tau: float
+    monitored_tau: float  # at least this: goes live, marked for a look; below, a person decides
 
 
 class MovementSettings(Section):
@@ -42,132 +37,94 @@ class MovementSettings(Section):
 
 
 class CalibrationSettings(Section):
-    """How confidence is checked against outcomes (CON-8).
+    """How confidence is checked against outcomes (CON-8)."""
 
-    Attributes:
-        minimum_observations: Below this many the former calibration stays.
-        least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
-            separate.
-        answering_bound: How often at most a query without an answer may count as answered (RET-15).
-        answering_confidence: Probability that it is kept, over the draw of the probes.
-        probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
-        scrambled: More are made of the store's own words; none where there are no probes.
-        answerable_bound: How often at most a question of a store's own may count as unanswered, before the first night.
-        answered_spread: Standard deviation of the slopes of P(answered) beforehand, in deviations of what they weigh.
-        own_questions: How many of them are asked when a generation is built.
-    """
-
-    minimum_observations: float
+    minimum_observations: float  # below this many the former calibration stays
+    # nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
+    # separate
     least_gain: float
+    # how often at most a query without an answer may count as answered (RET-15)
     answering_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
+    # probability that it is kept, over the draw of the probes
     answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
-    probes: str
-    scrambled: Annotated[int, Field(ge=0)]
+    probes: str  # queries that have no answer in the store, one a line: "bundled", a file, or "" for none
+    scrambled: Annotated[int, Field(ge=0)]  # more are made of the store's own words; none where there are no probes
+    # how often at most a question of a store's own may count as unanswered, before the first night
     answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
+    # standard deviation of the slopes of P(answered) beforehand, in deviations of what they weigh
     answered_spread: Annotated[float, Field(gt=0.0)]
-    own_questions: Annotated[int, Field(ge=0)]
+    own_questions: Annotated[int, Field(ge=0)]  # how many of them are asked when a generation is built
 
 
 class NearDuplicateSettings(Section):
-    """When contents of different documents are near-duplicates (CON-2).
+    """When contents of different documents are near-duplicates (CON-2)."""
 
-    Attributes:
-        least_cosine: Of their static vectors; above 1 none are.
-        least_overlap: Share of their words that both have, in [0, 1].
-        absolutes, numerals: Words that both must have alike, beside what denies.
-        conditions: Words that both or neither must have, in texts that differ in few places.
-        order: Words that say what comes first; where one stands, words that both have must stand in one order.
-    """
-
-    least_cosine: Annotated[float, Field(gt=0.0)]
-    least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
-    absolutes: tuple[str, ...]
-    conditions: tuple[str, ...]
+    least_cosine: Annotated[float, Field(gt=0.0)]  # of their static vectors; above 1 none are
+    least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]  # share of their words that both have, in [0, 1]
+    absolutes: tuple[str, ...]  # Words that both must have alike, beside what denies
+    conditions: tuple[str, ...]  # words that both or neither must have, in texts that differ in few places
     numerals: tuple[str, ...]
+    # words that say what comes first; where one stands, words that both have must stand in one order
     order: tuple[str, ...]
 
 
 class ContradictionSettings(Section):
-    """When contents that lie near each other and say the opposite are named beside each other (CON-4).
+    """When contents that lie near each other and say the opposite are named beside each other (CON-4)."""
 
-    Attributes:
-        acting: In what they must be opposed for that; what is opposed otherwise, or differs in more, is proposed to
-            whoever reads the report.
-    """
-
+    # in what they must be opposed for that; what is opposed otherwise, or differs in more, is proposed to whoever
+    # reads the report
     acting: tuple[Polarity, ...]
 
 
 class SuccessionSettings(Section):
-    """When a folder is a later release of one beside it, so that its pages supersede those of the same path (CON-4).
+    """When a folder is a later release of one beside it, so that its pages supersede those of the same path (CON-4)."""
 
-    Attributes:
-        least_share: Of the earlier one's pages that the later one has, too; above 1 no folder is a release.
-        least_overlap: Share of phrases, of the shorter page's, that the middle one of these pages has in common with
-            the other; a page with less needs the same title, or new pages that have so much of what it said.
-    """
-
+    # of the earlier one's pages that the later one has, too; above 1 no folder is a release
     least_share: Annotated[float, Field(gt=0.0)]
+    # share of phrases, of the shorter page's, that the middle one of these pages has in common with the other; a
+    # page with less needs the same title, or new pages that have so much of what it said
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class LinkSettings(Section):
-    """When contents are linked as similar, and as used together (CON-3).
+    """When contents are linked as similar, and as used together (CON-3)."""
 
-    Attributes:
-        least_cosine: Of the default encoder's vectors of contents of different documents; above 1 none are similar.
-        together: Contents used for one question by one principal on one day that are linked, the best first.
-        least_uses: From which on contents are linked that were used together.
-        half_uses: At which such a link has half of its greatest strength.
-        half_life_days: After which a use counts half; days after the newest use of anything do not count.
-    """
-
+    # of the default encoder's vectors of contents of different documents; above 1 none are similar
     least_cosine: Annotated[float, Field(gt=0.0)]
+    # contents used for one question by one principal on one day that are linked, the best first
     together: Annotated[int, Field(ge=2)]
-    least_uses: Annotated[float, Field(gt=0.0)]
-    half_uses: Annotated[float, Field(gt=0.0)]
+    least_uses: Annotated[float, Field(gt=0.0)]  # from which on contents are linked that were used together
+    half_uses: Annotated[float, Field(gt=0.0)]  # at which such a link has half of its greatest strength
+    # after which a use counts half; days after the newest use of anything do not count
     half_life_days: Annotated[float, Field(gt=0.0)]
 
 
 class ThinningSettings(Section):
-    """When chunks are so far from what their document is about that searches of everything pass over them (CON-5).
+    """When chunks are so far from what their document is about that searches of everything pass over them (CON-5)."""
 
-    Attributes:
-        enabled: Off, all that was thinned is found again from the next night on.
-        least_cosine: To the mean of the document's chunks, below which one is a candidate.
-        most_loss: Share of recall@20 that the store's questions may lose, all of a night's candidates together.
-    """
-
-    enabled: bool
+    enabled: bool  # off, all that was thinned is found again from the next night on
+    # to the mean of the document's chunks, below which one is a candidate
     least_cosine: Annotated[float, Field(ge=-1.0, le=1.0)]
+    # share of recall@20 that the store's questions may lose, all of a night's candidates together
     most_loss: Annotated[float, Field(ge=0.0, le=0.1)]
 
 
 class CitationSettings(Section):
-    """Who is asked how much documents are relied on elsewhere, and how (CIT-1).
+    """Who is asked how much documents are relied on elsewhere, and how (CIT-1)."""
 
-    Attributes:
-        providers: Those that are on; none asks nobody.
-        urls: Of providers that are asked elsewhere than at their public address.
-        refresh_hours: Age from which on a count is asked for again.
-        most_works: Asked for in one night; the others wait for the next ones.
-    """
-
-    providers: tuple[Provider, ...]
+    providers: tuple[Provider, ...]  # those that are on; none asks nobody
+    # of providers that are asked elsewhere than at their public address
     urls: Mapping[Provider, Annotated[str, Field(pattern=r"^https?://\S+$")]]
     semantic_scholar_key: SecretStr
     github_token: SecretStr
-    refresh_hours: Annotated[float, Field(ge=24.0, le=72.0)]
-    most_works: Annotated[int, Field(ge=0)]
+    refresh_hours: Annotated[float, Field(ge=24.0, le=72.0)]  # age from which on a count is asked for again
+    most_works: Annotated[int, Field(ge=0)]  # asked for in one night; the others wait for the next ones
 
 
 class RebuildSettings(Section):
-    """When a generation is made anew though no size moved (CON-7).
+    """When a generation is made anew though no size moved (CON-7)."""
 
-    Attributes:
-        most_changed: Share of the contents that may be others than those which quantisers were trained on.
-    """
-
+    # share of the contents that may be others than those which quantisers were trained on
     most_changed: Annotated[float, Field(gt=0.0, le=1.0)]
 
 

@@ -38,53 +38,34 @@ class ContentType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One source item, decoded.
+    """One source item, decoded."""
 
-    Attributes:
-        uri: Where it stands: a path relative to its source root prefixed by the source's name, or a corpus id.
-        text: The whole content, decoded, line ends as found.
-        modified_at: Seconds since the epoch, or None where the source does not say.
-        trust_level: 0 to 100 by kind of source (ING-2).
-        metadata: Declared facts as strings. "folder" is the path of folders above a file; `COMMITTED_AT` names a later
-            commit; "source_type" is what trust is learned by.
-        summary: At most 200 tokens on what it says: declared, or extracted (ING-18).
-        authors: Who wrote it, persons or agents.
-        intent: Why it was stored, as declared.
-        tier: How important it is, as declared.
-        validation: How far it was checked, as declared.
-        citations: How often others cite it, where that is known.
-        triggers: Phrases that a query may hold when this document is wanted.
-        links: What it points to, as declared beside the text; what the text itself says stands in the chunks.
-    """
-
-    uri: str
+    uri: str  # where it stands: a path relative to its source root prefixed by the source's name, or a corpus id
     content_type: ContentType
     domain: Domain
-    text: str
+    text: str  # the whole content, decoded, line ends as found
     title: str | None = None
     language: str | None = None
-    modified_at: float | None = None
-    trust_level: int
+    modified_at: float | None = None  # seconds since the epoch, or None where the source does not say
+    trust_level: int  # 0 to 100 by kind of source (ING-2)
+    # declared facts as strings. "folder" is the path of folders above a file; `COMMITTED_AT` names a later
+    # commit; "source_type" is what trust is learned by
     metadata: Mapping[str, str] = field(default_factory=dict)
-    summary: str | None = None
-    authors: tuple[str, ...] = ()
-    intent: str | None = None
-    tier: str | None = None
-    validation: str | None = None
-    citations: int | None = None
-    triggers: tuple[str, ...] = ()
+    summary: str | None = None  # at most 200 tokens on what it says: declared, or extracted (ING-18)
+    authors: tuple[str, ...] = ()  # who wrote it, persons or agents
+    intent: str | None = None  # why it was stored, as declared
+    tier: str | None = None  # how important it is, as declared
+    validation: str | None = None  # how far it was checked, as declared
+    citations: int | None = None  # how often others cite it, where that is known
+    triggers: tuple[str, ...] = ()  # phrases that a query may hold when this document is wanted
+    # what it points to, as declared beside the text; what the text itself says stands in the chunks
     links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """An item that did not become a document, or a document that could not be chunked (ING-3).
-
-    Attributes:
-        reason: Short stable code, counted in the summary: "binary", "too_large", "undecodable" …
-        detail: What was found, for the person who reads the table.
-    """
+    """An item that did not become a document, or a document that could not be chunked (ING-3)."""
 
     uri: str
-    reason: str
-    detail: str
+    reason: str  # short stable code, counted in the summary: "binary", "too_large", "undecodable" …
+    detail: str  # what was found, for the person who reads the table

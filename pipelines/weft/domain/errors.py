@@ -82,11 +82,7 @@ class TrackingUnavailableError(WeftError):
 
 
 class InvalidEventError(WeftError):
-    """One record cannot become an event.
-
-    Attributes:
-        reason: Short stable code, counted in reports, such as "undecodable".
-    """
+    """One record cannot become an event."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -94,11 +90,7 @@ class InvalidEventError(WeftError):
 
 
 class InvalidLessonError(WeftError):
-    """Values that are no lesson.
-
-    Attributes:
-        problems: Each says what was expected, what was found and what to do.
-    """
+    """Values that are no lesson."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))

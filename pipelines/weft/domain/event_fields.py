@@ -48,21 +48,16 @@ ConditionValues = Annotated[tuple[Condition, ...], Meta(max_length=32)]
 
 
 class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", rename=None):
-    """What every event carries.
-
-    Attributes:
-        ts: When it happened, milliseconds since the epoch, by the producer's clock.
-        principal: Who says so, user or service: caps count per principal.
-        token: By which the principal proves itself, where updaters have a key: as the answer gave it out (FBK-13).
-    """
+    """What every event carries."""
 
     schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
     event_id: Identifier
-    ts: int
+    ts: int  # when it happened, milliseconds since the epoch, by the producer's clock
     session_id: Identifier
-    principal: Identifier
+    principal: Identifier  # who says so, user or service: caps count per principal
     domain: Domain = Domain.GENERAL
     model: Name = ANY
     agent: Name = ANY
     tenant: Name | None = None
+    # by which the principal proves itself, where updaters have a key: as the answer gave it out (FBK-13)
     token: Code | None = None

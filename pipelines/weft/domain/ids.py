@@ -70,11 +70,7 @@ def question_hash(text: str) -> str:
 
 
 def question_fingerprint(query_hash: str) -> str:
-    """What outcomes under a question are kept by.
-
-    Args:
-        query_hash: As `question_hash` makes it.
-    """
+    """What outcomes under a question are kept by."""
     return query_hash[:_DIGITS]
 
 

@@ -137,21 +137,15 @@ def _condition_problems(conditions: Conditions) -> Iterable[str]:
 class Conditions:
     """When a lesson is of use; every tuple is sorted, each value once, so that equal conditions are equal values.
 
-    Attributes:
-        tools: Names of tools, such as "Bash"; `*` stands for anything: "mcp__*".
-        files: Patterns of files, such as "*.py" or "migrations/**".
-        actions: Lower-case words that say what is done: "commit", "deploy".
-        words: Lower-case words that the context names: "database", "migration".
-
     Examples:
         >>> Conditions(tools=("Bash", "Bash"), actions=("Push", "commit"))
         Conditions(tools=('Bash',), files=(), actions=('commit', 'push'), words=())
     """
 
-    tools: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    actions: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()  # names of tools, such as "Bash"; `*` stands for anything: "mcp__*"
+    files: tuple[str, ...] = ()  # patterns of files, such as "*.py" or "migrations/**"
+    actions: tuple[str, ...] = ()  # lower-case words that say what is done: "commit", "deploy"
+    words: tuple[str, ...] = ()  # lower-case words that the context names: "database", "migration"
 
     def __post_init__(self) -> None:
         problems = list(_condition_problems(self))
@@ -175,13 +169,6 @@ ANYWHERE = Conditions()
 class Lesson:
     """One lesson, as it was said.
 
-    Attributes:
-        section: What it is about, such as "testing": lower-case words joined by "-", "_" or ".".
-        content: What to do, or not to, in one line of at most `LONGEST_CONTENT` characters.
-        missed: The item that was missed, where one was: a later failure names it.
-        reasoning: Why.
-        span: The piece of a conversation that it came from, word for word.
-
     Raises:
         InvalidLessonError: With every problem of the values, not just the first.
 
@@ -196,15 +183,15 @@ class Lesson:
         weft.domain.errors.InvalidLessonError: content: expected 1 to 600 characters, found 0: say what to do ...
     """
 
-    section: str
-    content: str
+    section: str  # what it is about, such as "testing": lower-case words joined by "-", "_" or "."
+    content: str  # what to do, or not to, in one line of at most `LONGEST_CONTENT` characters
     kind: LessonKind = LessonKind.PATTERN
     priority: LessonPriority = LessonPriority.MEDIUM
     source: LessonSource = LessonSource.OTHER
     conditions: Conditions = ANYWHERE
-    missed: str | None = None
-    reasoning: str | None = None
-    span: str | None = None
+    missed: str | None = None  # the item that was missed, where one was: a later failure names it
+    reasoning: str | None = None  # why
+    span: str | None = None  # the piece of a conversation that it came from, word for word
     id: LessonId = field(init=False)
 
     def __post_init__(self) -> None:

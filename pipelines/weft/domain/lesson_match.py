@@ -13,20 +13,16 @@ from weft.domain.lesson import Lesson, LessonResult, LessonStatus
 class BelievedLesson:
     """A lesson and what is believed of it at one moment.
 
-    Attributes:
-        p_good: Posterior mean of the share of good outcomes, in [0, 1].
-        lower, upper: The credible interval of it.
-        counts: Whole outcomes of each result, as they came, none discounted.
-
     Raises:
         InvalidLessonError: A number is out of bounds.
     """
 
     lesson: Lesson
-    p_good: float
-    lower: float
+    p_good: float  # posterior mean of the share of good outcomes, in [0, 1]
+    lower: float  # The credible interval of it
     upper: float
     status: LessonStatus
+    # whole outcomes of each result, as they came, none discounted
     counts: Mapping[LessonResult, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,48 +50,31 @@ class BelievedLesson:
 
 @dataclass(frozen=True, slots=True)
 class MatchedCondition:
-    """One addend of a lesson's relevance; hooks make it without what results of a search take along.
+    """One addend of a lesson's relevance; hooks make it without what results of a search take along."""
 
-    Attributes:
-        name: "tool", "tool_wildcard", "file", "actions" or "words".
-        value: How far the condition is met, in [0, 1].
-        amount: value · weight.
-    """
-
-    name: str
-    value: float
+    name: str  # "tool", "tool_wildcard", "file", "actions" or "words"
+    value: float  # how far the condition is met, in [0, 1]
     weight: float
-    amount: float
+    amount: float  # value · weight
 
 
 @dataclass(frozen=True, slots=True)
 class LessonMatch:
-    """Why a lesson is shown.
-
-    Attributes:
-        relevance: The sum of the contributions' amounts, in [0, 1].
-        priority: The factor of the lesson's priority.
-        rank: relevance · P(good) · priority.
-        contributions: One for each condition that is met, at least in part.
-    """
+    """Why a lesson is shown."""
 
     believed: BelievedLesson
-    relevance: float
-    priority: float
-    rank: float
-    contributions: tuple[MatchedCondition, ...]
+    relevance: float  # the sum of the contributions' amounts, in [0, 1]
+    priority: float  # the factor of the lesson's priority
+    rank: float  # relevance · P(good) · priority
+    contributions: tuple[MatchedCondition, ...]  # one for each condition that is met, at least in part
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenLesson:
-    """A lesson that is put before an agent.
-
-    Attributes:
-        propensity: Probability that it is, where it fits as it does here (LES-3).
-    """
+    """A lesson that is put before an agent."""
 
     match: LessonMatch
-    propensity: float
+    propensity: float  # probability that it is, where it fits as it does here (LES-3)
 
     @property
     def why(self) -> str:

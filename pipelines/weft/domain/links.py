@@ -47,18 +47,12 @@ CAUSAL = (
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One pointer from a text to whatever bears a name.
-
-    Attributes:
-        target: The name as the text gives it: a symbol, a module, an anchor, a citation key, a path or a URI.
-        confidence: How sure it is that the text points there, in (0, 1]; 1 for what was declared.
-        declared: Whether a person said so, rather than a parser.
-    """
+    """One pointer from a text to whatever bears a name."""
 
     kind: LinkKind
-    target: str
-    confidence: float = 1.0
-    declared: bool = False
+    target: str  # the name as the text gives it: a symbol, a module, an anchor, a citation key, a path or a URI
+    confidence: float = 1.0  # how sure it is that the text points there, in (0, 1]; 1 for what was declared
+    declared: bool = False  # whether a person said so, rather than a parser
 
 
 class RelationSource(StrEnum):
@@ -71,34 +65,24 @@ class RelationSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One causal relation between two documents, or parts of them.
+    """One causal relation between two documents, or parts of them."""
 
-    Attributes:
-        uri, target: Documents by URI; with "#" and a heading, symbol or line (L12) the parts that stand there.
-        at: When it was said, seconds since the epoch; None where that is not known.
-    """
-
-    uri: str
+    uri: str  # Documents by URI; with "#" and a heading, symbol or line (L12) the parts that stand there
     kind: LinkKind
     target: str
     source: RelationSource = RelationSource.DECLARED
-    at: float | None = None
+    at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
 
 
 class RelatedDocument(msgspec.Struct, frozen=True):
-    """A document that stands in a causal relation with a result (GRA-1).
-
-    Attributes:
-        inward: Whether the relation is that document's, and leads here: what supersedes, and not what is superseded.
-        at: When it was said, seconds since the epoch; None where that is not known.
-        direct: Whether it is said of both; else others between them contradict one another, and all are one cluster.
-    """
+    """A document that stands in a causal relation with a result (GRA-1)."""
 
     kind: LinkKind
     uri: str
-    inward: bool
+    inward: bool  # whether the relation is that document's, and leads here: what supersedes, and not what is superseded
     source: RelationSource
-    at: float | None = None
+    at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
+    # whether it is said of both; else others between them contradict one another, and all are one cluster
     direct: bool = True
 
 
@@ -139,15 +123,10 @@ class Work(NamedTuple):
 
 
 class WorkCounts(msgspec.Struct, frozen=True):
-    """What a provider said of a work.
+    """What a provider said of a work."""
 
-    Attributes:
-        at: When it was asked, seconds since the epoch.
-        measures: Empty where it knows no such work.
-    """
-
-    at: float
-    measures: dict[Measure, float] = {}
+    at: float  # when it was asked, seconds since the epoch
+    measures: dict[Measure, float] = {}  # empty where it knows no such work
 
 
 _NAMED_BY = (
@@ -185,16 +164,10 @@ class Quadrant(StrEnum):
 
 
 class Authority(msgspec.Struct, frozen=True):
-    """How much others rely on a result.
-
-    Attributes:
-        value: The signal `authority`, in [0, 1].
-        confidence: How far that is to be believed, in [0, 1], by the quadrant.
-        external, internal: How much it is relied on elsewhere and here, in [0, 1].
-    """
+    """How much others rely on a result."""
 
     quadrant: Quadrant
-    value: float
-    confidence: float
-    external: float
+    value: float  # the signal `authority`, in [0, 1]
+    confidence: float  # how far that is to be believed, in [0, 1], by the quadrant
+    external: float  # How much it is relied on elsewhere and here, in [0, 1]
     internal: float

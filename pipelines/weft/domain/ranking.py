@@ -81,16 +81,12 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose beliefs are read or fed: the leaf of the hierarchy global → domain → model → agent (LRN-5).
-
-    Attributes:
-        intent: What is asked for; it modifies what is read, and is a column of its own in what is fed.
-    """
+    """Whose beliefs are read or fed: the leaf of the hierarchy global → domain → model → agent (LRN-5)."""
 
     domain: Domain
     model: str = ANY
     agent: str = ANY
-    intent: str = ANY
+    intent: str = ANY  # what is asked for; it modifies what is read, and is a column of its own in what is fed
 
 
 class Repeats(StrEnum):
@@ -180,20 +176,15 @@ class ChannelHit(msgspec.Struct, frozen=True, gc=False):
 
 
 class WeightBelief(msgspec.Struct, frozen=True, gc=False):
-    """What is believed about one signal's weight, or about an effect of what came of a content before.
+    """What is believed about one signal's weight, or about an effect of what came of a content before."""
 
-    Attributes:
-        mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1. Of an effect, log-odds.
-        low, high: 90 % credible interval of it.
-        n_effective: Observations behind it, in pseudo-counts beyond the prior.
-        level: What informs it most: a level of the hierarchy, "prior", "global", "domain", "model", "agent" or
-            "session"; "fit", the regression of the night before; below the ranking "content" or "question" (LRN-18).
-    """
-
+    # expected share of the score, in [0, 1]; the shares of all active signals sum to 1. Of an effect, log-odds
     mean: float
-    low: float
+    low: float  # 90 % credible interval of it
     high: float
-    n_effective: float
+    n_effective: float  # observations behind it, in pseudo-counts beyond the prior
+    # what informs it most: a level of the hierarchy, "prior", "global", "domain", "model", "agent" or "session";
+    # "fit", the regression of the night before; below the ranking "content" or "question" (LRN-18)
     level: str
 
 
@@ -216,53 +207,34 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewcomerVerdicts(msgspec.Struct, frozen=True):
-    """What those called a result who are new, and too many on one day to count one by one (FBK-13).
+    """What those called a result who are new, and too many on one day to count one by one (FBK-13)."""
 
-    Attributes:
-        right, wrong, near_right, near_wrong: How many names, as in `PastVerdicts`.
-        counts_as: As how many people they count at most, all together; 0 where they hardly count.
-    """
-
-    right: int
+    right: int  # How many names, as in `PastVerdicts`
     wrong: int
     near_right: int
     near_wrong: int
-    counts_as: int
+    counts_as: int  # as how many people they count at most, all together; 0 where they hardly count
 
 
 class PastVerdicts(msgspec.Struct, frozen=True):
-    """What people called a result before (LRN-18).
+    """What people called a result before (LRN-18)."""
 
-    Attributes:
-        right, wrong: How many, when this very question was asked.
-        near_right, near_wrong: How many, when a near question was asked (LRN-19).
-        nearest: The nearest of these; "" where there is none, or its text is private.
-        own: The asker's own word; None without one.
-        rank_before: Where it would stand without all that; None where no channel finds it.
-        new: A crowd of new names beside those counted so far; None without one.
-        edited: How many of all of them said so before its text was edited (ARC-4).
-    """
-
-    right: int = 0
+    right: int = 0  # How many, when this very question was asked
     wrong: int = 0
-    near_right: int = 0
+    near_right: int = 0  # How many, when a near question was asked (LRN-19)
     near_wrong: int = 0
-    nearest: str = ""
-    own: bool | None = None
-    rank_before: int | None = None
-    new: NewcomerVerdicts | None = None
-    edited: int = 0
+    nearest: str = ""  # the nearest of these; "" where there is none, or its text is private
+    own: bool | None = None  # the asker's own word; None without one
+    rank_before: int | None = None  # where it would stand without all that; None where no channel finds it
+    new: NewcomerVerdicts | None = None  # A crowd of new names beside those counted so far; None without one
+    edited: int = 0  # how many of all of them said so before its text was edited (ARC-4)
 
 
 class ScoredResult(NamedTuple):
-    """One result by its place alone: what a `RankedResult` says of it without why.
-
-    Attributes:
-        uris: Every document the content stands in, the best one first.
-    """
+    """One result by its place alone: what a `RankedResult` says of it without why."""
 
     content_hash: ContentHash
-    uris: tuple[str, ...]
+    uris: tuple[str, ...]  # every document the content stands in, the best one first
     score: float
 
 

@@ -14,15 +14,10 @@ _SIGNED, _OF_QUERY, _OF_SESSION = b"impression\0", b"query\0", b"session\0"
 
 
 class Tokens(NamedTuple):
-    """What whoever asked proves itself by.
+    """What whoever asked proves itself by."""
 
-    Attributes:
-        query: For feedback on the answer.
-        session: For phases of its session, and for reports in it.
-    """
-
-    query: str
-    session: str
+    query: str  # for feedback on the answer
+    session: str  # for phases of its session, and for reports in it
 
 
 class SigningKey:

@@ -30,44 +30,29 @@ class Complexity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A further text that is searched beside the query.
-
-    Attributes:
-        source: Where its terms come from: "feedback" of the first results, or "neighbours" of entities it names.
-    """
+    """A further text that is searched beside the query."""
 
     text: str
-    source: str
+    source: str  # where its terms come from: "feedback" of the first results, or "neighbours" of entities it names
 
 
 @dataclass(frozen=True, slots=True)
 class InferredFilter:
-    """A filter that the query's text seems to ask for.
-
-    Attributes:
-        confidence: How sure that is, in [0, 1].
-        applied: Whether it left documents out.
-    """
+    """A filter that the query's text seems to ask for."""
 
     name: str
     value: str
-    confidence: float
-    applied: bool
+    confidence: float  # how sure that is, in [0, 1]
+    applied: bool  # whether it left documents out
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far a query lies from those its session asked before.
+    """How far a query lies from those its session asked before."""
 
-    Attributes:
-        distance: 1 − cosine to the centroid of the recent queries, in [0, 2].
-        threshold: Above it the topic has changed.
-        recent: The topic changed some queries ago, and the new one has no history of its own yet.
-    """
-
-    distance: float
-    threshold: float
-    recent: bool = False
+    distance: float  # 1 − cosine to the centroid of the recent queries, in [0, 2]
+    threshold: float  # above it the topic has changed
+    recent: bool = False  # the topic changed some queries ago, and the new one has no history of its own yet
 
     @property
     def happened(self) -> bool:
@@ -82,37 +67,27 @@ class Shift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
-    """How a query was read.
-
-    Attributes:
-        confidence: In the type, in [0, 1].
-        cues: What in the text spoke for the type.
-        limit: Results and channels that the router would give: what an adaptive query gets.
-        variants: Texts searched beside it.
-        filters: What its text seems to ask for beyond its explicit filters.
-        unknown: What reads like a filter in it, "name:value", though no document has that: words like all others.
-        unmet: Filters in force, "name:value", for which nothing was found: each that no document has, or else all of
-            them, joined by "and", which no document has together.
-        signs: Phrases in quotation marks, +words and -words that were followed, as they are typed (RET-22).
-        unheld: Those that are taken as plain words: no text has what they, and those before them, ask for.
-        home: The domain that its agent searches unless it asks for more, where that was applied.
-        shift: None without a session's earlier queries.
-        shadowed: Content hashes that learned triggers still on trial would lead to, with the trigger (RET-17).
-    """
+    """How a query was read."""
 
     type: QueryType
-    confidence: float
-    cues: tuple[str, ...] = ()
+    confidence: float  # in the type, in [0, 1]
+    cues: tuple[str, ...] = ()  # what in the text spoke for the type
     complexity: Complexity = Complexity.MODERATE
-    limit: int
-    variants: tuple[Variant, ...] = ()
-    filters: tuple[InferredFilter, ...] = ()
+    limit: int  # results and channels that the router would give: what an adaptive query gets
+    variants: tuple[Variant, ...] = ()  # texts searched beside it
+    filters: tuple[InferredFilter, ...] = ()  # what its text seems to ask for beyond its explicit filters
+    # what reads like a filter in it, "name:value", though no document has that: words like all others
     unknown: tuple[str, ...] = ()
+    # filters in force, "name:value", for which nothing was found: each that no document has, or else all of them,
+    # joined by "and", which no document has together
     unmet: tuple[str, ...] = ()
+    # phrases in quotation marks, +words and -words that were followed, as they are typed (RET-22)
     signs: tuple[str, ...] = ()
+    # those that are taken as plain words: no text has what they, and those before them, ask for
     unheld: tuple[str, ...] = ()
-    home: str | None = None
-    shift: Shift | None = None
+    home: str | None = None  # the domain that its agent searches unless it asks for more, where that was applied
+    shift: Shift | None = None  # none without a session's earlier queries
+    # content hashes that learned triggers still on trial would lead to, with the trigger (RET-17)
     shadowed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -120,31 +95,21 @@ class Understanding:
 class SessionMemory:
     """State of a session that is no evidence: nobody else learns from it.
 
-    Attributes:
-        draws: How many times weights were drawn for it; the next draw is seeded by this (Thompson).
-        shift: How far each recent query lay from those of its topic before it, oldest first; a leap is none of them.
-        queries: Embeddings of the topic's recent queries, oldest first.
-        shown: Content hashes of the results it was given, those given last at the end, each once.
-        changed: The topic has changed, and the new one has no history of its own yet.
-
     Examples:
         >>> memory = SessionMemory().asked((0.6, 0.8), shift=None, window=2).asked((1.0, 0.0), shift=0.4, window=2)
         >>> SessionMemory.from_json(memory.to_json()) == memory
         True
     """
 
-    draws: int = 0
+    draws: int = 0  # how many times weights were drawn for it; the next draw is seeded by this (Thompson)
+    # how far each recent query lay from those of its topic before it, oldest first; a leap is none of them
     shift: tuple[float, ...] = ()
-    queries: tuple[tuple[float, ...], ...] = ()
-    shown: tuple[str, ...] = ()
-    changed: bool = False
+    queries: tuple[tuple[float, ...], ...] = ()  # embeddings of the topic's recent queries, oldest first
+    shown: tuple[str, ...] = ()  # content hashes of the results it was given, those given last at the end, each once
+    changed: bool = False  # the topic has changed, and the new one has no history of its own yet
 
     def asked(self, embedding: tuple[float, ...], *, shift: float | None, window: int) -> SessionMemory:
-        """After one more query of the same topic; the newest `window` >= 1 are kept.
-
-        Args:
-            shift: How far it lies from those before it; None where there are none.
-        """
+        """After one more query of the same topic; the newest `window` >= 1 are kept."""
         if window < 1:
             raise ValueError(f"expected a window of at least 1 query, got {window}")
         distances = self.shift if shift is None else (*self.shift, shift)
@@ -208,24 +173,16 @@ class SessionMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOff:
-    """When a conversation should go on with another model, by how that model's quality was judged (LRN-8).
-
-    Attributes:
-        turn: The one that it is at.
-        quality, low, high: Expected at that turn, in [0, 1], and its credible interval.
-        threshold: Quality below which starting over is worth the trouble.
-        at: First turn at which quality is expected to be below it; None where it is not within sight.
-        earliest, latest: The same for the lower and the upper bound of the interval.
-    """
+    """When a conversation should go on with another model, by how that model's quality was judged (LRN-8)."""
 
     model: str
-    turn: int
-    quality: float
+    turn: int  # the one that it is at
+    quality: float  # Expected at that turn, in [0, 1], and its credible interval
     low: float
     high: float
-    threshold: float
-    at: int | None
-    earliest: int | None
+    threshold: float  # quality below which starting over is worth the trouble
+    at: int | None  # first turn at which quality is expected to be below it; None where it is not within sight
+    earliest: int | None  # The same for the lower and the upper bound of the interval
     latest: int | None
 
     @property

@@ -86,12 +86,7 @@ class Embedded(NamedTuple):
 
 
 class EmbeddedCache:
-    """Vectors and, where they are kept, token embeddings and term weights, in one file; a text is known by all of them.
-
-    Args:
-        width: Of a stored token; None keeps no tokens.
-        weighed_with: What decides the weights of a text besides itself; empty keeps no weights.
-    """
+    """Vectors and, where they are kept, token embeddings and term weights, in one file; a text is known by all of them."""
 
     def __init__(self, path: Path, width: int | None, weighed_with: str = "") -> None:
         self._vectors = VectorCache(path)

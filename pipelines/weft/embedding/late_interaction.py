@@ -18,9 +18,6 @@ def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
     The leading right singular vectors of the unit rows, not centred: inner products are to be kept, not variance.
     Each vector's sign makes its largest component positive, so that the result is a function of the sample.
 
-    Args:
-        sample: (tokens, width), at least `dimension` rows.
-
     Returns:
         float32 (width, dimension), orthonormal columns.
     """

@@ -32,16 +32,11 @@ _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model's files.
-
-    Attributes:
-        name: Fit for a folder: letters, digits, dots and dashes.
-        identity: SHA-256 over the names and bytes of all files.
-    """
+    """A model's files."""
 
     folder: Path
-    name: str
-    identity: str
+    name: str  # fit for a folder: letters, digits, dots and dashes
+    identity: str  # SHA-256 over the names and bytes of all files
 
 
 def find_model(settings: EmbeddingSettings) -> Model:
@@ -109,9 +104,6 @@ def display_name(folder: Path, settings: EmbeddingSettings) -> str:
 
 def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None) -> None:
     """Refuse a window wider than a model reads.
-
-    Args:
-        longest: In tokens, special ones included; None where the model sets no bound.
 
     Raises:
         ConfigurationError: It is wider.

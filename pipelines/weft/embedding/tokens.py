@@ -26,10 +26,6 @@ class WordCounts:
     What BERT's tokenizers do with such texts is known exactly: blanks part words, each punctuation mark is a token, and
     a word's tokens are its own, whatever stands beside it. Other texts are not counted here.
 
-    Args:
-        special: Strings that the tokenizer takes for one token wherever they stand, such as "[MASK]".
-        count: Counts one word, by the tokenizer itself.
-
     Examples:
         >>> words = WordCounts(["[MASK]"], len)
         >>> words.count("ab (c)"), words.count("na\u00efve"), words.count("a [MASK]")
@@ -75,11 +71,7 @@ _WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces 
 
 
 class TokenCounter:
-    """Length of a text in the encoder's own tokens, special tokens not counted.
-
-    Attributes:
-        limit: The longest text, counted so, that the encoder reads whole.
-    """
+    """Length of a text in the encoder's own tokens, special tokens not counted."""
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
         self._tokenizer = read_tokenizer(folder)
@@ -107,15 +99,10 @@ class TokenCounter:
 
 @dataclass(frozen=True, slots=True)
 class TokenIds:
-    """A text as the encoder reads it.
+    """A text as the encoder reads it."""
 
-    Attributes:
-        ids: Its tokens, special ones included; at least one.
-        own: Positions of those that stand for the text itself.
-    """
-
-    ids: list[int]
-    own: list[int]
+    ids: list[int]  # its tokens, special ones included; at least one
+    own: list[int]  # positions of those that stand for the text itself
 
 
 class TokenReader:
@@ -161,12 +148,7 @@ class PairReader:
     """Pairs of texts to token ids, special tokens included, the longer text cut first to fit the window."""
 
     def __init__(self, folder: Path, max_tokens: int, most_tokens: int) -> None:
-        """Read the tokenizer of a folder.
-
-        Args:
-            max_tokens: Of one pair.
-            most_tokens: Of all pairs together: where they have more, the longest are cut to one length.
-        """
+        """Read the tokenizer of a folder."""
         self._tokenizer = read_tokenizer(folder)
         self._tokenizer.enable_truncation(max_tokens, strategy="longest_first")
         self._most = most_tokens

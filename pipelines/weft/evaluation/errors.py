@@ -22,33 +22,24 @@ _GAIN, _LOSS, _PLAIN = "#0072B2", "#D55E00", "#767676"  # Okabe and Ito's palett
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What one answer did with its query.
-
-    Attributes:
-        rank: Of the best relevant result, None where there is none.
-        channels: The channels that found it.
-        reason: `RIGHT`, `MISSED`, or the part of the score by which the first result is furthest ahead of the best
-            relevant one.
-        deficit: By how much, for each part of the score, the most first; what the relevant one is ahead in is negative.
-    """
+    """What one answer did with its query."""
 
     query_id: str
     text: str
-    rank: int | None
-    channels: tuple[str, ...]
+    rank: int | None  # of the best relevant result, None where there is none
+    channels: tuple[str, ...]  # the channels that found it
+    # `RIGHT`, `MISSED`, or the part of the score by which the first result is furthest ahead of the best relevant
+    # one
     reason: str
+    # by how much, for each part of the score, the most first; what the relevant one is ahead in is negative
     deficit: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedQuery:
-    """A query that two systems answer differently well.
+    """A query that two systems answer differently well."""
 
-    Attributes:
-        change: Of the measure, treatment − control.
-    """
-
-    change: float
+    change: float  # of the measure, treatment − control
     control: Diagnosis
     treatment: Diagnosis
 

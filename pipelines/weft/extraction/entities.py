@@ -30,9 +30,6 @@ class EntityExtractor:
     def __init__(self, settings: ExtractionSettings, *, threads: int = 1) -> None:
         """Load the checkpoint.
 
-        Args:
-            threads: That compute: more actors scale better than more threads; 0 takes one per core.
-
         Raises:
             ModelUnavailableError: The checkpoint cannot be loaded; a run must stop at its start.
         """

@@ -18,14 +18,10 @@ Points = tuple[tuple[float, float], ...]
 
 
 class LabelScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By label, what a score means; labels differ in it.
+    """By label, what a score means; labels differ in it."""
 
-    Attributes:
-        thresholds: Least score that counts, in [0, 1].
-        confidences: Points (score, confidence), both rising: the share of finds with at least a score that were right.
-    """
-
-    thresholds: Mapping[str, float] = {}
+    thresholds: Mapping[str, float] = {}  # least score that counts, in [0, 1]
+    # points (score, confidence), both rising: the share of finds with at least a score that were right
     confidences: Mapping[str, Points] = {}
 
     def __post_init__(self) -> None:

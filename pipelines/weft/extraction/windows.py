@@ -21,17 +21,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """What a window may hold.
+    """What a window may hold."""
 
-    Attributes:
-        words: Words at most, > 0.
-        tokens: Tokens of the encoder at most, > 0: names in code have many, and a model drops the surplus silently.
-        overlap: Words that neighbours share, in [0, words): a name on a border is whole in one of them.
-    """
-
-    words: int
-    tokens: int
-    overlap: int
+    words: int  # words at most, > 0
+    tokens: int  # tokens of the encoder at most, > 0: names in code have many, and a model drops the surplus silently
+    overlap: int  # words that neighbours share, in [0, words): a name on a border is whole in one of them
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap < self.words or self.tokens < 1:
@@ -45,11 +39,6 @@ def words_of(text: str) -> list[str]:
 
 def windows(text: str, costs: Sequence[int], room: WindowLimits) -> list[Window]:
     """Windows within `room` that together hold every word of `text`; a word too large for any has its own.
-
-    Args:
-        text: Any text.
-        costs: Tokens of each of its words.
-        room: What a window may hold.
 
     Examples:
         >>> [(w.start, w.end) for w in windows("one two three", [1, 1, 1], WindowLimits(words=2, tokens=9, overlap=1))]

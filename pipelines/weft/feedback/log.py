@@ -141,17 +141,11 @@ _REFETCHES = 2  # of offsets that the log skips, before they count as a hole
 
 
 class Continuation(NamedTuple):
-    """What of a delivery continues the log.
+    """What of a delivery continues the log."""
 
-    Attributes:
-        records: In the order of their offsets, none consumed before.
-        read_again: Offset to seek to, because the log seems to lack what lies there; None where it does not.
-        skipped: Offsets before and between the records that the log explains.
-    """
-
-    records: Sequence[Record]
-    read_again: int | None
-    skipped: int = 0
+    records: Sequence[Record]  # in the order of their offsets, none consumed before
+    read_again: int | None  # offset to seek to, because the log seems to lack what lies there; None where it does not
+    skipped: int = 0  # offsets before and between the records that the log explains
 
 
 Skipped = Callable[[int, int, int], int]

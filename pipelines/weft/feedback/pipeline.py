@@ -24,24 +24,17 @@ _RESPONSES = (
 
 
 def advance(
-    source: FeedbackSource,
-    states: Mapping[int, PartitionState],
-    positions: Positions,
-    rules: FeedbackSettings,
+    source: FeedbackSource,  # assigned to the partitions in `states`, and sought to their offsets
+    states: Mapping[int, PartitionState],  # claimed, by partition
+    positions: Positions,  # where each of them is read on from
+    rules: FeedbackSettings,  # sizes, times and weights
     *,
-    attribute: Attribute | None = None,
+    attribute: Attribute | None = None,  # says what responses rest on, where somebody can
 ) -> int:
     """Consume what the log holds next, at most one poll of it.
 
     The log is identified after its records were read and before any is applied: a topic re-created in between
     cannot slip in.
-
-    Args:
-        source: Assigned to the partitions in `states`, and sought to their offsets.
-        states: Claimed, by partition.
-        positions: Where each of them is read on from.
-        rules: Sizes, times and weights.
-        attribute: Says what responses rest on, where somebody can.
 
     Returns:
         How many records the log delivered.
@@ -78,17 +71,13 @@ def consume(
     state: PartitionState,
     rules: FeedbackSettings,
     *,
-    skipped: int = 0,
+    skipped: int = 0,  # offsets before and between the records that will never come; of all others a hole is counted
     log_end: int | None = None,
-    attribute: Attribute | None = None,
+    attribute: Attribute | None = None,  # says what responses rest on, where somebody can
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns.
 
     One with many responses to attribute is applied as several batches.
-
-    Args:
-        skipped: Offsets before and between the records that will never come; of all others a hole is counted.
-        attribute: Says what responses rest on, where somebody can.
     """
     asked = _asked(rules, facts, state.partition)
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)

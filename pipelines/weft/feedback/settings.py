@@ -39,13 +39,7 @@ EVENT_ID_RECORDS = 5_000_000
 
 
 class CreditSettings(Section):
-    """How much one piece of feedback weighs, in observations.
-
-    Attributes:
-        inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
-        choice_slope: Logarithm of the odds of a choice per unit of score, by which choices of the first result are
-            expected; 0 takes the first as any other (LRN-22).
-    """
+    """How much one piece of feedback weighs, in observations."""
 
     retrieved: float = Field(ge=0.0)
     included: float = Field(ge=0.0)
@@ -54,22 +48,19 @@ class CreditSettings(Section):
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
+    # implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10)
     inverse_clip: float = Field(ge=1.0)
+    # logarithm of the odds of a choice per unit of score, by which choices of the first result are expected; 0
+    # takes the first as any other (LRN-22)
     choice_slope: float = Field(ge=0.0, allow_inf_nan=False)
 
 
 class TriggerSettings(Section):
-    """Which words of a query become triggers of a result that was picked from far down (RET-17).
+    """Which words of a query become triggers of a result that was picked from far down (RET-17)."""
 
-    Attributes:
-        beyond_rank: Results at this rank or better are found well enough.
-        terms: Words of one selection at most.
-        stop: Words that say nothing about what is looked for.
-    """
-
-    beyond_rank: int = Field(ge=0)
-    terms: int = Field(ge=0, le=8)
-    stop: tuple[str, ...]
+    beyond_rank: int = Field(ge=0)  # results at this rank or better are found well enough
+    terms: int = Field(ge=0, le=8)  # words of one selection at most
+    stop: tuple[str, ...]  # words that say nothing about what is looked for
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
@@ -78,17 +69,12 @@ class TriggerSettings(Section):
 
 
 class AttributionSettings(Section):
-    """How an outcome is shared among the contents a response was made from (FBK-9).
+    """How an outcome is shared among the contents a response was made from (FBK-9)."""
 
-    Attributes:
-        encoder: Whether responses are compared with contents, by producers that see them and by updaters.
-        views: Weights of the counterfactual, the attention and the semantic view; they sum to 1.
-        confidence: How far to rely on the method that each of these names.
-    """
-
-    encoder: bool
+    encoder: bool  # whether responses are compared with contents, by producers that see them and by updaters
+    # weights of the counterfactual, the attention and the semantic view; they sum to 1
     views: tuple[Share, Share, Annotated[float, Field(gt=0.0, le=1.0)]]
-    confidence: Mapping[str, Share]
+    confidence: Mapping[str, Share]  # how far to rely on the method that each of these names
 
     @model_validator(mode="after")
     def _covers_every_method(self) -> Self:
@@ -129,15 +115,7 @@ class TimeSettings(Section):
 
 
 class LimitSettings(Section):
-    """What bounds memory and disk, and what one principal may say, per partition.
-
-    Attributes:
-        principal_daily: Observations of one principal per day that move weights.
-        reports_daily: The same of what is reported outright, by type of event; of each source by itself.
-        newcomers: Principals that need no history, the first ones; and so many have one after a day, at least (FBK-13).
-        session_part: Observations of a session, about so many, that count together where it has been merged, or not; of
-            reports as much larger as their allowance is.
-    """
+    """What bounds memory and disk, and what one principal may say, per partition."""
 
     event_bytes: int = Field(gt=0)
     dead_letter_records: int = Field(gt=0)
@@ -145,9 +123,13 @@ class LimitSettings(Section):
     session_records: int = Field(gt=0)
     principals: int = Field(gt=0)
     names: int = Field(gt=0)
-    principal_daily: float = Field(gt=0.0)
+    principal_daily: float = Field(gt=0.0)  # observations of one principal per day that move weights
+    # principals that need no history, the first ones; and so many have one after a day, at least (FBK-13)
     newcomers: int = Field(ge=1)
+    # the same of what is reported outright, by type of event; of each source by itself
     reports_daily: Mapping[str, Annotated[float, Field(gt=0.0)]]
+    # observations of a session, about so many, that count together where it has been merged, or not; of reports
+    # as much larger as their allowance is
     session_part: float = Field(gt=0.0)
 
     @model_validator(mode="after")
@@ -180,15 +162,10 @@ class LimitSettings(Section):
 
 
 class UbiSettings(Section):
-    """What actions of OpenSearch User Behavior Insights mean, by their `action_name`.
+    """What actions of OpenSearch User Behavior Insights mean, by their `action_name`."""
 
-    Attributes:
-        selections: The object was chosen.
-        verdicts: From −1 to 1, on the object.
-    """
-
-    selections: tuple[str, ...]
-    verdicts: Mapping[str, Annotated[float, Field(ge=-1.0, le=1.0)]]
+    selections: tuple[str, ...]  # the object was chosen
+    verdicts: Mapping[str, Annotated[float, Field(ge=-1.0, le=1.0)]]  # from −1 to 1, on the object
 
 
 class SessionMergeSettings(Section):
@@ -205,12 +182,9 @@ _KEY_CHARACTERS = 32  # of a key: whoever holds a token can try keys at leisure
 
 
 class FeedbackSettings(Section):
-    """The topic, the updaters, and the rules events are judged by.
+    """The topic, the updaters, and the rules events are judged by."""
 
-    Attributes:
-        signing_key: Shared by services and updaters; None lets anybody teach who can write to the topic (FBK-13).
-    """
-
+    # shared by services and updaters; None lets anybody teach who can write to the topic (FBK-13)
     signing_key: SecretStr | None
     topic: str = Field(min_length=1)
     dead_letter_topic: str = Field(min_length=1)

@@ -48,12 +48,7 @@ class GenerationBuilder:
     """Stages one generation in a folder of its own; nothing outside that folder is written."""
 
     def __init__(self, staging: Path, settings: IndexSettings, *, map_shards: MapTasks = map) -> None:
-        """Prepare to build.
-
-        Args:
-            staging: An empty folder, as `Catalog.stage` gives it.
-            map_shards: Runs the steps; `map` runs them one after the other in this process.
-        """
+        """Prepare to build."""
         self._staging = staging
         self._settings = settings
         self._map = map_shards
@@ -66,23 +61,13 @@ class GenerationBuilder:
         The result does not depend on how documents are spread over parts, or on shards. Of documents with one URI
         the one in the part whose name comes first stays; later ones become rows of `rejected`.
 
-        Args:
-            parts: Folders with the tables of `schemas`; a table that a part lacks counts as empty.
-            facts: See `index`.
-
         Raises:
             StoreError: A content has no vector of an encoder that others have.
         """
         return self.index(self.merge(parts), parts, facts)
 
     def merge(self, parts: Sequence[Path], *, base: Path | None = None, earlier: Path | None = None) -> MergedTables:
-        """Write the tables.
-
-        Args:
-            base: The verified generation from which documents are taken that the parts name as kept.
-            earlier: The generation whose documents are not new, and which says what degrees were; `base`, unless
-                everything is made anew.
-        """
+        """Write the tables."""
         self._earlier = earlier or base
         self._work.mkdir(exist_ok=True)
         task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, self._earlier)
@@ -94,18 +79,10 @@ class GenerationBuilder:
         parts: Sequence[Path],
         facts: Mapping[str, object],
         *,
-        base: Path | None = None,
-        retrained: bool = False,
+        base: Path | None = None,  # the generation that unchanged vectors and trained quantisers are taken from
+        retrained: bool = False,  # quantisers are trained anew
     ) -> Manifest:
-        """Index the merged tables and write the manifest last.
-
-        Args:
-            facts: "parent", "created_at" (seconds), "settings" (fingerprint), "models" (id by role) and "parameters"
-                (whatever else decides the content) have their place in the manifest; the rest is kept as it is;
-                "sparse", where terms are weighed, says with what.
-            base: The generation that unchanged vectors and trained quantisers are taken from.
-            retrained: Quantisers are trained anew.
-        """
+        """Index the merged tables and write the manifest last."""
         shards = self._shard_tasks(merged)
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)

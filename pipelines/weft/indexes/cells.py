@@ -15,9 +15,6 @@ ReadCell = Callable[[int], Any]
 def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
     """Reads the value of a row, from 0, as `column[row].as_py()` gives it, and lists as tuples.
 
-    Args:
-        column: Of strings, integers, or lists of strings without gaps; of other types it is read by Arrow.
-
     Examples:
         >>> read = cell_reader(pa.array([["a", "b"], []]))
         >>> read(0), read(1)

@@ -26,11 +26,7 @@ from weft.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_ch
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What is known of one document.
-
-    Attributes:
-        indexed_at: When the first generation that held it was made; None where this is the one.
-    """
+    """What is known of one document."""
 
     uri: str
     title: str | None
@@ -44,17 +40,13 @@ class StoredDocument:
     tier: str | None
     validation: str | None
     citations: int | None
-    indexed_at: float | None = None
+    indexed_at: float | None = None  # when the first generation that held it was made; None where this is the one
 
 
 class Occurrence:
     """One place where a content stands: the chunk, and what is known of its document.
 
     Most of what is found is never shown, so the chunk itself is decoded when it is asked for.
-
-    Attributes:
-        place: Row of its chunk in the table of chunks.
-        facts: All that is known of the document.
     """
 
     __slots__ = (
@@ -100,12 +92,7 @@ class Occurrence:
 
 
 class Content:
-    """One text and every place it stands in.
-
-    Attributes:
-        row: Its row in every index of the generation.
-        occurrences: At least one, ordered by (URI, sequence); the first is the representative, whose text this is.
-    """
+    """One text and every place it stands in."""
 
     __slots__ = ("_text", "content_hash", "occurrences", "row")
 

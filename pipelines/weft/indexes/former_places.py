@@ -22,15 +22,10 @@ generation was made, in seconds since the epoch, that had the place last."""
 
 @dataclass(frozen=True, slots=True)
 class FormerPlace:
-    """A place that is gone.
+    """A place that is gone."""
 
-    Attributes:
-        content_hash: What stood there last.
-        heading: The innermost one, empty where there was none; and so the symbol.
-    """
-
-    content_hash: str
-    heading: str
+    content_hash: str  # what stood there last
+    heading: str  # the innermost one, empty where there was none; and so the symbol
     symbol: str
     start_line: int
     end_line: int

@@ -105,9 +105,6 @@ class Generation:
 def open_generation(folder: Path, *, verify: bool = True) -> Generation:
     """Open a generation.
 
-    Args:
-        verify: Compare every file with its hash in the manifest first, about a second per gigabyte.
-
     Raises:
         StoreError: There is no such folder, or it has an older format.
         CorruptionError: A file differs from the manifest; the message names it, expected and found.

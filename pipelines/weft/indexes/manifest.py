@@ -71,62 +71,43 @@ def encoder_folder(encoder: str) -> str:
 
 
 class DenseFacts(BaseModel):
-    """How one encoder's vectors are searched; kept in the manifest.
-
-    Attributes:
-        kind: "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists.
-        codes: Bytes of code per vector.
-        refine_factor: Candidates re-scored per result asked for.
-        recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
-        trained_on: Share of the contents that were there when the quantisers were trained, as if those that went since
-            had been drawn evenly; 1 for exact search.
-        made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
-        token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
-    """
+    """How one encoder's vectors are searched; kept in the manifest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dimension: int
-    kind: Literal["exact", "ivfpq"]
+    kind: Literal["exact", "ivfpq"]  # "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists
     lists: int = 0
-    codes: int = 0
+    codes: int = 0  # bytes of code per vector
     probes: int = 0
-    refine_factor: int = 1
-    recall: float = 1.0
+    refine_factor: int = 1  # candidates re-scored per result asked for
+    recall: float = 1.0  # share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search
+    # share of the contents that were there when the quantisers were trained, as if those that went since had been
+    # drawn evenly; 1 for exact search
     trained_on: float = 1.0
+    # what decided the vectors besides their texts; vectors made otherwise are never mixed with them
     made_with: str = ""
-    token_bytes: float = 0.0
+    token_bytes: float = 0.0  # stored for the token embeddings of a content on average; 0 where none are kept
 
 
 class Manifest(BaseModel):
-    """What one generation is.
-
-    Attributes:
-        parent: The generation that was live when this one was begun.
-        created_at: Seconds since the epoch.
-        counts: Rows by table, and contents.
-        settings: Fingerprint of all settings it was built under.
-        models: Model id by role, such as "encoder".
-        dense: How each encoder's vectors are searched, by encoder name, with the measured recall.
-        lexical: Fields, analyser and BM25 parameters of the text index.
-        facts: Whatever else the builder was told, for people.
-        files: SHA-256 of every other file by its path in the folder.
-    """
+    """What one generation is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
     id: GenerationId
-    parent: GenerationId | None
+    parent: GenerationId | None  # the generation that was live when this one was begun
     content_hash: str
-    created_at: float
-    counts: Mapping[str, int]
-    settings: str
-    models: Mapping[str, str]
+    created_at: float  # seconds since the epoch
+    counts: Mapping[str, int]  # rows by table, and contents
+    settings: str  # fingerprint of all settings it was built under
+    models: Mapping[str, str]  # model id by role, such as "encoder"
+    # how each encoder's vectors are searched, by encoder name, with the measured recall
     dense: Mapping[str, DenseFacts]
-    lexical: LexicalSettings
-    facts: Mapping[str, Any]
-    files: Mapping[str, str]
+    lexical: LexicalSettings  # fields, analyser and BM25 parameters of the text index
+    facts: Mapping[str, Any]  # whatever else the builder was told, for people
+    files: Mapping[str, str]  # SHA-256 of every other file by its path in the folder
 
     @field_validator("lexical", mode="before")
     @classmethod
@@ -182,11 +163,7 @@ class RowsDigest:
 
 
 def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
-    """SHA-256 of what a generation means; see the module for what it covers.
-
-    Args:
-        digests: `RowsDigest` of every chunk, by (content hash, URI, sequence), and of every document, by URI.
-    """
+    """SHA-256 of what a generation means; see the module for what it covers."""
     meant = {"models": dict(models), "parameters": dict(parameters), "tables": dict(digests)}
     return hashlib.sha256(canonical(meant)).hexdigest()
 

@@ -89,21 +89,14 @@ _ORDER = {
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Parts to be merged.
+    """Parts to be merged."""
 
-    Attributes:
-        parts: Folders with the tables of `schemas`; their names order them.
-        base: The generation that unchanged documents are taken from; its files have been verified.
-        out: Folder of the generation to be.
-        work: Folder for what is needed until the generation is complete.
-        earlier: The generation that says since when documents are indexed; its documents have been verified.
-    """
-
-    parts: tuple[Path, ...]
-    base: Path | None
-    out: Path
-    work: Path
+    parts: tuple[Path, ...]  # folders with the tables of `schemas`; their names order them
+    base: Path | None  # the generation that unchanged documents are taken from; its files have been verified
+    out: Path  # folder of the generation to be
+    work: Path  # folder for what is needed until the generation is complete
     settings: MergeSettings
+    # the generation that says since when documents are indexed; its documents have been verified
     earlier: Path | None = None
 
 
@@ -116,22 +109,14 @@ class Encoding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedTables:
-    """What came together.
+    """What came together."""
 
-    Attributes:
-        counts: Rows by table, and contents.
-        digests: Of the tables that say what the generation means.
-        encoders: What is known of each encoder's vectors, by its name.
-        unchanged: Documents taken from the base.
-        unchanged_contents: Contents of these.
-        summaries: Counts by "rejected", "by_type", "by_domain" and "by_language", the largest first.
-    """
-
-    counts: Mapping[str, int]
-    digests: Mapping[str, str]
-    encoders: Mapping[str, Encoding]
-    unchanged: int
-    unchanged_contents: int
+    counts: Mapping[str, int]  # rows by table, and contents
+    digests: Mapping[str, str]  # of the tables that say what the generation means
+    encoders: Mapping[str, Encoding]  # what is known of each encoder's vectors, by its name
+    unchanged: int  # documents taken from the base
+    unchanged_contents: int  # contents of these
+    # counts by "rejected", "by_type", "by_domain" and "by_language", the largest first
     summaries: Mapping[str, Mapping[str, int]]
 
 

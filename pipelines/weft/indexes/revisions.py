@@ -102,19 +102,12 @@ group by all
 
 @dataclass(frozen=True, slots=True)
 class RevisionTask:
-    """What is compared.
+    """What is compared."""
 
-    Attributes:
-        staging: Folder of the generation to be, whose chunks have been written.
-        earlier: The generation before, its chunks verified; None where there is none.
-        made_at: When that was made, seconds since the epoch.
-        work: Folder for what is needed until the generation is complete.
-    """
-
-    staging: Path
-    earlier: Path | None
-    made_at: float
-    work: Path
+    staging: Path  # folder of the generation to be, whose chunks have been written
+    earlier: Path | None  # the generation before, its chunks verified; None where there is none
+    made_at: float  # when that was made, seconds since the epoch
+    work: Path  # folder for what is needed until the generation is complete
     settings: RevisionSettings
     merge: MergeSettings
 

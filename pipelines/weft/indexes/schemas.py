@@ -231,11 +231,7 @@ def document_hash(document: Document) -> str:
 
 
 def documents_to_table(documents: Sequence[Document], made_from: Sequence[str] | None = None) -> pa.Table:
-    """Facts of documents as rows of `DOCUMENTS`; their texts are rows of `TEXTS`.
-
-    Args:
-        made_from: Key of what decided each document's rows; without it no later run takes them for unchanged.
-    """
+    """Facts of documents as rows of `DOCUMENTS`; their texts are rows of `TEXTS`."""
     columns: dict[str, list[Any]] = {
         name: [_stored(getattr(document, name)) for document in documents] for name in _DOCUMENT_FIELDS
     }

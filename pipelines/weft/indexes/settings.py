@@ -34,22 +34,16 @@ class FieldWeights(Section):
 
 
 class WordSettings(Section):
-    """Weights of what a query finds by its words as they are typed, beside the BM25 score of `contents` (RET-22).
+    """Weights of what a query finds by its words as they are typed, beside the BM25 score of `contents` (RET-22)."""
 
-    Attributes:
-        exact: Of words in the form that they are typed in.
-        names: Of names in another spelling, names with digits, flags, operators, of terms of scripts without blanks,
-            and of the only word of a query.
-        weak: Of words without their accents, plurals that the stemmer does not know, and Arabic and Hindi stems.
-        phrases: Of the words of a name, or of a short query, side by side.
-        phrase_words: Up to so many words a query is short.
-    """
-
-    exact: float = Field(ge=0.0)
+    exact: float = Field(ge=0.0)  # of words in the form that they are typed in
+    # of names in another spelling, names with digits, flags, operators, of terms of scripts without blanks, and
+    # of the only word of a query
     names: float = Field(ge=0.0)
+    # of words without their accents, plurals that the stemmer does not know, and Arabic and Hindi stems
     weak: float = Field(ge=0.0)
-    phrases: float = Field(ge=0.0)
-    phrase_words: int = Field(ge=0)
+    phrases: float = Field(ge=0.0)  # of the words of a name, or of a short query, side by side
+    phrase_words: int = Field(ge=0)  # up to so many words a query is short
 
 
 class LexicalSettings(Section):
@@ -90,15 +84,10 @@ class MergeSettings(Section):
 
 
 class RevisionSettings(Section):
-    """When a text counts as what another one became (ARC-4).
+    """When a text counts as what another one became (ARC-4)."""
 
-    Attributes:
-        least_overlap: Of the shorter one's runs of three words, in the other one.
-        days: For how long it is remembered what became of a text.
-    """
-
-    least_overlap: float = Field(gt=0.0, le=1.0)
-    days: int = Field(ge=0)
+    least_overlap: float = Field(gt=0.0, le=1.0)  # of the shorter one's runs of three words, in the other one
+    days: int = Field(ge=0)  # for how long it is remembered what became of a text
 
 
 class IndexSettings(Section):

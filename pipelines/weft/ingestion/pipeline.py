@@ -54,10 +54,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     anew from their stored texts. Content that is live already is not published again, unless everything was to be
     made anew.
 
-    Args:
-        watch: Gets the progress after every step.
-        clock: Seconds, only running forward; for progress alone.
-
     Raises:
         SourceError: A source cannot be read at all or not from every host, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
@@ -128,14 +124,10 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Units with something new.
-
-    Attributes:
-        are_few: Whether one worker is done with them before a pool of actors would have started.
-    """
+    """Units with something new."""
 
     units: Sequence[Unit]
-    are_few: bool
+    are_few: bool  # whether one worker is done with them before a pool of actors would have started
 
 
 @dataclass(frozen=True, slots=True)

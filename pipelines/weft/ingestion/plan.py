@@ -47,39 +47,29 @@ Describe = Callable[[Path], Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPlan:
-    """One run.
+    """One run."""
 
-    Attributes:
-        sources: Named for this run.
-        declared: Declared in the configuration; without any of either, documents of the live generation are indexed
-            anew, from their stored texts (ING-15).
-        domain: Overrides the domain of every document.
-        full: Make everything anew: forget what is cached, and publish even content that is live already.
-        fingerprint: Of all settings, for the manifest.
-        encoder, extractor: What makes the models, as "module:name".
-        describe: Gives further facts of a staged generation for its manifest; called where it was built, unless most
-            of its documents are those that its base was described with.
-        described_least: Share of the documents that counts as most.
-        retrained: Publish even content that is live already, for quantisers of vectors are trained anew.
-    """
-
-    sources: Sequence[Path]
+    sources: Sequence[Path]  # named for this run
     store: Path
-    domain: Domain | None
-    full: bool
-    fingerprint: str
+    domain: Domain | None  # overrides the domain of every document
+    full: bool  # make everything anew: forget what is cached, and publish even content that is live already
+    fingerprint: str  # of all settings, for the manifest
     ingest: IngestSettings
     chunking: ChunkingSettings
     priors: Priors
     extraction: ExtractionSettings
     embedding: EmbeddingSettings
     index: IndexSettings
-    encoder: str = ENCODER
+    encoder: str = ENCODER  # What makes the models, as "module:name"
     extractor: str = EXTRACTOR
+    # declared in the configuration; without any of either, documents of the live generation are indexed anew,
+    # from their stored texts (ING-15)
     declared: Sequence[SourceSettings] = ()
+    # gives further facts of a staged generation for its manifest; called where it was built, unless most of its
+    # documents are those that its base was described with
     describe: Describe | None = None
-    described_least: float = 1.0
-    retrained: bool = False
+    described_least: float = 1.0  # share of the documents that counts as most
+    retrained: bool = False  # publish even content that is live already, for quantisers of vectors are trained anew
 
     @property
     def places(self) -> list[Path]:
@@ -143,9 +133,6 @@ def with_stored(
 ) -> SourceListing:
     """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
 
-    Args:
-        scratch: An empty folder.
-
     Raises:
         NothingPublishedError: There is neither a source nor a live generation.
     """
@@ -171,10 +158,6 @@ def stored_items(
     plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path, *, prefixes: tuple[str, ...] = ()
 ) -> SourceListing:
     """The documents of the live generation, of whatever format.
-
-    Args:
-        scratch: An empty folder.
-        prefixes: How the URIs of the wanted ones begin; none for all.
 
     Raises:
         NothingPublishedError: There is no live generation.
@@ -203,9 +186,6 @@ def _by_reason(left_out: Mapping[SkipReason, int], prefix: str = "") -> dict[str
 
 def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
     """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
-
-    Args:
-        made_in: The precision of the live vectors, by encoder; `full` alone moves them to another.
 
     Raises:
         ConfigurationError: Another precision is asked for, and not everything is made anew.

@@ -48,17 +48,12 @@ _REMAINING_WORDS = 10  # without which nothing is left to be found
 
 @dataclass(frozen=True, slots=True)
 class StoredQuestion:
-    """A question that one content of a generation answers.
-
-    Attributes:
-        kind: What it was in that content, see `ContentQuestion`.
-        rest: The content's text without the question.
-    """
+    """A question that one content of a generation answers."""
 
     text: str
     content_hash: ContentHash
-    kind: str
-    rest: str
+    kind: str  # what it was in that content, see `ContentQuestion`
+    rest: str  # the content's text without the question
 
 
 def write_questions(generation: Path) -> int:
@@ -127,34 +122,23 @@ def _texts(tables: Path, rests: Mapping[ContentHash, str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ContentQuestion:
-    """A question that one content answers.
-
-    Attributes:
-        kind: "trigger", "docstring", "heading", "title" or "sentence": what it was.
-        rest: The content's text without it.
-    """
+    """A question that one content answers."""
 
     text: str
-    kind: str
-    rest: str
+    kind: str  # "trigger", "docstring", "heading", "title" or "sentence": what it was
+    rest: str  # the content's text without it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskableText:
-    """A content's text, and what else is said of it that may ask for it.
-
-    Attributes:
-        title: Of its document.
-        headings: Those above it that belong to nothing else, outermost first.
-        triggers: Phrases that are declared for it.
-    """
+    """A content's text, and what else is said of it that may ask for it."""
 
     text: str
     content_type: ContentType
     language: str | None = None
-    title: str | None = None
-    headings: Sequence[str] = ()
-    triggers: Sequence[str] = ()
+    title: str | None = None  # of its document
+    headings: Sequence[str] = ()  # those above it that belong to nothing else, outermost first
+    triggers: Sequence[str] = ()  # phrases that are declared for it
 
 
 def question_in(content: AskableText) -> ContentQuestion | None:

@@ -23,9 +23,6 @@ _SECTIONS = ("ingest", "chunking", "extraction", "embedding", "index")
 def record(tracking: Tracking, plan: IndexPlan, outcome: IndexOutcome, manifest: Manifest, *, now: float) -> None:
     """Record a run in the experiment `indexing`, named by its generation.
 
-    Args:
-        now: Seconds since the epoch.
-
     Raises:
         TrackingUnavailableError: MLflow does not answer; the generation is live all the same.
     """

@@ -34,38 +34,24 @@ _RECENCY = 2
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """A run under way.
+    """A run under way."""
 
-    Attributes:
-        phase: What it is doing, for people.
-        total, done: Work units.
-        counts: Sums over the units done.
-        begun, now: Seconds on a clock that only runs forward.
-        work: What is left to do in this phase, in whatever work is measured in; None counts units.
-        worked: What was done in this phase since its first, in the same measure; None before that.
-        pace: Seconds for one of it, later work weighing more. Before the first, models load: that is soon forgotten.
-        paced_at: Up to when time is in the pace.
-    """
-
-    phase: str
-    total: int
-    begun: float
+    phase: str  # what it is doing, for people
+    total: int  # Work units
+    begun: float  # Seconds on a clock that only runs forward
     now: float
     done: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    work: float | None = None
-    worked: float | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)  # sums over the units done
+    work: float | None = None  # what is left to do in this phase, in whatever work is measured in; None counts units
+    worked: float | None = None  # what was done in this phase since its first, in the same measure; None before that
+    # seconds for one of it, later work weighing more. Before the first, models load: that is soon forgotten
     pace: float = 0.0
-    paced_at: float | None = None
+    paced_at: float | None = None  # up to when time is in the pace
 
     def after(
         self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None
     ) -> IndexProgress:
-        """The progress after one more unit, or several.
-
-        Args:
-            work: What was done, where `self.work` measures it.
-        """
+        """The progress after one more unit, or several."""
         total = Counter(dict(self.counts))
         total.update(dict(counts))
         return replace(self._paced(units if work is None else work, now), done=self.done + units, counts=dict(total))
@@ -152,42 +138,30 @@ class ProgressReporter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOutcome:
-    """What a run did.
+    """What a run did."""
 
-    Attributes:
-        generation: The live generation at its end.
-        published: Whether it was this run that made it; False where the content was live already.
-        documents, chunks, entities: What the generation holds.
-        unchanged: Documents taken from the generation before, neither cut, read by models nor embedded again.
-        embedded, embedding_cache_hits, extracted, entity_cache_hits: Distinct texts per unit by where their vector
-            or mentions came from.
-        rejected: Rows of the rejected table by reason.
-        skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
-        by_type, by_domain, by_language: Documents.
-        left_out: Entries of the sources that were not read, by reason (see `tree.SkipReason`); a folder counts once.
-        broken: Declared sources that could not be read, each with its error; their documents stay as they were.
-        unmet_relations: A line on each declared relation of the live generation whose target was not found (GRA-1).
-    """
-
-    generation: GenerationId
+    generation: GenerationId  # the live generation at its end
     content_hash: str
-    published: bool
-    documents: int
+    published: bool  # whether it was this run that made it; False where the content was live already
+    documents: int  # What the generation holds
     chunks: int
     entities: int
-    unchanged: int
-    embedded: int
+    unchanged: int  # documents taken from the generation before, neither cut, read by models nor embedded again
+    embedded: int  # Distinct texts per unit by where their vector or mentions came from
     embedding_cache_hits: int
     extracted: int
     entity_cache_hits: int
-    skipped: int
-    rejected: Mapping[str, int]
-    by_type: Mapping[str, int]
+    skipped: int  # items that did not become documents: all of these rows but those of documents cut by a fallback
+    rejected: Mapping[str, int]  # rows of the rejected table by reason
+    by_type: Mapping[str, int]  # Documents
     by_domain: Mapping[str, int]
     by_language: Mapping[str, int]
     seconds: float
+    # entries of the sources that were not read, by reason (see `tree.SkipReason`); a folder counts once
     left_out: Mapping[str, int] = field(default_factory=dict)
+    # declared sources that could not be read, each with its error; their documents stay as they were
     broken: Mapping[str, str] = field(default_factory=dict)
+    # A line on each declared relation of the live generation whose target was not found (GRA-1)
     unmet_relations: Sequence[str] = ()
 
 
@@ -198,16 +172,13 @@ def outcome_of(
     generation: GenerationId,
     content_hash: str,
     published: bool,
-    extraction: bool,
+    extraction: bool,  # whether entities were wanted
     broken: Mapping[Path, str],
     unmet_relations: Sequence[str] = (),
 ) -> IndexOutcome:
     """The outcome of a run.
 
     A content that was taken from the generation before counts among the cache hits: what models make of it was there.
-
-    Args:
-        extraction: Whether entities were wanted.
     """
     counts, rejected = Counter(dict(progress.counts)), merged.summaries["rejected"]
     return IndexOutcome(

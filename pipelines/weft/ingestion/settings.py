@@ -17,22 +17,14 @@ _CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a ten
 
 
 class SourceSettings(Section):
-    """A declared source (OPS-3b); what is left out is as for a source without a declaration.
+    """A declared source (OPS-3b); what is left out is as for a source without a declaration."""
 
-    Attributes:
-        path: A folder, a file, a corpus or a table; `~` is the home folder.
-        domain: Of all its documents.
-        trust: Of all its documents that declare none, 0 to 100.
-        include, exclude: Files of a folder, written as in .gitignore; without `include` all.
-        tenant: A fact about all its documents, for filters.
-    """
-
-    path: str = Field(min_length=1)
-    domain: Domain | None = None
-    trust: Level | None = None
-    include: tuple[str, ...] = ()
+    path: str = Field(min_length=1)  # A folder, a file, a corpus or a table; `~` is the home folder
+    domain: Domain | None = None  # of all its documents
+    trust: Level | None = None  # of all its documents that declare none, 0 to 100
+    include: tuple[str, ...] = ()  # Files of a folder, written as in .gitignore; without `include` all
     exclude: tuple[str, ...] = ()
-    tenant: str | None = Field(default=None, min_length=1)
+    tenant: str | None = Field(default=None, min_length=1)  # A fact about all its documents, for filters
 
     @property
     def place(self) -> Path:
@@ -41,11 +33,7 @@ class SourceSettings(Section):
 
 
 class TrustSettings(Section):
-    """Trust level, 0 to 100, by kind of source (ING-2).
-
-    Attributes:
-        corpus: Records of a corpus and rows of a table.
-    """
+    """Trust level, 0 to 100, by kind of source (ING-2)."""
 
     local_code: Level
     recent: Level
@@ -54,7 +42,7 @@ class TrustSettings(Section):
     old_history: Level
     blog: Level
     generated: Level
-    corpus: Level
+    corpus: Level  # records of a corpus and rows of a table
 
 
 class ParquetSettings(Section):
@@ -67,17 +55,12 @@ class ParquetSettings(Section):
 
 
 class SummarySettings(Section):
-    """Summaries of documents (ING-18).
+    """Summaries of documents (ING-18)."""
 
-    Attributes:
-        max_tokens: In the encoder's tokens.
-        endpoint: URL of an OpenAI-compatible chat completion; empty for extracts from the text itself.
-        model, api_key: What it is asked with.
-    """
-
-    max_tokens: int = Field(gt=0)
+    max_tokens: int = Field(gt=0)  # in the encoder's tokens
+    # URL of an OpenAI-compatible chat completion; empty for extracts from the text itself
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
-    model: str
+    model: str  # What it is asked with
     api_key: SecretStr
 
 
@@ -90,28 +73,20 @@ class ParserSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Actors per stage and the logical CPUs that each of them holds.
+    """Actors per stage and the logical CPUs that each of them holds."""
 
-    Attributes:
-        readers: 0 where the actors of the next stage read, too.
-    """
-
-    readers: int
+    readers: int  # 0 where the actors of the next stage read, too
     extractors: int
     encoders: int
     cpus_each: float
 
 
 class PoolSettings(Section):
-    """Actors per stage; 0 derives a number from the cluster's CPUs.
-
-    Attributes:
-        few: So many units of new documents one worker takes through all stages.
-    """
+    """Actors per stage; 0 derives a number from the cluster's CPUs."""
 
     readers: int = Field(ge=0)
     encoders: int = Field(ge=0)
-    few: int = Field(ge=0)
+    few: int = Field(ge=0)  # so many units of new documents one worker takes through all stages
 
     def sized(self, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
         """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
@@ -134,19 +109,15 @@ class PoolSettings(Section):
 
 
 class IngestSettings(Section):
-    """What is read from sources, and how far.
-
-    Attributes:
-        secret_files: Rules, as ignore files have them, of files that are left out, tracked or not; where there are
-            any, files that hold a private key are rejected too.
-        git_seconds: For the history of one source; 0 reads none, and files have their own times.
-    """
+    """What is read from sources, and how far."""
 
     max_file_bytes: int
     skipped_names: tuple[str, ...]
+    # rules, as ignore files have them, of files that are left out, tracked or not; where there are any, files
+    # that hold a private key are rejected too
     secret_files: tuple[str, ...]
     unit_documents: int = Field(ge=1)
-    git_seconds: float = Field(ge=0.0)
+    git_seconds: float = Field(ge=0.0)  # for the history of one source; 0 reads none, and files have their own times
     trust: TrustSettings
     parquet: ParquetSettings
     summary: SummarySettings

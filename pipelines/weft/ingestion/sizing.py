@@ -32,17 +32,13 @@ def active_sizes(
     priors: Priors,
     evidence: Evidence,
     *,
-    learned: str = PRIORS_ONLY,
-    before: Snapshots | None = None,
+    learned: str = PRIORS_ONLY,  # the live version, which evidence is read on top of
+    before: Snapshots | None = None,  # snapshots of the live generation, where there is one
 ) -> ActiveSizes:
     """The sizes of every domain, chosen from what is believed of them.
 
     Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
     the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
-
-    Args:
-        learned: The live version, which evidence is read on top of.
-        before: Snapshots of the live generation, where there is one.
     """
     beliefs = read_sizing(priors, evidence, last_day(evidence) or 0)
     domains = {}

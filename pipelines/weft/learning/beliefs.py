@@ -42,17 +42,6 @@ HORIZON = 200
 class Beliefs:
     """All posteriors at one time. Immutable but for a memory of what weights it was asked for, bounded by its nodes.
 
-    Attributes:
-        reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
-        examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
-        sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
-        triggers: Terms that contents are found by because they were once picked from far down (RET-17).
-        precedents: What came of contents under questions (LRN-18).
-        lessons: How good lessons are, and what may be done with them (LES-3).
-        checks: Which contents somebody looked at, and whether they were still accurate (LRN-6).
-        citations: How often contents were cited by use (CIT-2).
-        aliases: Contents that stand for one another (CON-2).
-
     Examples:
         >>> from weft.settings import load_settings
         >>> beliefs = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
@@ -261,18 +250,13 @@ def read_beliefs(
     *,
     now: float,
     session: SessionEvidence | None = None,
-    fitted: FittedWeights | None = None,
+    fitted: FittedWeights | None = None,  # weights that the live version holds: what is counted moves them on
     aliases: ContentAliases = NO_ALIASES,
 ) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
     Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
     gathered. Time is linear in the number of counts.
-
-    Args:
-        session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
-        fitted: Weights that the live version holds: what is counted moves them on.
-        aliases: Contents that stand for one another: what became of any counts for all of them (CON-2).
     """
     today = day_of(now)
     evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it

@@ -29,50 +29,32 @@ class QuadrantRule(Section):
 
 
 class InternalScale(Section):
-    """What counts as a citation within the store, in citations, and how many say all that can be said (CIT-2).
+    """What counts as a citation within the store, in citations, and how many say all that can be said (CIT-2)."""
 
-    Attributes:
-        full: Citations that count as 1, on a logarithmic scale.
-        document: Another document that refers to it.
-        reference, request, success: By an agent: an answer rests on it, it is put into a context, it served.
-        agent: Each one by whom answers rest on it.
-        co_citation: Another content that served under the same question.
-        per_agent: Of each kind, what one agent counts at most.
-        newcomers: As many agents those count at most, on one content and day, who were there on one day alone (FBK-13).
-    """
-
-    full: Positive
-    document: NonNegative
-    reference: NonNegative
+    full: Positive  # citations that count as 1, on a logarithmic scale
+    document: NonNegative  # another document that refers to it
+    reference: NonNegative  # By an agent: an answer rests on it, it is put into a context, it served
     request: NonNegative
     success: NonNegative
-    agent: NonNegative
-    co_citation: NonNegative
-    per_agent: Positive
+    agent: NonNegative  # each one by whom answers rest on it
+    co_citation: NonNegative  # another content that served under the same question
+    per_agent: Positive  # of each kind, what one agent counts at most
+    # as many agents those count at most, on one content and day, who were there on one day alone (FBK-13)
     newcomers: Annotated[int, Field(ge=1)]
 
 
 class DeclaredPrior(Section):
-    """What a person's word on a document says of it beforehand, by that word, in lower case (RET-13).
-
-    Attributes:
-        undeclared: Of a document that declares none of these words, where others do.
-    """
+    """What a person's word on a document says of it beforehand, by that word, in lower case (RET-13)."""
 
     tiers: Mapping[str, Share]
     validations: Mapping[str, Share]
-    undeclared: Share
+    undeclared: Share  # of a document that declares none of these words, where others do
 
 
 class AuthorityPrior(Section):
-    """How far a document is relied on, by what is counted elsewhere and here (CIT-1 to CIT-3).
+    """How far a document is relied on, by what is counted elsewhere and here (CIT-1 to CIT-3)."""
 
-    Attributes:
-        bound: From which on either axis is high.
-        external: What each measure says.
-    """
-
-    bound: Share
-    external: Annotated[Mapping[Measure, CountScale], one_for_each(Measure)]
+    bound: Share  # from which on either axis is high
+    external: Annotated[Mapping[Measure, CountScale], one_for_each(Measure)]  # what each measure says
     internal: InternalScale
     quadrants: Annotated[Mapping[Quadrant, QuadrantRule], one_for_each(Quadrant)]

@@ -25,19 +25,13 @@ SCHEMA = pa.schema(_COLUMNS)
 
 
 class LearnedEdge(NamedTuple):
-    """One edge, which holds in both directions, unless one end supersedes the other.
+    """One edge, which holds in both directions, unless one end supersedes the other."""
 
-    Attributes:
-        content, target: In ascending order; of what supersedes another first the newer one.
-        source: Texts (auto) or uses (learned); never a person.
-        micro: How strong it is, in (0, `MICRO`].
-    """
-
-    content: ContentHash
+    content: ContentHash  # In ascending order; of what supersedes another first the newer one
     kind: LinkKind
     target: ContentHash
-    source: RelationSource
-    micro: int = MICRO
+    source: RelationSource  # texts (auto) or uses (learned); never a person
+    micro: int = MICRO  # how strong it is, in (0, `MICRO`]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,21 +21,15 @@ SECONDS_PER_DAY = 86_400
 
 
 class EvidenceKey(NamedTuple):
-    """Where mass about one learned parameter is kept.
+    """Where mass about one learned parameter is kept."""
 
-    Attributes:
-        day: UTC days since the epoch, of the event, never of its processing.
-        parameter: What the mass is about, such as "signal.vector.good" or "relevance".
-        bin: Which of the parameter's statistics, such as "for", "against" or "07/20.good".
-    """
-
-    day: int
+    day: int  # UTC days since the epoch, of the event, never of its processing
     domain: str
     model: str
     agent: str
     intent: str
-    parameter: str
-    bin: str
+    parameter: str  # what the mass is about, such as "signal.vector.good" or "relevance"
+    bin: str  # which of the parameter's statistics, such as "for", "against" or "07/20.good"
 
 
 _Key = TypeVar("_Key", EvidenceKey, UsageKey)
@@ -194,12 +188,7 @@ def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...
 
 
 def table_of(counts: Sequence[tuple[Any, ...]], usage: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """The table of evidence whose rows are at hand, sorted by their keys, no mass 0.
-
-    Args:
-        counts: Fields of `EvidenceKey`, and the mass.
-        usage: Fields of `UsageKey`, and the mass.
-    """
+    """The table of evidence whose rows are at hand, sorted by their keys, no mass 0."""
     parts = ((_PARAMETER, EvidenceKey._fields, counts), (_USAGE, UsageKey._fields, usage))
     return pa.concat_tables([_part(*each) for each in parts]).combine_chunks()
 

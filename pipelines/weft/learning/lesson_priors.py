@@ -15,29 +15,19 @@ _ORIGINS = frozenset(get_args(LessonOrigin))
 
 
 class LessonRelevancePrior(Section):
-    """How much each condition that a tool use meets says that a lesson is of use (LES-8).
+    """How much each condition that a tool use meets says that a lesson is of use (LES-8)."""
 
-    Attributes:
-        tool, tool_wildcard: Of a tool that is named, and by a pattern.
-        file, actions, words: Of the other conditions, where they are fully met.
-        meaning: Of a question of the same meaning, times the cosine.
-        near: Cosine below which no lesson is shown for its meaning alone.
-        everyday: Share of everyday questions for which none is.
-        enough_words: So many words of a condition that are met count as all.
-        least: Relevance of conditions below which a lesson is not shown.
-        priorities: Factor of each priority on the rank.
-    """
-
-    tool: Share
+    tool: Share  # Of a tool that is named, and by a pattern
     tool_wildcard: Share
-    file: Share
+    file: Share  # Of the other conditions, where they are fully met
     actions: Share
     words: Share
-    meaning: Share
-    near: Share
-    everyday: Share
-    enough_words: Annotated[int, Field(ge=1)]
-    least: Share
+    meaning: Share  # of a question of the same meaning, times the cosine
+    near: Share  # cosine below which no lesson is shown for its meaning alone
+    everyday: Share  # share of everyday questions for which none is
+    enough_words: Annotated[int, Field(ge=1)]  # so many words of a condition that are met count as all
+    least: Share  # relevance of conditions below which a lesson is not shown
+    # factor of each priority on the rank
     priorities: Annotated[dict[LessonPriority, Positive], one_for_each(LessonPriority)]
 
 
@@ -50,12 +40,7 @@ class LegacyLessonRule(Section):
 
 
 class LessonPrior(Section):
-    """Beta beliefs about the share of a lesson's outcomes that are good (LES-2, LES-3, LES-4).
-
-    Attributes:
-        weights: Observations that one outcome counts, by who tells it.
-        daily: Observations of one principal on one lesson and day that count at most.
-    """
+    """Beta beliefs about the share of a lesson's outcomes that are good (LES-2, LES-3, LES-4)."""
 
     sources: Annotated[Mapping[LessonSource, Annotated[float, Field(gt=0.0, lt=1.0)]], one_for_each(LessonSource)]
     repetition: Share
@@ -70,8 +55,8 @@ class LessonPrior(Section):
     per_lesson: Positive
     revised: Share
     half_life_days: Positive
-    weights: Mapping[str, Annotated[float, Field(ge=0.0)]]
-    daily: Positive
+    weights: Mapping[str, Annotated[float, Field(ge=0.0)]]  # observations that one outcome counts, by who tells it
+    daily: Positive  # observations of one principal on one lesson and day that count at most
     newcomers: Annotated[int, Field(ge=1)]
     active: Share
     active_urgent: Share

@@ -70,16 +70,11 @@ class GammaPrior(Section):
 
 
 class DecayPrior(Section):
-    """How fast knowledge of each domain goes stale (LRN-6).
-
-    Attributes:
-        unknown_age: Freshness where a whole generation dates nothing.
-        check_strength: What age says of a content, in words of people who looked at it.
-    """
+    """How fast knowledge of each domain goes stale (LRN-6)."""
 
     domains: Annotated[dict[Domain, GammaPrior], one_for_each(Domain)]
-    unknown_age: Share
-    check_strength: Positive
+    unknown_age: Share  # freshness where a whole generation dates nothing
+    check_strength: Positive  # what age says of a content, in words of people who looked at it
 
 
 class UsagePrior(Section):
@@ -99,59 +94,36 @@ class OutcomeCurve(Section):
 
 
 class OutcomePrior(Section):
-    """Effects of what came of a content, below the ranking (LRN-18), and what one principal counts there (LRN-20).
-
-    Attributes:
-        content_variance, question_variance: Of the effects of a content, and of a content under a question.
-        own_variance: Of the effect of a principal's own word on its own searches.
-        variance_spread: How far both variances may be off, a standard deviation in natural logarithms.
-        implied: What outcomes that nobody said outright count, of their weight.
-        daily_words: Of one principal and day, as many count in full that nobody else shares.
-        flood_power: Of n such words each counts (daily_words / n) to this power.
-        crowd: Principals from which on that bound holds.
-        newcomers: As many of those who speak on one day alone count on one content, and in what they may say (FBK-13).
-    """
+    """Effects of what came of a content, below the ranking (LRN-18), and what one principal counts there (LRN-20)."""
 
     curve: OutcomeCurve
-    content_variance: Positive
+    content_variance: Positive  # Of the effects of a content, and of a content under a question
     question_variance: Positive
-    own_variance: Positive
-    variance_spread: Positive
-    implied: Annotated[float, Field(ge=0.0, le=1.0)]
-    daily_words: Positive
-    flood_power: Positive
-    crowd: Annotated[int, Field(ge=1)]
+    own_variance: Positive  # of the effect of a principal's own word on its own searches
+    variance_spread: Positive  # how far both variances may be off, a standard deviation in natural logarithms
+    implied: Annotated[float, Field(ge=0.0, le=1.0)]  # what outcomes that nobody said outright count, of their weight
+    daily_words: Positive  # of one principal and day, as many count in full that nobody else shares
+    flood_power: Positive  # of n such words each counts (daily_words / n) to this power
+    crowd: Annotated[int, Field(ge=1)]  # principals from which on that bound holds
+    # as many of those who speak on one day alone count on one content, and in what they may say (FBK-13)
     newcomers: Annotated[int, Field(ge=1)]
 
 
 class NearPrior(Section):
-    """How far outcomes under one question count for another that asks the same in other words (LRN-19).
+    """How far outcomes under one question count for another that asks the same in other words (LRN-19)."""
 
-    Attributes:
-        likeness: Of two questions, ascending: where each bin begins; below the first nothing counts.
-        overlap: What two questions add to their cosine that name the same, >= 0.
-        factors: In [0, 1], how far they count in each bin.
-        same_words: How far where content words are the same, whatever stands between them.
-        strength: Pairs of verdicts under near questions that each of these is worth.
-        held: Past questions that are compared.
-        synonyms: Groups of words of one meaning.
-        opposites: Pairs of words of which one excludes the other.
-        negations: Words that deny.
-        question_words: Words that say what kind of answer is wanted.
-        idle_words: Words that say nothing about what is asked for.
-    """
-
-    likeness: tuple[float, ...]
-    overlap: Annotated[float, Field(ge=0.0)]
-    factors: tuple[float, ...]
+    likeness: tuple[float, ...]  # of two questions, ascending: where each bin begins; below the first nothing counts
+    overlap: Annotated[float, Field(ge=0.0)]  # what two questions add to their cosine that name the same, >= 0
+    factors: tuple[float, ...]  # in [0, 1], how far they count in each bin
+    # how far where content words are the same, whatever stands between them
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
-    strength: Positive
-    held: Annotated[int, Field(ge=0)]
-    synonyms: tuple[tuple[str, ...], ...]
-    opposites: tuple[tuple[str, str], ...]
-    negations: tuple[str, ...]
-    question_words: tuple[str, ...]
-    idle_words: tuple[str, ...]
+    strength: Positive  # pairs of verdicts under near questions that each of these is worth
+    held: Annotated[int, Field(ge=0)]  # past questions that are compared
+    synonyms: tuple[tuple[str, ...], ...]  # groups of words of one meaning
+    opposites: tuple[tuple[str, str], ...]  # pairs of words of which one excludes the other
+    negations: tuple[str, ...]  # words that deny
+    question_words: tuple[str, ...]  # words that say what kind of answer is wanted
+    idle_words: tuple[str, ...]  # words that say nothing about what is asked for
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -229,12 +201,9 @@ class SizingPrior(Section):
 
 
 class RobustnessPrior(Section):
-    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
+    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node."""
 
-    Attributes:
-        alone: So many principals have nobody beside them whom allowances would protect (LRN-20).
-    """
-
+    # so many principals have nobody beside them whom allowances would protect (LRN-20)
     alone: Annotated[int, Field(ge=0)]
     daily_cap: Positive
     reported_daily_cap: Positive
@@ -346,10 +315,7 @@ class Priors(Section):
 
 
 class LearningSettings(Section):
-    """The section `learning` of the configuration.
+    """The section `learning` of the configuration."""
 
-    Attributes:
-        calibration_smoothing: Pseudo-observations at the overall rate in each bin that a calibration is fitted to.
-    """
-
+    # pseudo-observations at the overall rate in each bin that a calibration is fitted to
     calibration_smoothing: Annotated[float, Field(gt=0.0)]

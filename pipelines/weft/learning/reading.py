@@ -22,28 +22,17 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One belief.
+    """One belief."""
 
-    Attributes:
-        family: Such as "weight", "decay" or "trust".
-        scope: Whose belief it is: "code/model/agent", a domain alone, a model, a source, or "*" for all.
-        parameter: What it is about, with its unit where it has one.
-        mean: What is expected; None where nothing is expected to happen.
-        low, high: Credible interval of the priors' level; None where there is none.
-        observations: Behind it, beyond the priors.
-        confidence: How settled it is, in [0, 1).
-        level: The level of the hierarchy that informs it most; empty where there is no hierarchy.
-    """
-
-    family: str
-    scope: str
-    parameter: str
-    mean: float | None
-    low: float | None
+    family: str  # such as "weight", "decay" or "trust"
+    scope: str  # whose belief it is: "code/model/agent", a domain alone, a model, a source, or "*" for all
+    parameter: str  # what it is about, with its unit where it has one
+    mean: float | None  # what is expected; None where nothing is expected to happen
+    low: float | None  # Credible interval of the priors' level; None where there is none
     high: float | None
-    observations: float
-    confidence: float
-    level: str = ""
+    observations: float  # behind it, beyond the priors
+    confidence: float  # how settled it is, in [0, 1)
+    level: str = ""  # the level of the hierarchy that informs it most; empty where there is no hierarchy
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -181,15 +170,11 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class BeliefChange:
-    """One belief in two states of evidence; either is None where the parameter is unknown there.
-
-    Attributes:
-        level: Of the intervals of both.
-    """
+    """One belief in two states of evidence; either is None where the parameter is unknown there."""
 
     before: Reading | None
     after: Reading | None
-    level: float
+    level: float  # of the intervals of both
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -232,11 +217,7 @@ def _reach(reading: Reading, *, down: bool) -> float | None:
 
 
 def moves(before: Iterable[Reading], after: Iterable[Reading], *, level: float) -> list[BeliefChange]:
-    """Beliefs that differ, the surest change first; of equally sure ones, the one with more observations behind it.
-
-    Args:
-        level: Of the intervals.
-    """
+    """Beliefs that differ, the surest change first; of equally sure ones, the one with more observations behind it."""
     old, new = ({reading.key: reading for reading in readings} for readings in (before, after))
     keys = sorted(old.keys() | new.keys())
     changes = [BeliefChange(old.get(key), new.get(key), level) for key in keys if _mean(old, key) != _mean(new, key)]

@@ -48,15 +48,11 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReportFamily:
-    """One family of reports.
+    """One family of reports."""
 
-    Attributes:
-        place: What a report is about.
-        sides: By the last word of a bin, how often its mass counts for and against; of quality, Σq is for, and n − Σq
-            against.
-    """
-
-    place: Callable[[EvidenceKey], Place]
+    place: Callable[[EvidenceKey], Place]  # what a report is about
+    # by the last word of a bin, how often its mass counts for and against; of quality, Σq is for, and n − Σq
+    # against
     sides: Mapping[str, tuple[int, int]]
 
     def observations(self, masses: Masses) -> float:

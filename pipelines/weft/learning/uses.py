@@ -18,21 +18,16 @@ from weft.domain.ids import ContentHash
 
 
 class UsageKey(NamedTuple):
-    """Where mass about the use of one content is kept (FBK-6).
-
-    Attributes:
-        bin: "positive" or "negative" for outcomes, "verdict:…" for those that somebody called so (`verdicts`);
-            "retrieval", "inclusion" or "reference" for uses, whatever came of them; "accurate" or "inaccurate" for what
-            was looked at.
-        principal: Fingerprint of who said so; "" where that is not known.
-        question: Fingerprint of what was asked; "" where that is not known, and of uses.
-    """
+    """Where mass about the use of one content is kept (FBK-6)."""
 
     day: int
     content_hash: str
+    # "positive" or "negative" for outcomes, "verdict:…" for those that somebody called so (`verdicts`);
+    # "retrieval", "inclusion" or "reference" for uses, whatever came of them; "accurate" or "inaccurate" for what
+    # was looked at
     bin: str
-    principal: str = ""
-    question: str = ""
+    principal: str = ""  # fingerprint of who said so; "" where that is not known
+    question: str = ""  # fingerprint of what was asked; "" where that is not known, and of uses
 
 
 _TEXTS = UsageKey._fields[1:]
@@ -137,9 +132,6 @@ class Uses(Mapping[UsageKey, int]):
     def renamed(self, names: Mapping[ContentHash, ContentHash]) -> Uses:
         """The same masses with contents by other names; masses of keys that become equal add up.
 
-        Args:
-            names: New name by old one; of all others the name stays.
-
         Raises:
             OverflowError: A mass leaves the range of int64.
         """
@@ -199,9 +191,6 @@ class Uses(Mapping[UsageKey, int]):
 
 def numbered(*codes: tuple[Ints, int]) -> tuple[Ints, Ints]:
     """Rows numbered by several codes together: the first row of each number, and the number of each row.
-
-    Args:
-        codes: Of each row, and how many there may be.
 
     Examples:
         >>> first, number = numbered((np.array([1, 0, 1, 1]), 2), (np.array([0, 0, 0, 2]), 3))

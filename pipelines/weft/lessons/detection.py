@@ -37,15 +37,11 @@ _VERB = 0.5  # what a verb tells of a lesson, beside a thing: "use" and "set" st
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A lesson that was shown to the agent.
-
-    Attributes:
-        turn: Of the conversation, before which it was shown.
-    """
+    """A lesson that was shown to the agent."""
 
     injection_id: str
     lesson: Lesson
-    turn: int = 0
+    turn: int = 0  # of the conversation, before which it was shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +54,15 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """An outcome of one lesson, and the words that say so.
-
-    Attributes:
-        turn: Of the conversation.
-        start, end: Of the span in that turn's text, in characters.
-        span: The text between them.
-        shared: Share of what the lesson is about that the span names, in [0, 1].
-    """
+    """An outcome of one lesson, and the words that say so."""
 
     result: LessonResult
     injection: Injection
-    turn: int
-    start: int
+    turn: int  # of the conversation
+    start: int  # Of the span in that turn's text, in characters
     end: int
-    span: str
-    shared: float
+    span: str  # the text between them
+    shared: float  # share of what the lesson is about that the span names, in [0, 1]
 
     @property
     def outcome_id(self) -> str:

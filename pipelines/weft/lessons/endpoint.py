@@ -34,12 +34,7 @@ _LONGEST = 24_000  # characters of an episode: its end, where users correct
 
 
 class EndpointReflector:
-    """Asks a model, and holds its answer to what every proposal is held to.
-
-    Args:
-        complete: Asks the endpoint.
-        otherwise: Who reflects where the endpoint has no answer.
-    """
+    """Asks a model, and holds its answer to what every proposal is held to."""
 
     def __init__(self, complete: Complete, settings: LessonSettings, words: LessonWords, otherwise: Reflector) -> None:
         self._complete = complete

@@ -22,15 +22,7 @@ class Uniform(Protocol):
 
 
 class LessonFinder:
-    """Finds lessons for tool uses; built once for what is believed at one time, and shared by threads.
-
-    Args:
-        propensities: Of each, the probability that it is shown where it fits.
-        opposed: Tells which two are never shown together.
-
-    Attributes:
-        lessons: Those that may be shown.
-    """
+    """Finds lessons for tool uses; built once for what is believed at one time, and shared by threads."""
 
     def __init__(
         self,
@@ -51,10 +43,6 @@ class LessonFinder:
         """The best `limit` lessons for a tool use, best first; of those in need of validation, whichever are drawn.
 
         Of two that contradict one another, the better one alone: the other is left for `weft lessons review`.
-
-        Args:
-            cosines: Of the use's meaning to each of `lessons`; empty where nothing embeds.
-            near: The cosine from which on a lesson is shown for its meaning alone.
         """
         chosen: list[ChosenLesson] = []
         for match in self._index.find(use, limit=_FURTHER * limit, cosines=cosines, near=near):
@@ -94,11 +82,7 @@ class LessonBeliefSource(Protocol):
 
 
 def finder_of(beliefs: LessonBeliefSource, weights: RelevanceWeights, words: LessonWords, least: float) -> LessonFinder:
-    """What finds lessons among those that may be shown.
-
-    Args:
-        least: Share of their words that two name, from which on they are about the same (`duplicates.proposed`).
-    """
+    """What finds lessons among those that may be shown."""
     lessons = beliefs.injectable()
     propensities = {each.lesson.id: beliefs.propensity(each.lesson.id) for each in lessons}
     return LessonFinder(lessons, propensities, weights, words, ConflictChecker(words, least, beliefs.separate))

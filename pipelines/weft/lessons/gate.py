@@ -33,15 +33,10 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Atomicity:
-    """How whole and how exact a lesson is.
+    """How whole and how exact a lesson is."""
 
-    Attributes:
-        score: In [0, 1]: 1 − what further instructions, words beyond a sentence and vagueness cost.
-        reasons: What was subtracted, for whoever proposed it.
-    """
-
-    score: float
-    reasons: tuple[str, ...]
+    score: float  # in [0, 1]: 1 − what further instructions, words beyond a sentence and vagueness cost
+    reasons: tuple[str, ...]  # what was subtracted, for whoever proposed it
 
 
 def atomicity(text: str, settings: LessonSettings) -> Atomicity:
@@ -101,15 +96,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RejectedLesson:
-    """A lesson that is not taken, and why: never with its text, which may hold a secret.
+    """A lesson that is not taken, and why: never with its text, which may hold a secret."""
 
-    Attributes:
-        reason: Short stable code: "sensitive", "not_atomic", "injected" or "invalid".
-        detail: What was expected, what was found, and what to do.
-    """
-
-    reason: str
-    detail: str
+    reason: str  # short stable code: "sensitive", "not_atomic", "injected" or "invalid"
+    detail: str  # what was expected, what was found, and what to do
 
 
 def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | None:

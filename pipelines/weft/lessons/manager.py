@@ -46,22 +46,15 @@ _NEEDS: Mapping[OperationKind, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonOperation:
-    """One thing to do.
-
-    Attributes:
-        lesson_id: The lesson that it is done to.
-        lesson: A new text.
-        other_id: The representative that a duplicate is merged into, or the lesson that one is kept apart from.
-        result: What came of the lesson.
-        why: The reason, for the history.
-    """
+    """One thing to do."""
 
     kind: OperationKind
-    lesson_id: LessonId | None = None
-    lesson: Lesson | None = None
+    lesson_id: LessonId | None = None  # the lesson that it is done to
+    lesson: Lesson | None = None  # A new text
+    # the representative that a duplicate is merged into, or the lesson that one is kept apart from
     other_id: LessonId | None = None
-    result: LessonResult | None = None
-    why: str | None = None
+    result: LessonResult | None = None  # what came of the lesson
+    why: str | None = None  # the reason, for the history
 
     @classmethod
     def from_fields(cls, stated: Mapping[str, object]) -> LessonOperation:
@@ -102,48 +95,32 @@ class LessonOperation:
 
 @dataclass(frozen=True, slots=True)
 class OperationError:
-    """An operation that was not applied.
+    """An operation that was not applied."""
 
-    Attributes:
-        index: Its place in what was to be done, from 0.
-    """
-
-    index: int
+    index: int  # its place in what was to be done, from 0
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
 class LessonBook:
-    """What the manager needs to know of lessons.
+    """What the manager needs to know of lessons."""
 
-    Attributes:
-        lessons: All, retired ones too.
-        retired: Ids of these.
-        apart: Pairs that somebody keeps apart.
-    """
-
-    lessons: Mapping[LessonId, Lesson] = field(default_factory=dict)
-    retired: frozenset[LessonId] = frozenset()
-    apart: frozenset[frozenset[LessonId]] = frozenset()
+    lessons: Mapping[LessonId, Lesson] = field(default_factory=dict)  # all, retired ones too
+    retired: frozenset[LessonId] = frozenset()  # ids of these
+    apart: frozenset[frozenset[LessonId]] = frozenset()  # pairs that somebody keeps apart
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What came of operations.
+    """What came of operations."""
 
-    Attributes:
-        book: After them.
-        accepted: What becomes events, in its order; merging that follows from an addition stands behind it.
-        errors: By the index of the operation.
-        conflicts: Pairs of lessons of which one contradicts the other, and in what: for a person.
-        proposals: Pairs that may be one, and why: for a person.
-    """
-
-    book: LessonBook
+    book: LessonBook  # after them
+    # what becomes events, in its order; merging that follows from an addition stands behind it
     accepted: tuple[LessonOperation, ...]
-    errors: tuple[OperationError, ...]
+    errors: tuple[OperationError, ...]  # by the index of the operation
+    # pairs of lessons of which one contradicts the other, and in what: for a person
     conflicts: tuple[tuple[LessonId, LessonId, str], ...]
-    proposals: tuple[tuple[LessonId, LessonId, str], ...]
+    proposals: tuple[tuple[LessonId, LessonId, str], ...]  # pairs that may be one, and why: for a person
 
 
 class SkillManager:

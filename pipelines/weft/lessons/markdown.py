@@ -30,27 +30,17 @@ _RETIRED = "retired"
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """What a page says.
+    """What a page says."""
 
-    Attributes:
-        lessons: In their order.
-        revised: By the id of a lesson whose text or conditions were edited, the id that it had.
-        problems: Line from 1, and what is wrong there; everything else is read.
-        retired: Ids of those that are out of use.
-    """
-
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[Lesson, ...]  # in their order
+    # by the id of a lesson whose text or conditions were edited, the id that it had
     revised: Mapping[LessonId, LessonId]
-    problems: tuple[tuple[int, str], ...]
-    retired: frozenset[LessonId] = frozenset()
+    problems: tuple[tuple[int, str], ...]  # line from 1, and what is wrong there; everything else is read
+    retired: frozenset[LessonId] = frozenset()  # ids of those that are out of use
 
 
 def to_markdown(lessons: Iterable[Lesson], retired: Collection[LessonId] = ()) -> str:
-    """A page of lessons by section, sections and lessons in the order in which they come first.
-
-    Args:
-        retired: Ids of those that are out of use, which the page says of them.
-    """
+    """A page of lessons by section, sections and lessons in the order in which they come first."""
     sections: dict[str, list[str]] = {}
     for lesson in lessons:
         sections.setdefault(lesson.section, []).append(_item(lesson, retired=lesson.id in retired))

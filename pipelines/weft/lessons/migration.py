@@ -56,35 +56,23 @@ _HEADING = re.compile(r"#{1,6}\s+(?P<name>.+)")
 
 @dataclass(frozen=True, slots=True)
 class MigratedLesson:
-    """A lesson of an older store.
-
-    Attributes:
-        confidence: As it was, in [0, 1]; None where none was stated.
-        status: As it was; what was unknown needs validation.
-        helpful, harmful: Outcomes that were counted.
-    """
+    """A lesson of an older store."""
 
     lesson: Lesson
-    confidence: float | None
-    status: LessonStatus
-    helpful: int
+    confidence: float | None  # as it was, in [0, 1]; None where none was stated
+    status: LessonStatus  # as it was; what was unknown needs validation
+    helpful: int  # Outcomes that were counted
     harmful: int
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationReport:
-    """What became of records: every one is in `lessons` or in `rejected`.
-
-    Attributes:
-        warnings: Record from 0, and what was changed in it.
-        rejected: Record from 0, and why it is no lesson.
-        forms: Records of each form.
-    """
+    """What became of records: every one is in `lessons` or in `rejected`."""
 
     lessons: tuple[MigratedLesson, ...]
-    warnings: tuple[tuple[int, str], ...]
-    rejected: tuple[tuple[int, str], ...]
-    forms: Mapping[str, int]
+    warnings: tuple[tuple[int, str], ...]  # record from 0, and what was changed in it
+    rejected: tuple[tuple[int, str], ...]  # record from 0, and why it is no lesson
+    forms: Mapping[str, int]  # records of each form
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {form}" for form, count in sorted(self.forms.items()))

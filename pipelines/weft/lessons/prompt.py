@@ -20,17 +20,11 @@ _LETTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """What goes into the context.
+    """What goes into the context."""
 
-    Attributes:
-        text: Empty where nothing fits.
-        shown: Ids of the lessons in it, best first.
-        tokens: Length of the text by the counter it was made with; at most the budget.
-    """
-
-    text: str
-    shown: tuple[LessonId, ...]
-    tokens: int
+    text: str  # empty where nothing fits
+    shown: tuple[LessonId, ...]  # ids of the lessons in it, best first
+    tokens: int  # length of the text by the counter it was made with; at most the budget
 
 
 def line_of(believed: BelievedLesson) -> str:
@@ -52,11 +46,6 @@ def prompt_form(lessons: Sequence[BelievedLesson], *, budget: int, count_tokens:
     """The lessons that fit, best first, under the heading of their section; sections in the order of their best.
 
     A lesson too long for what is left is passed over, and shorter ones behind it may still fit.
-
-    Args:
-        lessons: Best first, each once.
-        budget: Tokens that the text has at most.
-        count_tokens: Length of a text in tokens; monotone: a text is not shorter than its parts.
     """
     chosen: list[BelievedLesson] = []
     text, tokens = "", 0

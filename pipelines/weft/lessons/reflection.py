@@ -30,23 +30,14 @@ _GENERAL = "general"  # the section of what no word of a section stands in
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStep:
-    """One thing that happened.
+    """One thing that happened."""
 
-    Attributes:
-        text: What the user or the agent said; of a tool, its input.
-        speaker: "user", "agent" or "tool".
-        tool: Its name, of a tool.
-        files: Paths that it touched.
-        failed: Whether it failed.
-        output: What it gave back.
-    """
-
-    text: str
-    speaker: str = "user"
-    tool: str = ""
-    files: tuple[str, ...] = ()
-    failed: bool = False
-    output: str = ""
+    text: str  # what the user or the agent said; of a tool, its input
+    speaker: str = "user"  # "user", "agent" or "tool"
+    tool: str = ""  # its name, of a tool
+    files: tuple[str, ...] = ()  # paths that it touched
+    failed: bool = False  # whether it failed
+    output: str = ""  # what it gave back
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,17 +45,11 @@ class RelevanceWeights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """What an agent is about to do.
+    """What an agent is about to do."""
 
-    Attributes:
-        tool: Its name, such as "Bash"; empty where that is not known.
-        files: Paths that it touches.
-        text: What is done and why: the command, the request, what was said last.
-    """
-
-    tool: str = ""
-    files: tuple[str, ...] = ()
-    text: str = ""
+    tool: str = ""  # its name, such as "Bash"; empty where that is not known
+    files: tuple[str, ...] = ()  # paths that it touches
+    text: str = ""  # what is done and why: the command, the request, what was said last
 
 
 @lru_cache(maxsize=4096)
@@ -76,11 +70,7 @@ def file_pattern(pattern: str) -> re.Pattern[str]:
 
 
 class ConditionIndex:
-    """Lessons by their conditions; built once for a snapshot, and shared by threads.
-
-    Args:
-        lessons: Those that may be shown.
-    """
+    """Lessons by their conditions; built once for a snapshot, and shared by threads."""
 
     def __init__(self, lessons: Sequence[BelievedLesson], weights: RelevanceWeights, lexicon: LessonWords) -> None:
         self._lessons = lessons
@@ -111,12 +101,7 @@ class ConditionIndex:
             self._best[self._group_of[at]].append(at)
 
     def find(self, use: ToolUse, *, limit: int, cosines: Sequence[float] = (), near: float = 1.0) -> list[LessonMatch]:
-        """The best `limit` lessons for a tool use, best first, ties by id; none where none fits.
-
-        Args:
-            cosines: Of the use's meaning to each lesson's, in the order of lessons; empty where nothing embeds.
-            near: The cosine from which on a lesson is shown for its meaning alone.
-        """
+        """The best `limit` lessons for a tool use, best first, ties by id; none where none fits."""
         groups = self._met_groups(use)
         words = self._met_words(use)
         candidates = {at for group, shares in groups.items() if any(shares) for at in self._best[group][:limit]}

@@ -57,14 +57,7 @@ def words_of(text: str) -> list[str]:
 
 
 class LessonWords:
-    """Words by what they do, as the settings list them.
-
-    Attributes:
-        idle: Words that say nothing about the subject.
-        negations: Words that deny; so does every word that ends in "n't".
-        numerals: Numbers in letters.
-        deciding: Small words that change what is said.
-    """
+    """Words by what they do, as the settings list them."""
 
     def __init__(self, settings: LessonWordSettings) -> None:
         self.idle = frozenset(settings.idle)

@@ -15,17 +15,11 @@ QUADRANTS = tuple(Quadrant)
 
 
 class FusedAuthority(NamedTuple):
-    """Authority of documents, all columns (n,).
+    """Authority of documents, all columns (n,)."""
 
-    Attributes:
-        value: In [0, 1].
-        quadrant: Place in `QUADRANTS`.
-        external, internal: The two axes, in [0, 1].
-    """
-
-    value: Floats
-    quadrant: Ints
-    external: Floats
+    value: Floats  # in [0, 1]
+    quadrant: Ints  # place in `QUADRANTS`
+    external: Floats  # The two axes, in [0, 1]
     internal: Floats
 
     def of(self, at: int, prior: AuthorityPrior) -> Authority:
@@ -48,11 +42,7 @@ def log_scaled(counts: Floats, full: float) -> Floats:
 
 
 def external(measures: Floats, prior: AuthorityPrior) -> Floats:
-    """How much documents are relied on elsewhere: the most that any measure says, in [0, 1], (n,).
-
-    Args:
-        measures: A column per member of `MEASURES`, (n, measures); 0 where nothing is known.
-    """
+    """How much documents are relied on elsewhere: the most that any measure says, in [0, 1], (n,)."""
     strongest = np.zeros(len(measures))
     for column, measure in enumerate(MEASURES):
         counts, scale = measures[:, column], prior.external[measure]
@@ -65,9 +55,6 @@ def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> FusedAut
     """Base + of_both · e · i + of_external · e + of_internal · i, by the quadrant that e and i lie in.
 
     It grows with either axis. It jumps where an axis reaches the bound, upwards; nowhere else.
-
-    Args:
-        external, internal: In [0, 1], (n,).
 
     Examples:
         >>> from weft.settings import load_settings

@@ -13,17 +13,11 @@ from weft.domain.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Lines 0 … n − 1 in groups, none of them empty, one after the other.
+    """Lines 0 … n − 1 in groups, none of them empty, one after the other."""
 
-    Attributes:
-        owners: Whose each group is, ascending, (groups,).
-        starts: First line of each group, (groups,).
-        counts: Lines of each group, (groups,).
-    """
-
-    owners: Ints
-    starts: Ints
-    counts: Ints
+    owners: Ints  # whose each group is, ascending, (groups,)
+    starts: Ints  # first line of each group, (groups,)
+    counts: Ints  # lines of each group, (groups,)
 
     @classmethod
     def of(cls, owner: Ints) -> Groups:

@@ -27,25 +27,18 @@ class Polarity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opposition:
-    """Two statements that are opposed.
-
-    Attributes:
-        one, other: Their words.
-        exact: Whether nothing else differs in them, and neither text has sentences that the other lacks while the other
-            has some, too: a condition or another subject may be in what differs.
-    """
+    """Two statements that are opposed."""
 
     polarity: Polarity
-    one: str
+    one: str  # Their words
     other: str
+    # whether nothing else differs in them, and neither text has sentences that the other lacks while the other
+    # has some, too: a condition or another subject may be in what differs
     exact: bool
 
 
 def opposition(one: Statements, other: Statements, lists: WordLists, *, least: float) -> Opposition | None:
     """The first pair of sentences in which two texts are opposed; None where they are not, or differ in more than that.
-
-    Args:
-        least: Overlap of their words, at least.
 
     Examples:
         >>> lists = WordLists.of(["not", "never"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])
@@ -106,12 +99,7 @@ def _opposed(one: Statement, other: Statement, lists: WordLists) -> Opposition |
 
 
 class _Side:
-    """What one sentence has where another has something else.
-
-    Attributes:
-        negations: How many words deny.
-        others: Words that are neither idle nor counted otherwise, by stem.
-    """
+    """What one sentence has where another has something else."""
 
     def __init__(self, words: Sequence[str], lists: WordLists) -> None:
         denying = [word for word in words if word in lists.negations or word.endswith(_DENYING)]

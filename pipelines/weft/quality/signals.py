@@ -22,9 +22,6 @@ def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:
     A candidate that the channel did not find (NaN) has 0. Where all found ones are alike, they have 1: the channel
     chose them from everything it knows.
 
-    Args:
-        queries: The candidates of each query; None for those of one.
-
     Examples:
         >>> vector([0.75, 0.25, float("nan"), 0.5]).tolist()
         [1.0, 0.0, 0.0, 0.5]
@@ -44,9 +41,6 @@ def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:
 
 def lexical(bm25: ArrayLike, queries: Groups | None = None) -> Floats:
     """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9).
-
-    Args:
-        queries: The candidates of each query; None for those of one.
 
     Examples:
         >>> lexical([4.0, 1.0, float("nan")]).tolist()
@@ -83,10 +77,6 @@ def degree(scores: ArrayLike, cap: float) -> Floats:
 
     Shares keep the order of the scores: were they cut at the cap, most would be one.
 
-    Args:
-        scores: In [0, 1]; NaN where the channel has none.
-        cap: In [0, 1].
-
     Examples:
         >>> degree([1.0, 0.5, float("nan")], cap=0.2).tolist()
         [0.2, 0.1, 0.0]
@@ -103,10 +93,6 @@ def late_interaction(matches: ArrayLike, span: float) -> Floats:
     """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
 
     Small differences stay small: among candidates that match alike, none is the worst.
-
-    Args:
-        matches: Of the candidates looked at again, mean cosines.
-        span: Difference to the best match that leaves nothing.
 
     Examples:
         >>> late_interaction([0.75, 0.25, 0.5], span=0.5).tolist()
@@ -138,10 +124,6 @@ def freshness(believed: ArrayLike) -> Floats:
 
 def cited_freshness(believed: Floats, citations: ArrayLike, half: float) -> Floats:
     """Freshness of what others still cite: of what age took, the share c / (c + half) is given back.
-
-    Args:
-        citations: Of each.
-        half: Citations that give half of it back.
 
     Examples:
         >>> cited_freshness(np.array([0.5, 0.5]), [0, 100], half=100.0).tolist()
@@ -178,10 +160,6 @@ def isolation(alone: ArrayLike) -> Floats:
 
 def momentum(changes: ArrayLike, *, half: float) -> Floats:
     """How much the degree of each grew over the last generations: (1 + c / (|c| + half)) / 2, NaN where not known.
-
-    Args:
-        changes: c, in weights of edges.
-        half: Change that goes half of the way from .5 to 0 or 1.
 
     Examples:
         >>> momentum([0.0, 2.0, -2.0, 6.0], half=2.0).tolist()

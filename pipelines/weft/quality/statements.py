@@ -49,27 +49,16 @@ _ORDERED = (Kind.NAME, Kind.NUMBER)
 
 @dataclass(frozen=True, slots=True)
 class WordLists:
-    """What turns a statement into another, in lower case.
+    """What turns a statement into another, in lower case."""
 
-    Attributes:
-        negations: Words that deny.
-        absolutes: Words that say of how much something holds: always, only.
-        numerals: Words that are numbers.
-        order: Words that say what comes first.
-        opposites: Stems by the stem that excludes them.
-        idle: Words that are no names where a sentence begins with them.
-        units: Stems of what is counted or measured: a week, hourly.
-        conditions: Words that say when something holds: if, unless.
-    """
-
-    negations: frozenset[str]
-    absolutes: frozenset[str]
-    numerals: frozenset[str]
-    order: frozenset[str]
-    opposites: Mapping[str, frozenset[str]]
-    idle: frozenset[str] = frozenset()
-    units: frozenset[str] = frozenset()
-    conditions: frozenset[str] = frozenset()
+    negations: frozenset[str]  # words that deny
+    absolutes: frozenset[str]  # words that say of how much something holds: always, only
+    numerals: frozenset[str]  # words that are numbers
+    order: frozenset[str]  # words that say what comes first
+    opposites: Mapping[str, frozenset[str]]  # stems by the stem that excludes them
+    idle: frozenset[str] = frozenset()  # words that are no names where a sentence begins with them
+    units: frozenset[str] = frozenset()  # stems of what is counted or measured: a week, hourly
+    conditions: frozenset[str] = frozenset()  # words that say when something holds: if, unless
 
     @classmethod
     def of(  # noqa: PLR0917  lists of words, in the order of the fields
@@ -125,11 +114,7 @@ class WordLists:
 
 
 class Statement:
-    """A sentence taken apart.
-
-    Attributes:
-        words: In lower case, punctuation left out.
-    """
+    """A sentence taken apart."""
 
     __slots__ = ("__dict__", "_lists", "_written", "words")
 
@@ -266,9 +251,6 @@ class Statements:
 
     def repeats(self, other: Statements, least: float) -> bool:
         """Whether both say the same.
-
-        Args:
-            least: Overlap of their words, at least.
 
         Examples:
             >>> lists = WordLists.of(["not"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])

@@ -41,17 +41,12 @@ HEAD_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class RankedBatch:
-    """What is shown for the queries of a batch.
-
-    Attributes:
-        choices: By place in the batch of each query that explores: among what it chose.
-        failed: For each query what was left out, and why.
-    """
+    """What is shown for the queries of a batch."""
 
     contexts: Sequence[RankingContext]
     shown: Candidates
-    choices: Mapping[int, Choice]
-    failed: Sequence[Mapping[str, str]]
+    choices: Mapping[int, Choice]  # by place in the batch of each query that explores: among what it chose
+    failed: Sequence[Mapping[str, str]]  # for each query what was left out, and why
     watch: Stopwatch
 
 

@@ -35,20 +35,13 @@ _LEVELS = {Reach.PARENT: 1, Reach.LEVEL_UP: 2}
 def surroundings(
     reach: Reach,
     chunk: Chunk,
-    document: Sequence[Chunk],
+    document: Sequence[Chunk],  # every chunk of its document, in source order
     *,
-    points_to: Iterable[Chunk],
-    used_by: Iterable[Chunk],
-    most: Mapping[Role, int],
+    points_to: Iterable[Chunk],  # chunks that it points to, the surest first
+    used_by: Iterable[Chunk],  # chunks that point to it, the surest first
+    most: Mapping[Role, int],  # chunks of each role at most
 ) -> list[Surrounding]:
-    """What belongs into a chunk's context beside itself, the most telling first, each chunk once.
-
-    Args:
-        document: Every chunk of its document, in source order.
-        points_to: Chunks that it points to, the surest first.
-        used_by: Chunks that point to it, the surest first.
-        most: Chunks of each role at most.
-    """
+    """What belongs into a chunk's context beside itself, the most telling first, each chunk once."""
     by_role: Mapping[Role, Iterable[Chunk]] = {
         Role.HEADER: document[:1],
         Role.TYPE: _above(chunk, document, _LEVELS.get(reach, len(document))),
@@ -96,17 +89,11 @@ _ORDER = {role: place for place, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Reads what stands around chunks.
+    """Reads what stands around chunks."""
 
-    Attributes:
-        document: Every chunk of a document, in source order.
-        points_to: Chunks that a result's content points to, the surest first.
-        used_by: Chunks that point to it.
-    """
-
-    document: Callable[[str], Sequence[Chunk]]
-    points_to: Callable[[RankedResult], Sequence[Chunk]]
-    used_by: Callable[[RankedResult], Sequence[Chunk]]
+    document: Callable[[str], Sequence[Chunk]]  # every chunk of a document, in source order
+    points_to: Callable[[RankedResult], Sequence[Chunk]]  # chunks that a result's content points to, the surest first
+    used_by: Callable[[RankedResult], Sequence[Chunk]]  # chunks that point to it
 
 
 def with_contexts(
@@ -120,9 +107,6 @@ def with_contexts(
 
     Every result's own chunk comes before anything around it; then, from the best result on, what surrounds it, the most
     telling first, as far as the budget goes. A chunk stands in one context, that of the best result it belongs to.
-
-    Args:
-        moved: By how much the learned threshold for a result's domain stands above its prior.
     """
     wanted = [_wanted(result, kind, neighbours, moved(result), settings) for result in results]
     budget = settings.max_context_tokens
@@ -166,10 +150,6 @@ def _part(role: Role, chunk: Chunk) -> ContextPart:
 def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: ContextSettings) -> Reach:
     """The reach of one result's context.
 
-    Args:
-        confidence: That the result is good, in [0, 1].
-        moved: By how much the learned threshold of decisions stands above its prior: both bounds move with it.
-
     Examples:
         >>> from weft.settings import load_settings
         >>> tuned = load_settings(environment={}).retrieval.context
@@ -192,11 +172,7 @@ _POINTERS = CROSS_REFERENCES - {EdgeKind.SIMILAR, *RELATIONS}
 
 
 def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:
-    """The surroundings of a generation's chunks; without a graph nothing points anywhere.
-
-    Args:
-        most: Chunks that a chunk points to, and that point to it, that are read at most.
-    """
+    """The surroundings of a generation's chunks; without a graph nothing points anywhere."""
     try:
         graph: Graph | None = generation.graph
     except StoreError:

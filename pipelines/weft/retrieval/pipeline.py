@@ -56,11 +56,7 @@ class Pipeline(Resources):
     def _rank(
         self, plans: Sequence[Plan], rankings: ChannelRankings, now: float, *, explained: bool = False
     ) -> RankedBatch:
-        """Rank the candidates of a batch of queries: all of them in one table, in which none minds the others.
-
-        Args:
-            explained: Whether results say what people called them before: that takes a second choice of passages.
-        """
+        """Rank the candidates of a batch of queries: all of them in one table, in which none minds the others."""
         watch, tuned = Stopwatch(rankings.elapsed_ms, len(plans)), self.settings
         contexts = ranking_contexts(self, plans, rankings, now)
         weights, beliefs = [each.weights for each in contexts], [each.reading.beliefs for each in contexts]

@@ -172,24 +172,18 @@ def prefetched(
 
 @dataclass(frozen=True, kw_only=True)
 class RankingContext:
-    """What one query is ranked on: what channels gave, and what is believed.
-
-    Attributes:
-        answered: Channels that have something to say.
-        reranking: What scores the best candidates again.
-        past: What came of contents before; None where nothing did.
-        representatives: Row of the content that stands for it, by row of each alias; empty where aliases stay.
-    """
+    """What one query is ranked on: what channels gave, and what is believed."""
 
     plan: Plan
     ranked: Mapping[Channel, Ranked]
-    answered: frozenset[Channel]
-    reranking: Rerankers
+    answered: frozenset[Channel]  # channels that have something to say
+    reranking: Rerankers  # what scores the best candidates again
     reading: BeliefReading
     weights: SignalWeights
     draws: WeightDraws
     moment: RequestContext
-    past: PastOutcomes | None = None
+    past: PastOutcomes | None = None  # what came of contents before; None where nothing did
+    # row of the content that stands for it, by row of each alias; empty where aliases stay
     representatives: Mapping[int, int] = field(default_factory=dict)
 
     @property

@@ -151,15 +151,10 @@ class BudgetSettings(Section):
 
 
 class GraphSettings(Section):
-    """How activation spreads.
+    """How activation spreads."""
 
-    Attributes:
-        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
-        found_strength: Of a relation that was found after the generation was built; a declared one has 1.
-    """
-
-    edge_weights: Mapping[EdgeKind, Share]
-    found_strength: Share
+    edge_weights: Mapping[EdgeKind, Share]  # of kinds that `retrieval.edge_weights` does not name, or otherwise
+    found_strength: Share  # of a relation that was found after the generation was built; a declared one has 1
     hops: Count
     decay: Share
     least_energy: NonNegative
@@ -174,13 +169,9 @@ class GraphSettings(Section):
 
 
 class DegreeSettings(Section):
-    """How well connected contents are.
+    """How well connected contents are."""
 
-    Attributes:
-        edge_weights: Of kinds that `retrieval.edge_weights` does not name, or otherwise.
-    """
-
-    edge_weights: Mapping[EdgeKind, Share]
+    edge_weights: Mapping[EdgeKind, Share]  # of kinds that `retrieval.edge_weights` does not name, or otherwise
     cap: Share
     excluded_tiers: tuple[str, ...]
 
@@ -213,33 +204,21 @@ class PseudoRelevanceSettings(Section):
 
 
 class ReleaseNotesSettings(Section):
-    """What tells release notes, and what they count for where nobody asks for them.
+    """What tells release notes, and what they count for where nobody asks for them."""
 
-    Attributes:
-        names: Of their files or folders, without an ending or a version behind them.
-        asked_by: Phrases of questions that ask for changes or versions.
-        loses: Share of its score that a chunk of theirs loses under any other question.
-    """
-
-    names: tuple[str, ...]
-    asked_by: tuple[str, ...]
-    loses: Annotated[Share, OffValue(0.0)]
+    names: tuple[str, ...]  # of their files or folders, without an ending or a version behind them
+    asked_by: tuple[str, ...]  # phrases of questions that ask for changes or versions
+    loses: Annotated[Share, OffValue(0.0)]  # share of its score that a chunk of theirs loses under any other question
 
 
 class QualitySettings(Section):
-    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6).
-
-    Attributes:
-        lasting: Intents of history that age does not touch.
-        citations_half: Citations of a paper that give back half of the freshness which its age took.
-        momentum_half: Change of degree that moves momentum half of the way from .5 to 0 or 1.
-    """
+    """How quickly novelty fades, and what does not go stale (RET-13, LRN-6)."""
 
     novelty_half_life_hours: Positive
     propagation: Annotated[Share, OffValue(0.0)]
-    lasting: tuple[str, ...]
-    citations_half: Positive
-    momentum_half: Positive
+    lasting: tuple[str, ...]  # intents of history that age does not touch
+    citations_half: Positive  # citations of a paper that give back half of the freshness which its age took
+    momentum_half: Positive  # change of degree that moves momentum half of the way from .5 to 0 or 1
     release_notes: ReleaseNotesSettings
 
 
@@ -250,15 +229,11 @@ class SessionSettings(Section):
 
 
 class ProcessSettings(Section):
-    """Batches spread over processes: from how many queries on that pays.
+    """Batches spread over processes: from how many queries on that pays."""
 
-    Attributes:
-        processes: How many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none.
-        least_queries: Queries that each process must have to be worth starting: fewer than twice as many are answered
-            by the process that asks.
-    """
-
-    processes: Whole
+    processes: Whole  # how many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none
+    # queries that each process must have to be worth starting: fewer than twice as many are answered by the
+    # process that asks
     least_queries: Count
 
     def worth(self, queries: int) -> int:
@@ -280,12 +255,7 @@ _FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
 
 
 class RetrievalSettings(Section):
-    """Depths, weights, limits and time budgets of a search.
-
-    Attributes:
-        channel_weights: Of the static fusions; a channel that is not named has 1.
-        edge_weights: Of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0.
-    """
+    """Depths, weights, limits and time budgets of a search."""
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
     without_signals: tuple[Signal, ...]
@@ -297,7 +267,8 @@ class RetrievalSettings(Section):
     graph: GraphSettings
     degree: DegreeSettings
     budget_ms: BudgetSettings
-    channel_weights: Mapping[Channel, NonNegative]
+    channel_weights: Mapping[Channel, NonNegative]  # of the static fusions; a channel that is not named has 1
+    # of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0
     edge_weights: Mapping[EdgeKind, Share]
     rrf_k: Positive
     dbsf_sigmas: Positive

@@ -20,24 +20,15 @@ class EndpointError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """A model that answers chat completions.
+    """A model that answers chat completions."""
 
-    Attributes:
-        url: Of the completions, http or https.
-        api_key: Empty where none is asked for.
-        timeout_s: For one answer.
-    """
-
-    url: str
+    url: str  # of the completions, http or https
     model: str
-    api_key: SecretStr
-    timeout_s: float
+    api_key: SecretStr  # empty where none is asked for
+    timeout_s: float  # for one answer
 
     def complete(self, instruction: str, text: str, *, max_tokens: int | None = None) -> str:
         """What the model answers, the same again as far as it can: its temperature is 0.
-
-        Args:
-            max_tokens: Of the answer, in the model's own tokens; None leaves that to the model.
 
         Raises:
             EndpointError: It does not answer in time, or not with a text.

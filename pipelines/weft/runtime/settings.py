@@ -57,10 +57,6 @@ HTTP_TIMEOUT_S = 5
 
 
 class TrackingSettings(Section):
-    """Where runs and learned versions are recorded.
+    """Where runs and learned versions are recorded."""
 
-    Attributes:
-        uri: Any MLflow tracking URI; "" is SQLite in the store.
-    """
-
-    uri: str
+    uri: str  # any MLflow tracking URI; "" is SQLite in the store

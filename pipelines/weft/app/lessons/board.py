@@ -95,11 +95,7 @@ def _numbers(settings: Settings) -> dict[str, object]:
 
 
 class BoardKeeper:
-    """Makes the table anew whenever the store's evidence has changed, in a thread of its own.
-
-    Attributes:
-        made: Tables so far.
-    """
+    """Makes the table anew whenever the store's evidence has changed, in a thread of its own."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.made = 0

@@ -176,11 +176,7 @@ class SystemDraws:
 
 
 class Board:
-    """The table of lessons that may be shown, as its store had them when it was made.
-
-    Attributes:
-        settings: Numbers and words that relevance is made of.
-    """
+    """The table of lessons that may be shown, as its store had them when it was made."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

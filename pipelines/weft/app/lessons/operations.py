@@ -31,15 +31,10 @@ OPS: Mapping[OperationKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOperations:
-    """What JSON lines say is to be done.
+    """What JSON lines say is to be done."""
 
-    Attributes:
-        operations: By their index: the place among all lines that are not empty, from 0.
-        errors: Of lines that are no operation.
-    """
-
-    operations: Mapping[int, LessonOperation]
-    errors: Sequence[OperationError]
+    operations: Mapping[int, LessonOperation]  # by their index: the place among all lines that are not empty, from 0
+    errors: Sequence[OperationError]  # of lines that are no operation
 
 
 def read_operations(text: str) -> ReadOperations:
@@ -82,11 +77,7 @@ def say_operations(
     *,
     event_id: Callable[[LessonOperation], str | None] = lambda _: None,
 ) -> None:
-    """Tell the topic what was accepted.
-
-    Args:
-        event_id: Of the event of an operation that may be said twice, and is to count once.
-    """
+    """Tell the topic what was accepted."""
     for operation in operations:
         about = operation.lesson_id or (operation.lesson.id if operation.lesson else "")
         own = event_id(operation)

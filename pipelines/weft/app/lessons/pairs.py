@@ -22,14 +22,10 @@ from weft.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class LessonPair:
-    """Two lessons that are about the same.
-
-    Attributes:
-        other: The one that is believed more; of equals, the one whose id is first.
-    """
+    """Two lessons that are about the same."""
 
     lesson: Lesson
-    other: Lesson
+    other: Lesson  # the one that is believed more; of equals, the one whose id is first
     comparison: Comparison
 
     @property

@@ -47,22 +47,14 @@ class SpooledInjection(msgspec.Struct, frozen=True):
 
 
 class TimedStep(NamedTuple):
-    """One line of a transcript.
-
-    Attributes:
-        at_ms: Milliseconds since the epoch; 0 where the transcript does not say.
-    """
+    """One line of a transcript."""
 
     step: EpisodeStep
-    at_ms: int
+    at_ms: int  # milliseconds since the epoch; 0 where the transcript does not say
 
 
 def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None = None) -> dict[str, int]:
-    """Tell the topic of a session that an agent has ended, or paused; how many of each were sent.
-
-    Args:
-        asked: What the agent's hook was given: `session_id`, and perhaps `transcript_path`.
-    """
+    """Tell the topic of a session that an agent has ended, or paused; how many of each were sent."""
     settings = CommonOptions(store=root).settings(bootstrap=bootstrap)
     session = str(asked.get("session_id") or "")
     beliefs = live_lessons(Catalog(require_store(settings)), settings)

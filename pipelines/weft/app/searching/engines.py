@@ -46,21 +46,14 @@ PRODUCT_THREADS = 1
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a searcher encodes queries with.
+    """What a searcher encodes queries with."""
 
-    Attributes:
-        encoders: The default one first, each of which is a dense channel.
-        terms: The sparse encoder; None where none is configured.
-        pairs: A cross-encoder for the best candidates; None where none is configured.
-        over: What is searched instead of a snapshot; of one that it made itself, that one.
-        arithmetic: How queries are encoded here.
-    """
-
-    encoders: Sequence[TextEncoder]
-    terms: TermEncoder | None = None
-    pairs: PairScorer | None = None
+    encoders: Sequence[TextEncoder]  # the default one first, each of which is a dense channel
+    terms: TermEncoder | None = None  # the sparse encoder; None where none is configured
+    pairs: PairScorer | None = None  # A cross-encoder for the best candidates; None where none is configured
+    # what is searched instead of a snapshot; of one that it made itself, that one
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
-    arithmetic: Arithmetic = UNKNOWN
+    arithmetic: Arithmetic = UNKNOWN  # how queries are encoded here
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -95,11 +88,7 @@ def load_engines(settings: Settings) -> Engines:
 
 
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
-    """What says what is live in the store of the settings.
-
-    Args:
-        arithmetic: How whoever asks encodes queries.
-    """
+    """What says what is live in the store of the settings."""
     catalog = Catalog(Path(settings.storage.root))
     return CatalogSource(catalog, settings.priors, clock=clock, arithmetic=arithmetic)
 
@@ -111,15 +100,10 @@ def searching(
     source: SnapshotSource,
     *,
     clock: Clock = system_clock,
-    openings: OpenedCache | None = None,
-    memories: SessionMemories | None = None,
+    openings: OpenedCache | None = None,  # what others opened of the same generation
+    memories: SessionMemories | None = None,  # what sessions remember; None where that is the caller's to carry
 ) -> Iterator[Searcher]:
-    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
-
-    Args:
-        openings: What others opened of the same generation.
-        memories: What sessions remember; None where that is the caller's to carry.
-    """
+    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened."""
     encoder, *further = engines.encoders
     rules = settings.retrieval
     vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))

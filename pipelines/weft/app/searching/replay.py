@@ -35,13 +35,7 @@ class StoreReplay:
     """
 
     def __init__(self, settings: Settings, *, times: int, load: LoadEngines | None = None) -> None:
-        """Start nothing yet.
-
-        Args:
-            settings: Those that say what processes are started, whatever is asked under which.
-            times: How often so many queries will be asked as the first time; 0 starts no processes.
-            load: Loads other engines than those that remember.
-        """
+        """Start nothing yet."""
         self._settings = settings
         self._times = times
         self._load = load or caching_engines

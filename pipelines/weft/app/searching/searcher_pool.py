@@ -89,12 +89,7 @@ class SearcherPool:
     """
 
     def __init__(self, settings: Settings, *, processes: int, load: LoadEngines = load_engines) -> None:
-        """Describe the pool.
-
-        Args:
-            processes: How many answer side by side, at most as many as the cluster has CPUs.
-            load: Loads the models, in each process; a function that other processes can import.
-        """
+        """Describe the pool."""
         self._settings = settings
         self._processes = processes
         self._load = load

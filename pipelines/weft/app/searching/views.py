@@ -59,14 +59,11 @@ def interleaved(
     searchers: Sequence[Searcher],
     queries: Sequence[Query],
     batch: int,
-    ask: Callable[[Searcher, Sequence[Query]], list[T]],
+    ask: Callable[[Searcher, Sequence[Query]], list[T]],  # `Searcher.search_many` or `Searcher.rank_many`
 ) -> list[list[T]]:
     """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is.
 
     So what one searcher found for a batch is remembered, by whatever remembers, when the next one looks for it.
-
-    Args:
-        ask: `Searcher.search_many` or `Searcher.rank_many`.
     """
     answers: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):

@@ -19,21 +19,14 @@ _DEFAULT = "default"  # the name of what a file exports without one
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or a type with its body.
-
-    Attributes:
-        dress: From the item's node to the definition's own.
-        kind: "function", or the kind of type.
-        owner: Whose member it says it is, where it stands outside its type.
-        receiver: What it calls that one.
-    """
+    """A function or a type with its body."""
 
     node_chain: tuple[Node, ...]
     body: Node
     name: str
-    kind: str
-    owner: str = ""
-    receiver: str = ""
+    kind: str  # "function", or the kind of type
+    owner: str = ""  # whose member it says it is, where it stands outside its type
+    receiver: str = ""  # what it calls that one
 
     @property
     def node(self) -> Node:

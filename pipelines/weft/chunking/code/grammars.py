@@ -20,74 +20,47 @@ _QUERIES = Path(__file__).with_name("queries")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """One language, as data.
+    """One language, as data."""
 
-    Attributes:
-        name: The grammar in the language pack.
-        inherits: Names under which further queries stand, which come before its own.
-        comments: Comments; one that stands above a unit is the unit's own.
-        offside: Whether a comment indented deeper than a unit belongs to what is before it.
-        functions: What defines a function where it has a body.
-        types: What defines a type where it has a body, and the kind of unit it makes.
-        bodiless: Definitions that count although no field holds their body.
-        wrappers: What a definition may be dressed in, and the fields to look through.
-        name_fields: Where a definition or its dress has its name, if not in "name".
-        namespaces: What qualifies the names inside it.
-        extensions: What adds members to a type declared elsewhere: the fields of the type and of what it implements.
-        receiver: The field of a function that says whose method it is.
-        guards: What stands around declarations and means nothing to them.
-        compounds: Statements that hold statements: cut between these where they are too long.
-        wraps: Statements that a whole file may be wrapped in, such as a function called at once.
-        blocks: Sequences of statements or members.
-        clauses: Parts of compound statements that start a line of their own.
-        prefixes: Siblings that belong to what follows them.
-        annotations: What a signature is shown without.
-        packages: What may stand in a preamble; it ends with the last of these or of the imports.
-        imports: What imports, besides any of `importing` that holds such a thing and defines no function.
-        between: What may stand between imports.
-        docstrings: Whether a first statement that is nothing but a string documents what it is in.
-        binders: How to get from a statement to the names it binds: a field, or "" for every child.
-        bound: What a bound name is.
-        opener: What follows a signature where its body starts.
-        selves: Names of the object or the type that a method belongs to.
-        anonymous_owners: Owners that stand for the file.
-        exports: What makes a statement the one that exports what the file is for, which needs no name.
-        exported: What counts as a type where it is exported so and holds functions, and the kind of unit it makes.
-        test_marks: Matches in the text of a test; "" where a test is known by its name alone.
-    """
-
-    name: str
-    inherits: tuple[str, ...] = ()
-    comments: frozenset[str]
-    offside: bool = False
-    functions: frozenset[str]
-    types: Mapping[str, str]
-    bodiless: frozenset[str] = frozenset()
+    name: str  # the grammar in the language pack
+    inherits: tuple[str, ...] = ()  # names under which further queries stand, which come before its own
+    comments: frozenset[str]  # comments; one that stands above a unit is the unit's own
+    offside: bool = False  # whether a comment indented deeper than a unit belongs to what is before it
+    functions: frozenset[str]  # what defines a function where it has a body
+    types: Mapping[str, str]  # what defines a type where it has a body, and the kind of unit it makes
+    bodiless: frozenset[str] = frozenset()  # definitions that count although no field holds their body
+    # what a definition may be dressed in, and the fields to look through
     wrappers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # where a definition or its dress has its name, if not in "name"
     name_fields: Mapping[str, str] = field(default_factory=dict)
-    namespaces: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()  # what qualifies the names inside it
+    # what adds members to a type declared elsewhere: the fields of the type and of what it implements
     extensions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    receiver: str = ""
-    guards: frozenset[str] = frozenset()
-    compounds: frozenset[str]
+    receiver: str = ""  # the field of a function that says whose method it is
+    guards: frozenset[str] = frozenset()  # what stands around declarations and means nothing to them
+    compounds: frozenset[str]  # statements that hold statements: cut between these where they are too long
+    # statements that a whole file may be wrapped in, such as a function called at once
     wraps: frozenset[str] = frozenset()
-    blocks: frozenset[str]
-    clauses: frozenset[str] = frozenset()
-    prefixes: frozenset[str] = frozenset()
-    annotations: frozenset[str] = frozenset()
+    blocks: frozenset[str]  # sequences of statements or members
+    clauses: frozenset[str] = frozenset()  # parts of compound statements that start a line of their own
+    prefixes: frozenset[str] = frozenset()  # siblings that belong to what follows them
+    annotations: frozenset[str] = frozenset()  # what a signature is shown without
+    # what may stand in a preamble; it ends with the last of these or of the imports
     packages: frozenset[str] = frozenset()
-    imports: frozenset[str]
+    imports: frozenset[str]  # what imports, besides any of `importing` that holds such a thing and defines no function
     importing: frozenset[str] = frozenset()
-    between: frozenset[str] = frozenset()
-    docstrings: bool = False
-    binders: Mapping[str, str]
-    bound: frozenset[str]
-    opener: str = " {"
-    selves: frozenset[str] = frozenset()
-    anonymous_owners: frozenset[str] = frozenset()
+    between: frozenset[str] = frozenset()  # what may stand between imports
+    docstrings: bool = False  # whether a first statement that is nothing but a string documents what it is in
+    binders: Mapping[str, str]  # how to get from a statement to the names it binds: a field, or "" for every child
+    bound: frozenset[str]  # what a bound name is
+    opener: str = " {"  # what follows a signature where its body starts
+    selves: frozenset[str] = frozenset()  # names of the object or the type that a method belongs to
+    anonymous_owners: frozenset[str] = frozenset()  # owners that stand for the file
+    # what makes a statement the one that exports what the file is for, which needs no name
     exports: frozenset[str] = frozenset()
+    # what counts as a type where it is exported so and holds functions, and the kind of unit it makes
     exported: Mapping[str, str] = field(default_factory=dict)
-    test_marks: str = ""
+    test_marks: str = ""  # matches in the text of a test; "" where a test is known by its name alone
 
     def query(self, part: str) -> str:
         """Its queries of one part, "facts" or "modules"."""

@@ -15,40 +15,26 @@ from weft.chunking.units.splitting import decoded
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """What qualifies an item besides the type that it stands in.
+    """What qualifies an item besides the type that it stands in."""
 
-    Attributes:
-        names: Namespaces around it, from the outermost.
-        owner: The type that it extends from outside, "" for none.
-        context: The header of that extension.
-    """
-
-    names: tuple[str, ...] = ()
-    owner: str = ""
-    context: str = ""
+    names: tuple[str, ...] = ()  # namespaces around it, from the outermost
+    owner: str = ""  # the type that it extends from outside, "" for none
+    context: str = ""  # the header of that extension
 
 
 @dataclass(frozen=True, slots=True)
 class CodeItem:
-    """A statement or member, or the header (`else:`, `namespace a {`) that introduces some: its node is None.
-
-    Attributes:
-        heads: Whether it is the header of its space.
-    """
+    """A statement or member, or the header (`else:`, `namespace a {`) that introduces some: its node is None."""
 
     start: int
     end: int
     node: Node | None
     space: Namespace
-    heads: bool = False
+    heads: bool = False  # whether it is the header of its space
 
 
 def items_of(tree: SyntaxTree, nodes: Iterable[Node], fits: Callable[[int, int], bool]) -> Iterator[CodeItem]:
-    """Statements in order; those that only hold others are opened into their headers and branches.
-
-    Args:
-        fits: Whether a span is short enough for a statement that wraps a whole file to stay closed.
-    """
+    """Statements in order; those that only hold others are opened into their headers and branches."""
     return _Opener(tree, fits).items(nodes, Namespace(), MAX_DEPTH)
 
 
@@ -156,16 +142,12 @@ def _opening(block: Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup:
-    """Neighbouring items that make one unit: one definition, or a run of statements.
-
-    Attributes:
-        headed: Whether the header of the items' space opens it, which others are shown under.
-    """
+    """Neighbouring items that make one unit: one definition, or a run of statements."""
 
     start: int
     items: tuple[CodeItem, ...]
     definition: Definition | None
-    headed: bool = False
+    headed: bool = False  # whether the header of the items' space opens it, which others are shown under
 
     @property
     def space(self) -> Namespace:

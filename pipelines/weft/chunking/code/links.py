@@ -40,17 +40,11 @@ class MemberSpan:
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """A module, and what a file takes from it.
+    """A module, and what a file takes from it."""
 
-    Attributes:
-        module: As the file names it.
-        name: What is taken from it, "" for the module itself.
-        alias: What the file calls that.
-    """
-
-    module: str
-    name: str
-    alias: str
+    module: str  # as the file names it
+    name: str  # what is taken from it, "" for the module itself
+    alias: str  # what the file calls that
 
     @property
     def full(self) -> str:
@@ -62,13 +56,7 @@ class _Import:
 def facts_of(
     tree: SyntaxTree, owned: Sequence[MemberSpan], named: Sequence[tuple[int, str]], tests: Sequence[tuple[int, int]]
 ) -> SourceFacts:
-    """Names defined and referenced, links, and syntax errors, by place.
-
-    Args:
-        owned: Members of types, disjoint.
-        named: Names that the file defines besides those its grammar's query finds.
-        tests: Spans of tests, in order and disjoint: what is called there is tested there.
-    """
+    """Names defined and referenced, links, and syntax errors, by place."""
     imports = list(_imports(tree))
     resolver = _Resolver(tree, owned, {each.alias: each.full for _, each in imports if each.alias}, named)
     types = dict(reversed([(name, position) for position, name in named]))

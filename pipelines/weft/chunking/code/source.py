@@ -56,19 +56,12 @@ def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where members stand: the file, or a type.
+    """Where members stand: the file, or a type."""
 
-    Attributes:
-        path: Structural path of the type, "" for the file.
-        symbol: Qualified name of the type, "" for the file.
-        level: Level of the types in it; functions are one deeper in the file, and on it in a type.
-        context: The signatures around, one a line, as they stand in the source.
-    """
-
-    path: str = ""
-    symbol: str = ""
-    level: int = 1
-    context: str = ""
+    path: str = ""  # structural path of the type, "" for the file
+    symbol: str = ""  # qualified name of the type, "" for the file
+    level: int = 1  # level of the types in it; functions are one deeper in the file, and on it in a type
+    context: str = ""  # the signatures around, one a line, as they stand in the source
     parents: tuple[str, ...] = ()
 
     def qualified(self, *names: str) -> str:
@@ -78,19 +71,13 @@ class _Scope:
 
 @dataclass(slots=True)
 class _Outline:
-    """Units of one file, and what was learned on the way.
-
-    Attributes:
-        owned: Spans of the members of types, in order.
-        named: Places of the names that the file defines.
-        tests: Spans of tests, in order.
-    """
+    """Units of one file, and what was learned on the way."""
 
     tree: SyntaxTree
     text: SizedText
-    owned: list[MemberSpan] = field(default_factory=list)
-    named: list[tuple[int, str]] = field(default_factory=list)
-    tests: list[tuple[int, int]] = field(default_factory=list)
+    owned: list[MemberSpan] = field(default_factory=list)  # spans of the members of types, in order
+    named: list[tuple[int, str]] = field(default_factory=list)  # places of the names that the file defines
+    tests: list[tuple[int, int]] = field(default_factory=list)  # spans of tests, in order
 
     def file(self) -> list[ParsedUnit]:
         """Units of the whole file, which cover it."""

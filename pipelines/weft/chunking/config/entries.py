@@ -23,23 +23,15 @@ _IGNORED = (b"//", b"/*")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key with its value, one table, stage, document or item.
+    """One key with its value, one table, stage, document or item."""
 
-    Attributes:
-        start, end: Bytes: from the comments above it to where its next sibling, or what follows its parent, begins.
-        at: Where the entry itself begins, after those comments.
-        children: What stands in it, in order.
-        container: Whether its value holds others, rather than being a scalar or a list of scalars.
-        own: Whether it is a unit of its own however short it is.
-    """
-
-    start: int
+    start: int  # Bytes: from the comments above it to where its next sibling, or what follows its parent, begins
     end: int
-    at: int
+    at: int  # where the entry itself begins, after those comments
     key: str
-    children: tuple[Entry, ...] = ()
-    container: bool = False
-    own: bool = False
+    children: tuple[Entry, ...] = ()  # what stands in it, in order
+    container: bool = False  # whether its value holds others, rather than being a scalar or a list of scalars
+    own: bool = False  # whether it is a unit of its own however short it is
 
 
 Scanner = Callable[[bytes], list[Entry]]
@@ -68,20 +60,13 @@ def closed(opened: Sequence[Open], end: int) -> list[Entry]:
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or array that is open.
+    """An object or array that is open."""
 
-    Attributes:
-        owner: The entry whose value it is; None at the top.
-        boundary: Where its next entry may begin.
-        name: The last scalar, which a colon makes a key: its place and text.
-        count: Elements of an array so far.
-    """
-
-    owner: Open | None
+    owner: Open | None  # the entry whose value it is; None at the top
     array: bool
-    boundary: int
-    name: tuple[int, bytes] | None = None
-    count: int = 0
+    boundary: int  # where its next entry may begin
+    name: tuple[int, bytes] | None = None  # the last scalar, which a colon makes a key: its place and text
+    count: int = 0  # elements of an array so far
     entries: list[Open] = field(default_factory=list)
 
 
@@ -98,13 +83,7 @@ def json_entries(source: bytes) -> list[Entry]:
 def entries_within(
     source: bytes, tokens: re.Pattern[bytes], ignored: tuple[bytes, ...], named: Callable[[bytes], str]
 ) -> list[Entry]:
-    """The same of other notations.
-
-    Args:
-        tokens: Brackets, commas, colons before values, scalars, and whatever else stands between them.
-        ignored: What tokens begin with that are no part of the structure, such as comments.
-        named: A key, without the quotes around it.
-    """
+    """The same of other notations."""
     top = _Frame(None, array=False, boundary=0)
     stack = [top]
     skipped = 0  # brackets open below the deepest level

@@ -47,24 +47,16 @@ class _Continuation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Notation:
-    """How a notation is read.
+    """How a notation is read."""
 
-    Attributes:
-        comments: Signs at the beginning of a line that says nothing.
-        entry: What begins an entry; its "name".
-        table: What opens a table, which holds the entries after it; its last group is its name.
-        first_column: Whether entries outside tables begin in the first column.
-        named: A key, from its bytes.
-        table_named: The name of a table, from its bytes.
-    """
-
-    comments: bytes
-    entry: re.Pattern[bytes]
+    comments: bytes  # signs at the beginning of a line that says nothing
+    entry: re.Pattern[bytes]  # what begins an entry; its "name"
     continuation: Callable[[], _Continuation]
+    # what opens a table, which holds the entries after it; its last group is its name
     table: re.Pattern[bytes] | None = None
-    first_column: bool = False
-    named: Callable[[bytes], str] = decoded
-    table_named: Callable[[bytes], str] = decoded
+    first_column: bool = False  # whether entries outside tables begin in the first column
+    named: Callable[[bytes], str] = decoded  # A key, from its bytes
+    table_named: Callable[[bytes], str] = decoded  # the name of a table, from its bytes
 
 
 def _scanned(notation: _Notation, source: bytes) -> list[Entry]:

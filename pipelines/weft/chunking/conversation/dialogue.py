@@ -19,17 +19,12 @@ _LONGEST_TIME = 40
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker said at once.
-
-    Attributes:
-        time: When, as it is shown.
-        turn_id: What its source calls it.
-    """
+    """What one speaker said at once."""
 
     speaker: str
     text: str
-    time: str | None = None
-    turn_id: str | None = None
+    time: str | None = None  # when, as it is shown
+    turn_id: str | None = None  # what its source calls it
 
 
 Line = Turn | str
@@ -38,21 +33,14 @@ Line = Turn | str
 
 @dataclass(frozen=True, slots=True)
 class TurnPlace:
-    """Where a turn, or the marker of a topic, stands in a session's text.
+    """Where a turn, or the marker of a topic, stands in a session's text."""
 
-    Attributes:
-        start, end: Bytes; the places of a session cover it.
-        body: Where what was said begins.
-        speaker: Empty for a marker, and for text before the first turn.
-        topic: The name that a marker gives; None for a turn.
-    """
-
-    start: int
+    start: int  # Bytes; the places of a session cover it
     end: int
-    body: int
-    speaker: str
+    body: int  # where what was said begins
+    speaker: str  # empty for a marker, and for text before the first turn
     time: str | None = None
-    topic: str | None = None
+    topic: str | None = None  # the name that a marker gives; None for a turn
 
 
 def written(lines: Iterable[Line]) -> str:

@@ -18,35 +18,22 @@ _PICTURE = "[shares image: "
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question with its answer, or turns that neither ask nor answer.
+    """A question with its answer, or turns that neither ask nor answer."""
 
-    Attributes:
-        start, end: Bytes; the exchanges of a session cover it.
-        turns: Its turns' numbers in the session, from 0, half-open.
-        places: Its turns.
-        asked: Speaker and question that stand unanswered before it: its first turn replies to them.
-        topic: The name of a topic that begins here, "" for one without; None where none begins.
-    """
-
-    start: int
+    start: int  # Bytes; the exchanges of a session cover it
     end: int
-    turns: tuple[int, int]
-    places: tuple[TurnPlace, ...]
-    asked: str = ""
-    topic: str | None = None
+    turns: tuple[int, int]  # its turns' numbers in the session, from 0, half-open
+    places: tuple[TurnPlace, ...]  # its turns
+    asked: str = ""  # speaker and question that stand unanswered before it: its first turn replies to them
+    topic: str | None = None  # the name of a topic that begins here, "" for one without; None where none begins
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Turns between two explicit boundaries.
+    """Turns between two explicit boundaries."""
 
-    Attributes:
-        start: Where it begins, its marker included.
-        first: Number of its first turn.
-    """
-
-    start: int
-    first: int
+    start: int  # where it begins, its marker included
+    first: int  # number of its first turn
     topic: str | None
     places: list[TurnPlace] = field(default_factory=list)
 

@@ -55,9 +55,6 @@ def chunk_conversation(
 
     A chunk of a topic or a session holds what its exchanges hold once more: a question on one turn finds the exchange,
     one on the matter finds the topic. A topic above the maximum is several chunks of whole exchanges.
-
-    Args:
-        similarity: Of turns; without it topics end only where the transcript says so.
     """
     text = SizedText(document.text, sizes, count_tokens)
     declared = document.metadata
@@ -79,12 +76,7 @@ def _topics(source: bytes, rules: TopicRules | None, similarity: Similarity | No
 
 
 def distances(texts: Sequence[str], window: int, similarity: Similarity, *, block: int = _BLOCK) -> np.ndarray:
-    """Cosine distance between what is said before and from each turn on, float (n,); 0 where either says nothing.
-
-    Args:
-        window: How many turns on either side are taken together.
-        block: How many turns are held in memory at once; makes no difference to the distances.
-    """
+    """Cosine distance between what is said before and from each turn on, float (n,); 0 where either says nothing."""
     return np.concatenate([np.zeros(0), *_blocks(texts, window, similarity, block)])
 
 

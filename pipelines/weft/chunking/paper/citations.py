@@ -34,17 +34,11 @@ _KEYED = re.compile(r"^\s*\[([^\]\s@^][^\]]{0,80})\]\s*(?=\S)|^\s*\[?[@^]([\w:.-
 
 @dataclass(frozen=True, slots=True)
 class BibliographyEntry:
-    """One entry of a bibliography.
+    """One entry of a bibliography."""
 
-    Attributes:
-        key: What the text cites it by.
-        text: What the bibliography says, without mark-up.
-        title: Its title, where the mark-up says which that is.
-    """
-
-    key: str
-    text: str
-    title: str | None = None
+    key: str  # what the text cites it by
+    text: str  # what the bibliography says, without mark-up
+    title: str | None = None  # its title, where the mark-up says which that is
 
     @property
     def targets(self) -> tuple[str, ...]:

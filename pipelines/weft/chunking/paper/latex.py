@@ -122,17 +122,12 @@ def latex_names(source: bytes) -> tuple[str | None, tuple[str, ...]]:
 
 @dataclass(slots=True)
 class _Open:
-    """An environment, an item, or the document itself, while it is read.
-
-    Attributes:
-        text: Where its current paragraph begins.
-        inner: Its blocks so far.
-    """
+    """An environment, an item, or the document itself, while it is read."""
 
     name: str
     start: int
-    text: int
-    inner: list[Block] = field(default_factory=list)
+    text: int  # where its current paragraph begins
+    inner: list[Block] = field(default_factory=list)  # its blocks so far
 
 
 class _Reader:

@@ -63,15 +63,11 @@ def is_paper(text: str, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PaperFacts:
-    """What a paper says of itself: by this others that cite it find it.
-
-    Attributes:
-        numbers: Its DOI and arXiv number, by "doi" and "arxiv".
-    """
+    """What a paper says of itself: by this others that cite it find it."""
 
     title: str | None
     authors: tuple[str, ...]
-    numbers: Mapping[str, str]
+    numbers: Mapping[str, str]  # its DOI and arXiv number, by "doi" and "arxiv"
 
 
 def paper_facts(text: str, language: str) -> PaperFacts:

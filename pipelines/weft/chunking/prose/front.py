@@ -32,18 +32,12 @@ _LANGUAGES = {"---": "YAML", "+++": "TOML"}
 
 
 class Front(NamedTuple):
-    """Front matter of a text.
+    """Front matter of a text."""
 
-    Attributes:
-        language: YAML, TOML or JSON.
-        start, end: Where what it says stands.
-        after: Where the text goes on.
-    """
-
-    language: str
-    start: int
+    language: str  # YAML, TOML or JSON
+    start: int  # Where what it says stands
     end: int
-    after: int
+    after: int  # where the text goes on
 
 
 def front_of(text: str) -> Front | None:

@@ -75,13 +75,7 @@ def character(entity: bytes) -> bytes:
 
 
 class _Reader:
-    """Reads the tokens of one page.
-
-    Attributes:
-        headed: Of tables and code.
-        tags: Spans of what is not shown, in order, each with the name of its element.
-        entities: Spans of characters that are written by name or number, outside of tags.
-    """
+    """Reads the tokens of one page."""
 
     def __init__(self, source: bytes) -> None:
         self.blocks: list[Block] = []
@@ -249,11 +243,7 @@ def opened_fences(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[i
 def separators(
     source: bytes, spans: Sequence[Span], tags: Sequence[tuple[int, int, str]], *, tight: bool = False
 ) -> Mapping[int, bytes]:
-    """What keeps words and lines apart where tags stood, by where these begin.
-
-    Args:
-        tight: Only where no blank is beside.
-    """
+    """What keeps words and lines apart where tags stood, by where these begin."""
     separators: dict[int, bytes] = {}
     following = deque(tags)
     for start, end in spans:

@@ -42,23 +42,17 @@ _SHOWN = ("text", "plain", "named", "alt", "inner", "target", "near", "file")
 
 @dataclass(frozen=True, slots=True)
 class LineRules:
-    """How a markup is read, by patterns of lines without their ends.
+    """How a markup is read, by patterns of lines without their ends."""
 
-    Attributes:
-        line: Its groups are `heading` with `title`, `whole_title` of the document, `code` that opens what stays as it
-            is, `comment` that opens what nobody reads, `hidden` lines, `leading` lines that belong to what follows,
-            `row` of a table, and `item` of a list. A line of none of them is text.
-        closed: What closes what a line opened, from the line.
-        inline: Links; what is shown of one are the groups `text` and `plain`, where it leads `target` and `near`.
-        anchors: Names of places, in the only group that matched.
-        top: Signs before a heading of the widest sections.
-    """
-
+    # its groups are `heading` with `title`, `whole_title` of the document, `code` that opens what stays as it is,
+    # `comment` that opens what nobody reads, `hidden` lines, `leading` lines that belong to what follows, `row`
+    # of a table, and `item` of a list. A line of none of them is text
     line: re.Pattern[bytes]
-    closed: Mapping[bytes, bytes]
+    closed: Mapping[bytes, bytes]  # what closes what a line opened, from the line
+    # links; what is shown of one are the groups `text` and `plain`, where it leads `target` and `near`
     inline: re.Pattern[bytes]
-    anchors: re.Pattern[bytes]
-    top: int
+    anchors: re.Pattern[bytes]  # names of places, in the only group that matched
+    top: int  # signs before a heading of the widest sections
 
 
 ASCIIDOC = LineRules(
@@ -130,13 +124,7 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
 
 
 class _Reader:
-    """Reads the lines of a source, once.
-
-    Attributes:
-        code: Spans in which nothing is a link, in order.
-        marks: Spans of lines that nobody reads.
-        headings: Titles of headings as they are referred to, by offset.
-    """
+    """Reads the lines of a source, once."""
 
     def __init__(self, source: bytes, rules: LineRules) -> None:
         self.code: list[Span] = []

@@ -111,24 +111,14 @@ def included_files(source: bytes) -> Iterator[tuple[int, str]]:
 
 @dataclass(slots=True)
 class Marks:
-    """What in a text is no words.
+    """What in a text is no words."""
 
-    Attributes:
-        spans: Disjoint and in order.
-        instead: What is shown in place of one, by where it begins.
-    """
-
-    spans: list[Span]
-    instead: Mapping[int, bytes]
+    spans: list[Span]  # disjoint and in order
+    instead: Mapping[int, bytes]  # what is shown in place of one, by where it begins
 
 
 def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
-    """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart.
-
-    Args:
-        code: Spans in which nothing is a mark, in order.
-        further: Spans that are marks whatever they hold.
-    """
+    """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart."""
     tags: list[tuple[int, int, str]] = []
     entities: list[Span] = []
     inner = chain.from_iterable(_of_prose(source, *span, tags, entities) for span in _between(source, code))
@@ -150,25 +140,16 @@ def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
 
 
 class LiteralSpan(NamedTuple):
-    """What the parser takes for code.
-
-    Attributes:
-        code: What of it is code.
-        whole: Whether it is what the parser takes it for, and no body of an admonition or a directive.
-    """
+    """What the parser takes for code."""
 
     start: int
     end: int
-    code: Sequence[Span]
-    whole: bool
+    code: Sequence[Span]  # what of it is code
+    whole: bool  # whether it is what the parser takes it for, and no body of an admonition or a directive
 
 
 def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[LiteralSpan]:
-    """What of each literal is code.
-
-    Args:
-        literals: Spans of fences and indented code, in order.
-    """
+    """What of each literal is code."""
     within = _Within(source)
     for start, end in literals:
         inside = within.admonition(start)

@@ -36,39 +36,26 @@ _STOPS = b" \t\r\n,.;"
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a document.
+    """A heading of a document."""
 
-    Attributes:
-        rank: From 1 for the widest sections; 0 for the title of a document that says which its title is.
-        anchor: The identifier that the text gives it.
-    """
-
-    rank: int
+    rank: int  # from 1 for the widest sections; 0 for the title of a document that says which its title is
     title: str
-    anchor: str | None = None
+    anchor: str | None = None  # the identifier that the text gives it
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a document: what lies between two of them belongs to the first.
-
-    Attributes:
-        kind: What it is: `PARAGRAPH` and `LIST` have cuts inside, `HEADING` and `ANCHOR` stay with what follows.
-        heading: What a heading that opens a section says.
-        inner: The items of a list, the blocks of a quote: where it is cut when it is too long.
-        uncut: Spans inside it that no cut between sentences falls into, disjoint and in order.
-        special: Whether it is a unit of its own where its section is too long to stay whole.
-        name: What tells it apart from others of its kind.
-    """
+    """A block of a document: what lies between two of them belongs to the first."""
 
     start: int
     end: int
+    # what it is: `PARAGRAPH` and `LIST` have cuts inside, `HEADING` and `ANCHOR` stay with what follows
     kind: str = PARAGRAPH
-    heading: Heading | None = None
-    inner: tuple[Block, ...] = ()
-    uncut: tuple[Span, ...] = ()
-    special: bool = False
-    name: str | None = None
+    heading: Heading | None = None  # what a heading that opens a section says
+    inner: tuple[Block, ...] = ()  # the items of a list, the blocks of a quote: where it is cut when it is too long
+    uncut: tuple[Span, ...] = ()  # spans inside it that no cut between sentences falls into, disjoint and in order
+    special: bool = False  # whether it is a unit of its own where its section is too long to stay whole
+    name: str | None = None  # what tells it apart from others of its kind
 
     @property
     def keeps_with_next(self) -> bool:
@@ -78,24 +65,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What a reader finds in a document.
+    """What a reader finds in a document."""
 
-    Attributes:
-        blocks: At the top level, in order, disjoint.
-        anchors: Names by which places are referred to.
-        notes: Facts about places, as name and value.
-        heads: Of its tables and fences, disjoint and in order.
-        marks: Spans of markup that is no words, disjoint and in order: it is neither shown nor searched.
-        instead: What is shown in place of a mark, by where that begins.
-    """
-
-    blocks: Sequence[Block]
-    anchors: NamePositions[str] = field(default_factory=NamePositions)
+    blocks: Sequence[Block]  # at the top level, in order, disjoint
+    anchors: NamePositions[str] = field(default_factory=NamePositions)  # names by which places are referred to
     links: NamePositions[Link] = field(default_factory=NamePositions)
+    # facts about places, as name and value
     notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
-    heads: Sequence[Head] = ()
+    heads: Sequence[Head] = ()  # of its tables and fences, disjoint and in order
+    # spans of markup that is no words, disjoint and in order: it is neither shown nor searched
     marks: Sequence[Span] = ()
-    instead: Mapping[int, bytes] = field(default_factory=dict)
+    instead: Mapping[int, bytes] = field(default_factory=dict)  # what is shown in place of a mark, by where that begins
 
 
 def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:
@@ -132,9 +112,6 @@ def with_explanations(blocks: Sequence[Block], source: bytes, equations: Sequenc
 
     An equation that is a paragraph of its own joins the one before it, unless that ended with its sentence, and the one
     after it where that begins with "where".
-
-    Args:
-        equations: Spans of all equations of the source, by where they begin.
     """
     joined: list[Block] = []
     apart = False  # whether the last of them ends in an equation

@@ -92,17 +92,7 @@ def _links(source: bytes, reader: _Reader, references: Sequence[re.Match[bytes]]
 
 
 class _Reader:
-    """Reads one source, once.
-
-    Attributes:
-        literals: Spans of code and the like, in which nothing is a link.
-        anchors: Names of places, by offset: labels, described objects, headings.
-        objects: Names of the code that is described, by offset.
-        notes: Text of footnotes and citations by name.
-        heads: Of tables and of code.
-        rules: Spans of the lines of signs below and above headings, and between paragraphs, and of directives that
-            say what the heading below them says.
-    """
+    """Reads one source, once."""
 
     def __init__(self, source: bytes) -> None:
         self.literals: list[tuple[int, int]] = []

@@ -72,13 +72,7 @@ _SYMBOL = re.compile(
 def rst_marks(
     source: bytes, literals: Sequence[Span], references: Iterable[re.Match[bytes]], rules: Iterable[Span] = ()
 ) -> tuple[list[Span], Mapping[int, bytes]]:
-    """Spans of marks, disjoint and in order; and what is shown in place of those that stand for a text.
-
-    Args:
-        literals: Spans of code, comments and targets; nothing inside one is a mark.
-        references: What refers to another place, with the groups of the reader's pattern.
-        rules: Spans of lines of signs alone.
-    """
+    """Spans of marks, disjoint and in order; and what is shown in place of those that stand for a text."""
     code = sorted(literals)
     marks = [*rules, *(span for span in code if _is_comment(source, *span))]
     marks += [match.span("mark") for pattern in (_FIELD, _NOTE) for match in pattern.finditer(source)]
@@ -194,11 +188,7 @@ def references_in(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterato
 
 
 def target_of(match: re.Match[bytes], anchors: set[str]) -> str | None:
-    """What one of them points to; None where it is to nothing.
-
-    Args:
-        anchors: Names of places in the same document.
-    """
+    """What one of them points to; None where it is to nothing."""
     if match["role"]:
         return _role_target(decoded(match["role"]).rpartition(":")[2], decoded(match["named"]))
     if match["note"]:

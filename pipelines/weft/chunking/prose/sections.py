@@ -38,15 +38,11 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A run of blocks under one heading.
+    """A run of blocks under one heading."""
 
-    Attributes:
-        headings: From the outermost to its own; empty for what stands before the first.
-        own: Index in `headings` of the first that stands in the section itself: more than one does where the ones
-            above have no text of their own.
-    """
-
-    headings: tuple[Heading, ...] = ()
+    headings: tuple[Heading, ...] = ()  # from the outermost to its own; empty for what stands before the first
+    # index in `headings` of the first that stands in the section itself: more than one does where the ones above
+    # have no text of their own
     own: int = 0
     blocks: Sequence[Block] = ()
 

@@ -75,9 +75,6 @@ def fitted(
     - sentence: at `sentence_cuts`, which also lie between the sentences of its prose; a unit without prose has none,
       and is split as above;
     - truncate: its first part stays, and one more part of kind "remainder" covers the rest, with a digest of it.
-
-    Args:
-        heads: Of tables and fences, in order; a part that begins inside one of them is shown under its head.
     """
     sizes, body = text.sizes, unit.end - unit.start
     if sizes.context_before is not None:

@@ -16,56 +16,41 @@ Value = TypeVar("Value", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedUnit:
-    """One unit of a document before it has an identity.
+    """One unit of a document before it has an identity."""
 
-    Attributes:
-        start, end: Span in the source; the spans of all units together cover the document.
-        path: Names that lead to the unit, such as "class:A/method:f"; need not be unique.
-        parents: Paths of the units that hold this one, innermost first: its parent is the nearest unit before it of
-            the first of these paths that there is.
-        context: What stands before the unit's own text in its chunk.
-        part_context: The same for its second and later parts, should it be split.
-        part_kind: The kind of those parts.
-        share: Share of the whole unit that this part of it holds.
-        split: The strategy that made it a part of a unit above the hard limit; None where it is whole.
-        text: What its chunk says instead of the text it stands for.
-        bundle_path: Path of the unit this one belongs with, wherever in the document that stands; its own path where
-            only its parts belong with it.
-        links: What it points to as a whole, whatever its parts hold; the links in a text are found by place.
-    """
-
-    start: int
+    start: int  # Span in the source; the spans of all units together cover the document
     end: int
-    path: str
+    path: str  # names that lead to the unit, such as "class:A/method:f"; need not be unique
     kind: str
     level: int
+    # paths of the units that hold this one, innermost first: its parent is the nearest unit before it of the
+    # first of these paths that there is
     parents: tuple[str, ...] = ()
-    context: str = ""
-    part_context: str = ""
-    part_kind: str = "part"
-    share: float = 1.0
+    context: str = ""  # what stands before the unit's own text in its chunk
+    part_context: str = ""  # the same for its second and later parts, should it be split
+    part_kind: str = "part"  # the kind of those parts
+    share: float = 1.0  # share of the whole unit that this part of it holds
     heading_path: tuple[str, ...] = ()
     anchor: str | None = None
     symbol: str | None = None
     signature: str | None = None
+    # the strategy that made it a part of a unit above the hard limit; None where it is whole
     split: Overflow | None = None
-    text: str | None = None
+    text: str | None = None  # what its chunk says instead of the text it stands for
+    # path of the unit this one belongs with, wherever in the document that stands; its own path where only its
+    # parts belong with it
     bundle_path: str | None = None
+    # what it points to as a whole, whatever its parts hold; the links in a text are found by place
     links: tuple[Link, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Head(NamedTuple):
-    """What stands at the head of a long table or fence, and above every piece of the rest of it.
+    """What stands at the head of a long table or fence, and above every piece of the rest of it."""
 
-    Attributes:
-        start, end: Span of the rest in the source.
-        text: The header row of a table; what opens a fence and names its language.
-    """
-
-    start: int
+    start: int  # Span of the rest in the source
     end: int
-    text: str
+    text: str  # the header row of a table; what opens a fence and names its language
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +74,15 @@ class NamePositions(Generic[Value]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
-    """What a parser knows about spans of a source besides its units.
-
-    Attributes:
-        errors: Spans of syntax errors, disjoint and in order.
-        marks: Spans of markup that is no words, disjoint and in order: texts of chunks are without it.
-        instead: What stands in those texts in place of a mark, by where that begins.
-    """
+    """What a parser knows about spans of a source besides its units."""
 
     defines: NamePositions[str] = field(default_factory=NamePositions)
     references: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
-    errors: Sequence[tuple[int, int]] = ()
+    errors: Sequence[tuple[int, int]] = ()  # spans of syntax errors, disjoint and in order
+    # spans of markup that is no words, disjoint and in order: texts of chunks are without it
     marks: Sequence[tuple[int, int]] = ()
+    # what stands in those texts in place of a mark, by where that begins
     instead: Mapping[int, bytes] = field(default_factory=dict)
 
     def shown(self, source: bytes, start: int, end: int) -> bytes:

@@ -32,51 +32,32 @@ _LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """What ends a topic, besides a line that says so.
+    """What ends a topic, besides a line that says so."""
 
-    Attributes:
-        distance: Two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics.
-        phrases: A turn that begins with one of these begins a topic.
-    """
-
+    # two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics
     distance: float
-    phrases: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()  # A turn that begins with one of these begins a topic
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSizes:
-    """The sizing snapshot of one domain, in the encoder's tokens.
+    """The sizing snapshot of one domain, in the encoder's tokens."""
 
-    Attributes:
-        max_tokens: No chunk is longer: a unit above it is split.
-        target_tokens: What parts, windows and sections are filled up to.
-        min_tokens: A last part below it joins the one before where the two fit together.
-        overlap_tokens: What neighbouring windows of unstructured text share.
-        context_before: Budget of what stands before a unit's own text; None for half of the target, and then only
-            in parts of a unit that was split.
-        context_after: Budget of what follows it from its next sibling; 0 for nothing.
-        overflow: What becomes of a unit above `max_tokens`.
-        learned: The learned version that put these sizes in force.
-        list_tokens: A list up to this length stays whole; None: up to the target.
-        paragraph_tokens: A paragraph above this length is a unit of its own; None: none is.
-        whole_tokens: A configuration file below this length stays whole; None: below the target.
-        nested_tokens: A nested object above this length is a unit of its own; None: above the minimum.
-        topics: What ends a topic of a conversation; None: its own markers alone.
-    """
-
-    max_tokens: int
-    target_tokens: int
-    min_tokens: int
-    overlap_tokens: int
+    max_tokens: int  # no chunk is longer: a unit above it is split
+    target_tokens: int  # what parts, windows and sections are filled up to
+    min_tokens: int  # A last part below it joins the one before where the two fit together
+    overlap_tokens: int  # what neighbouring windows of unstructured text share
+    # budget of what stands before a unit's own text; None for half of the target, and then only in parts of a
+    # unit that was split
     context_before: int | None = None
-    context_after: int = 0
-    overflow: Overflow = Overflow.RECURSIVE
-    learned: str = AS_STATED
-    list_tokens: int | None = None
-    paragraph_tokens: int | None = None
-    whole_tokens: int | None = None
-    nested_tokens: int | None = None
-    topics: TopicRules | None = None
+    context_after: int = 0  # budget of what follows it from its next sibling; 0 for nothing
+    overflow: Overflow = Overflow.RECURSIVE  # what becomes of a unit above `max_tokens`
+    learned: str = AS_STATED  # the learned version that put these sizes in force
+    list_tokens: int | None = None  # A list up to this length stays whole; None: up to the target
+    paragraph_tokens: int | None = None  # A paragraph above this length is a unit of its own; None: none is
+    whole_tokens: int | None = None  # A configuration file below this length stays whole; None: below the target
+    nested_tokens: int | None = None  # A nested object above this length is a unit of its own; None: above the minimum
+    topics: TopicRules | None = None  # what ends a topic of a conversation; None: its own markers alone
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap_tokens < self.target_tokens <= self.max_tokens or self.min_tokens < 0:
@@ -128,13 +109,10 @@ class ChunkSizes:
 
 @dataclass(frozen=True, slots=True)
 class ActiveSizes:
-    """The sizes that one run of indexing cuts with.
-
-    Attributes:
-        record: Sizes of records by domain: stated, never learned, since their author cut them.
-    """
+    """The sizes that one run of indexing cuts with."""
 
     domains: Mapping[Domain, ChunkSizes]
+    # sizes of records by domain: stated, never learned, since their author cut them
     record: Mapping[Domain, ChunkSizes]
 
     def sizes_of(self, document: Document) -> ChunkSizes:
@@ -183,14 +161,10 @@ class SizedText(TokenMeter):
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where a span may be cut.
+    """Where a span may be cut."""
 
-    Attributes:
-        positions: Byte offsets, strictly rising, from the span's start to its end.
-        soft: Those at which neighbouring windows may overlap, since no unit of meaning ends there.
-    """
-
-    positions: tuple[int, ...]
+    positions: tuple[int, ...]  # byte offsets, strictly rising, from the span's start to its end
+    # those at which neighbouring windows may overlap, since no unit of meaning ends there
     soft: frozenset[int] = frozenset()
 
     @classmethod
@@ -223,9 +197,6 @@ def windows(text: SizedText, cuts: Cuts, *, reserved: int = 0) -> list[tuple[int
     A piece above the target is a span of its own. Spans that meet at a soft cut share up to `overlap` tokens. A last
     span that adds less than the minimum joins the one before, if both fit into the maximum. Otherwise a last span below
     the minimum is lengthened by the end of the one before. Both share that end if the cut between them is soft.
-
-    Args:
-        reserved: Tokens that the leading context of every span takes away.
     """
     positions, sizes = cuts.positions, text.sizes
     weights = [text.tokens(start, end) for start, end in pairwise(positions)]

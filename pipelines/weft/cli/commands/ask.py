@@ -98,22 +98,15 @@ def ask(
 
 @dataclass
 class AskLoop:
-    """One person's questions and verdicts, one after the other.
-
-    Attributes:
-        producer: None where nobody is told.
-        who: A query that says who asks, for how many results.
-        last: The answer that verdicts are about.
-        judged: Something was said of it.
-    """
+    """One person's questions and verdicts, one after the other."""
 
     searcher: Searcher
-    producer: FeedbackProducer | None
+    producer: FeedbackProducer | None  # none where nobody is told
     log: QueryLog
     settings: Settings
-    who: Query
-    last: Answer | None = None
-    judged: bool = False
+    who: Query  # A query that says who asks, for how many results
+    last: Answer | None = None  # the answer that verdicts are about
+    judged: bool = False  # something was said of it
 
     def run(self, lines: Iterable[str]) -> None:
         """Do what every line says; what cannot be done is told, and the next one is heard."""

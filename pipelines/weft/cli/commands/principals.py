@@ -49,24 +49,17 @@ principals = typer.Typer(no_args_is_help=True, help="Who said what, what it move
 
 @dataclass(slots=True)
 class PrincipalActivity:
-    """What a principal said, over all partitions of a store.
+    """What a principal said, over all partitions of a store."""
 
-    Attributes:
-        partitions: How many the topic has.
-        events: Applied ones, by kind.
-        sessions: That it started and that are remembered, with their partitions.
-        settled: What those brought into the evidence that all share.
-        usage: What it said of contents, as it counts now, with its own masses alone.
-        texts: Of questions, by fingerprint.
-        places: Of contents that the live generation holds, by hash or by how they were pointed at.
-    """
-
-    partitions: int = 0
-    events: Counter[str] = field(default_factory=Counter)
+    partitions: int = 0  # how many the topic has
+    events: Counter[str] = field(default_factory=Counter)  # applied ones, by kind
+    # that it started and that are remembered, with their partitions
     sessions: list[tuple[int, SessionLifecycle]] = field(default_factory=list)
-    settled: Evidence = field(default_factory=Evidence)
+    settled: Evidence = field(default_factory=Evidence)  # what those brought into the evidence that all share
+    # what it said of contents, as it counts now, with its own masses alone
     usage: Evidence = field(default_factory=Evidence)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)  # of questions, by fingerprint
+    # of contents that the live generation holds, by hash or by how they were pointed at
     places: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -79,21 +72,14 @@ class PrincipalActivity:
 
 @dataclass(frozen=True, slots=True)
 class ListedPrincipal:
-    """One principal among all.
-
-    Attributes:
-        name: As its sessions or its searches give it; "" where neither does: evidence keeps fingerprints alone.
-        events: Applied ones, by kind.
-        right, wrong: Contents that it calls so now, each under one question.
-        new: Whether all that it says of contents is of one day.
-    """
+    """One principal among all."""
 
     fingerprint: str
-    name: str
-    events: Mapping[str, int]
-    right: int
+    name: str  # as its sessions or its searches give it; "" where neither does: evidence keeps fingerprints alone
+    events: Mapping[str, int]  # applied ones, by kind
+    right: int  # Contents that it calls so now, each under one question
     wrong: int
-    new: bool
+    new: bool  # whether all that it says of contents is of one day
 
 
 @principals.command("list")

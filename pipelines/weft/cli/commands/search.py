@@ -171,12 +171,7 @@ def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, s
 
 
 def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:
-    """Print an answer for people.
-
-    Args:
-        explain: Whether to show what every score is made of.
-        why: Ranks of two results; shows what sets the one above the other.
-    """
+    """Print an answer for people."""
     stdout.print(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
         stdout.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]")

@@ -130,16 +130,11 @@ def print_rows(
     rows: Iterable[T],
     *,
     as_json: bool,
-    document: Callable[[T], object],
+    document: Callable[[T], object],  # A row as JSON
     columns: Sequence[str | Column],
-    texts: Callable[[T], Sequence[str]],
+    texts: Callable[[T], Sequence[str]],  # A row of the table, a text for each column
 ) -> None:
-    """Print rows: as JSON, one object per line, or as a table.
-
-    Args:
-        document: A row as JSON.
-        texts: A row of the table, a text for each column.
-    """
+    """Print rows: as JSON, one object per line, or as a table."""
     if as_json:
         print_lines(map(document, rows))
     else:

@@ -22,28 +22,18 @@ _MOST_OUTCOMES = 100  # of a kind and lesson: more of one principal and day say 
 
 @dataclass(frozen=True, slots=True)
 class LessonFile:
-    """What a file says of lessons.
-
-    Attributes:
-        revised: By the id of a lesson, the id of the one that it is said instead of.
-        retired: Ids of those that were out of use.
-        outcomes: By the id of a lesson, what was counted of it: how often it helped, and how often it harmed.
-        problems: What is wrong, by the number of its line or record.
-    """
+    """What a file says of lessons."""
 
     lessons: Sequence[Lesson]
-    problems: Sequence[tuple[int, str]]
+    problems: Sequence[tuple[int, str]]  # what is wrong, by the number of its line or record
+    # by the id of a lesson, the id of the one that it is said instead of
     revised: Mapping[str, str] = field(default_factory=dict)
-    retired: frozenset[str] = frozenset()
+    retired: frozenset[str] = frozenset()  # ids of those that were out of use
+    # by the id of a lesson, what was counted of it: how often it helped, and how often it harmed
     outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def beyond(self, existing: Mapping[str, Lesson], retired: Collection[str]) -> LessonFile:
-        """Without the lessons that stand there as the store has them: a page that comes back says nothing again.
-
-        Args:
-            existing: Lessons of the store by id.
-            retired: Ids of those that are out of use there.
-        """
+        """Without the lessons that stand there as the store has them: a page that comes back says nothing again."""
 
         def unchanged(lesson: Lesson) -> bool:
             return existing.get(lesson.id) == lesson and (lesson.id in self.retired) == (lesson.id in retired)

@@ -270,15 +270,11 @@ def _say(
     options: CommonOptions,
     name: str,
     event_of: Say,
-    saying: tuple[str | None, str | None, str | None],
+    saying: tuple[str | None, str | None, str | None],  # by whom, in which session, to which broker
     *,
     as_json: bool,
 ) -> None:
-    """Say one thing about a lesson, and show what that changes.
-
-    Args:
-        saying: By whom, in which session, to which broker.
-    """
+    """Say one thing about a lesson, and show what that changes."""
     principal, session, bootstrap = saying
     settings = options.settings(bootstrap=bootstrap)
     catalog = Catalog(require_store(settings))

@@ -37,15 +37,11 @@ RunEach = Callable[[Sequence[Settings]], Sequence[Run]]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two that are compared.
-
-    Attributes:
-        settings: What was asked under; None for a run file.
-    """
+    """One of the two that are compared."""
 
     name: str
     run: Run
-    settings: Settings | None = None
+    settings: Settings | None = None  # what was asked under; None for a run file
 
 
 def sides(names: Sequence[str], configure: Configure, ask: RunEach) -> list[Side]:
@@ -115,11 +111,7 @@ def verdict_as_json(moved: GateVerdict) -> dict[str, Any]:
 
 
 def as_json(comparison: DatasetComparison, times: Measurement | None) -> dict[str, Any]:
-    """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them.
-
-    Args:
-        times: Of some of its queries asked one by one; None for a run file, which knows none.
-    """
+    """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them."""
     dataset, runs = comparison.dataset, comparison.runs
     return {
         "dataset": dataset.name,
@@ -140,11 +132,7 @@ def as_json(comparison: DatasetComparison, times: Measurement | None) -> dict[st
 
 
 def show(comparison: DatasetComparison, *, interval: float) -> None:
-    """For people: the table, how strong the evidence is, and who gained and lost.
-
-    Args:
-        interval: The level of the intervals, 0 to 1.
-    """
+    """For people: the table, how strong the evidence is, and who gained and lost."""
     dataset, runs = comparison.dataset, comparison.runs
     print_report(_table(comparison, interval))
     judgement = _judgement(runs.differences[HEADLINE])

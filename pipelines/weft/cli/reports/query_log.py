@@ -58,16 +58,11 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """What the log says of the searches in it.
-
-    Attributes:
-        measures: Of queries with a judgement; empty where there is none.
-        judged: How many these are.
-    """
+    """What the log says of the searches in it."""
 
     queries: int
-    judged: int
-    measures: Mapping[str, Estimate]
+    judged: int  # how many these are
+    measures: Mapping[str, Estimate]  # of queries with a judgement; empty where there is none
     unjudged: float
     p50_ms: float
     p95_ms: float
@@ -77,10 +72,6 @@ class LogReport:
 
 def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) -> Logged:
     """The log of the last days, and every judgement that holds now; new judgements are kept in the store.
-
-    Args:
-        judgements: A file of them to add.
-        ask: How many pairs of a query and a shown content, not judged yet, the configured model grades.
 
     Raises:
         SourceError: Nothing was logged.
@@ -169,17 +160,12 @@ def show(report: LogReport) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogComparison:
-    """Two configurations on the queries that were really asked.
-
-    Attributes:
-        moved: What the gate says of how far the rankings moved.
-        judged: On queries with a judgement; None where there are none.
-        values: Off-policy estimates of both from what was explored, by estimator; empty where nothing was.
-    """
+    """Two configurations on the queries that were really asked."""
 
     queries: int
-    moved: GateVerdict
-    judged: RunComparison | None
+    moved: GateVerdict  # what the gate says of how far the rankings moved
+    judged: RunComparison | None  # on queries with a judgement; None where there are none
+    # off-policy estimates of both from what was explored, by estimator; empty where nothing was
     values: Sequence[Mapping[str, Value]]
 
 

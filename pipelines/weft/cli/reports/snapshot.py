@@ -22,10 +22,6 @@ TAGS = {"weft.job": "evaluate", "mlflow.source.name": "jobs.evaluate", "mlflow.s
 def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measured: Path) -> str:
     """Keep every number of a summary as a metric, with the hash of the configuration and what was measured.
 
-    Args:
-        settings: Whose tracking records it.
-        measured: The store whose generation and learned version were measured.
-
     Returns:
         The id of the run.
 

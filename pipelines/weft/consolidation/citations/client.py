@@ -26,38 +26,24 @@ class ServiceUnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPolicy:
-    """How a service is asked.
+    """How a service is asked."""
 
-    Attributes:
-        interval_s: Between two requests, at least.
-        timeout_s: For one answer, from the request to its last byte.
-        attempts: At one request, the first among them.
-        backoff_s: Before the second attempt; twice as long before each further one.
-        most_wait_s: Longest wait before an attempt, whatever the service asks for: beyond it, it is given up.
-    """
-
-    interval_s: float
+    interval_s: float  # between two requests, at least
     timeout_s: float = 10.0  # a service that is slower is about to fail
     attempts: int = 4  # 1 + 2 + 4 s of waiting outlast a restart
-    backoff_s: float = 1.0
+    backoff_s: float = 1.0  # before the second attempt; twice as long before each further one
     most_wait_s: float = 60.0  # GitHub asks for an hour: that is another night
 
 
 @dataclass(slots=True)
 class JsonClient:
-    """Asks one service, one request at a time.
-
-    Attributes:
-        now: Seconds since the epoch, what a date in `Retry-After` is compared with.
-        sleep: Waits so many seconds.
-        monotonic: Seconds of a clock that never goes back.
-    """
+    """Asks one service, one request at a time."""
 
     pace: RequestPolicy
     headers: Mapping[str, str] = field(default_factory=dict)
-    now: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time  # seconds since the epoch, what a date in `Retry-After` is compared with
+    sleep: Callable[[float], None] = time.sleep  # waits so many seconds
+    monotonic: Callable[[], float] = time.monotonic  # seconds of a clock that never goes back
     _next: float = -math.inf
 
     def get(self, url: str) -> Any:

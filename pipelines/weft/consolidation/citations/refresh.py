@@ -34,20 +34,13 @@ _FIELDS = "citationCount,year,publicationDate,venue,publicationTypes,authors.hIn
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """What came of it.
+    """What came of it."""
 
-    Attributes:
-        due: Works that were to be asked for.
-        counted, absent: Works that a provider knows, and does not know.
-        failed: Works whose provider did not answer: their former counts stay, and they are due again.
-        left: Works that were left to another night: too many, or their provider failed too often in a row.
-    """
-
-    due: int = 0
-    counted: int = 0
+    due: int = 0  # works that were to be asked for
+    counted: int = 0  # Works that a provider knows, and does not know
     absent: int = 0
-    failed: int = 0
-    left: int = 0
+    failed: int = 0  # works whose provider did not answer: their former counts stay, and they are due again
+    left: int = 0  # works that were left to another night: too many, or their provider failed too often in a row
 
     def as_step(self) -> dict[str, float]:
         """As the night tells it."""
@@ -105,11 +98,7 @@ def refreshed(
 def providers_of(
     settings: CitationSettings, now: float, pace: RequestPolicy | None = None
 ) -> dict[Provider, CitationProvider]:
-    """Those that are on.
-
-    Args:
-        pace: At which each is asked; None for what it grants.
-    """
+    """Those that are on."""
     clients = {name: _client(settings, name, pace) for name in settings.providers}
     return {name: PROVIDERS[name](settings.urls.get(name, URLS[name]), each, now) for name, each in clients.items()}
 

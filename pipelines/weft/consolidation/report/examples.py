@@ -37,11 +37,7 @@ def examples_of(findings: Findings) -> dict[str, Sequence[Row]]:
 
 
 def expired(candidate: Proposal, then: Sequence[LearnedTrigger], after: Beliefs, texts: TextLookup | None) -> list[Row]:
-    """Triggers that were in force when the live version was made and no longer are, then aliases and edges that go.
-
-    Args:
-        then: Triggers of that time.
-    """
+    """Triggers that were in force when the live version was made and no longer are, then aliases and edges that go."""
     still = {(each.term, each.content_hash) for each in after.triggers.every()}
     gone = [each for each in then if (each.term, each.content_hash) not in still]
     gone.sort(key=lambda each: (each.on_trial, -each.strength, each.term, each.content_hash))

@@ -32,29 +32,21 @@ _AGES = np.concatenate([[0.0], np.geomspace(1.0, 10.0 * _HOURS_PER_YEAR, 200)])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Everything that a night's report rests on.
-
-    Attributes:
-        before, after: What the live version and the candidate make be believed, read at the same time.
-        fitting: Fitted weights against counted ones.
-        improvements: Retrieval before and after, where something measures it.
-        counters: What the updaters did with their records, by partition.
-        tended: What was found of near-duplicates and contradictions.
-        lessons: Measures of success of lessons (LES-11).
-        expired: Examples of what expires, in the form of `report.examples`.
-    """
+    """Everything that a night's report rests on."""
 
     candidate: Proposal
-    before: Beliefs
+    before: Beliefs  # What the live version and the candidate make be believed, read at the same time
     after: Beliefs
     recalibration: Recalibration
     verdict: GateVerdict
-    fitting: Fitting = field(default_factory=Fitting)
-    improvements: Sequence[Improvement] = ()
+    fitting: Fitting = field(default_factory=Fitting)  # fitted weights against counted ones
+    improvements: Sequence[Improvement] = ()  # retrieval before and after, where something measures it
+    # what the updaters did with their records, by partition
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    # what was found of near-duplicates and contradictions
     tended: MaintenanceFindings = field(default_factory=MaintenanceFindings)
-    lessons: Mapping[str, float] = field(default_factory=dict)
-    expired: Sequence[Mapping[str, Any]] = ()
+    lessons: Mapping[str, float] = field(default_factory=dict)  # measures of success of lessons (LES-11)
+    expired: Sequence[Mapping[str, Any]] = ()  # examples of what expires, in the form of `report.examples`
 
     @property
     def weights_before(self) -> Weights:
@@ -95,23 +87,14 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
-    """What surrounds a night's findings, for who decides.
+    """What surrounds a night's findings, for who decides."""
 
-    Attributes:
-        version: That it published; None of a rehearsal.
-        live: That is live now; None where the priors are.
-        store: Where the store is, for commands.
-        now: Seconds since the epoch.
-        steps: What each step came to.
-        nights: What nights came to, this one first, then the newest.
-    """
-
-    version: LearnedVersion | None
-    live: LearnedVersion | None
-    store: str
-    now: float
-    steps: Steps
-    nights: Sequence[RecordedRun]
+    version: LearnedVersion | None  # that it published; None of a rehearsal
+    live: LearnedVersion | None  # that is live now; None where the priors are
+    store: str  # where the store is, for commands
+    now: float  # seconds since the epoch
+    steps: Steps  # what each step came to
+    nights: Sequence[RecordedRun]  # what nights came to, this one first, then the newest
 
 
 def summary_of(findings: Findings, version: LearnedVersion | None) -> dict[str, Any]:

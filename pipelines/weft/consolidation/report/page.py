@@ -88,25 +88,18 @@ class ShownPicture(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightPage:
-    """All that the page shows.
-
-    Attributes:
-        state: Which of `live`, `waits` and `rehearsal` the night is.
-        figures: What changed in a few numbers: name, before, after.
-        waiting: What a person must decide or look at.
-        columns, nights: Counts over nights, this one first.
-    """
+    """All that the page shows."""
 
     title: str
     about: str
-    state: str
+    state: str  # which of `live`, `waits` and `rehearsal` the night is
     headline: str
     why: str
     choices: Sequence[ReviewOption]
-    figures: Sequence[tuple[str, str, str]]
-    waiting: Sequence[str]
+    figures: Sequence[tuple[str, str, str]]  # what changed in a few numbers: name, before, after
+    waiting: Sequence[str]  # what a person must decide or look at
     steps: Sequence[ShownStep]
-    columns: Sequence[str]
+    columns: Sequence[str]  # Counts over nights, this one first
     nights: Sequence[Sequence[str]]
     pictures: Sequence[ShownPicture]
 

@@ -27,15 +27,11 @@ _EXAMPLES = 10  # that a report shows
 
 @dataclass(frozen=True, slots=True)
 class DeclaredContradictions:
-    """What people declared, between contents of what is live.
+    """What people declared, between contents of what is live."""
 
-    Attributes:
-        contradictions: Both contents of each, with their texts; the cosine is not known, and 0.
-        settled: Whether a relation was declared between documents of two contents that says how they stand: one
-            contradicts or supersedes the other.
-    """
-
-    contradictions: Sequence[NearPair] = ()
+    contradictions: Sequence[NearPair] = ()  # both contents of each, with their texts; the cosine is not known, and 0
+    # whether a relation was declared between documents of two contents that says how they stand: one contradicts
+    # or supersedes the other
     settled: Callable[[ContentHash, ContentHash], bool] = lambda _content, _other: False
 
 
@@ -46,24 +42,16 @@ contents."""
 
 @dataclass(frozen=True, slots=True)
 class ContradictionExample:
-    """Both sides of a contradiction, as a report shows them.
+    """Both sides of a contradiction, as a report shows them."""
 
-    Attributes:
-        cluster: Number of the cluster that it is part of, the largest first.
-        source: Who says so.
-        acts: Whether searches name it, once the night goes live.
-        polarity: In what they are opposed; empty where it was declared.
-        statement, other_statement: The sentences that are opposed.
-    """
-
-    cluster: int
-    source: str
-    acts: bool
-    polarity: str
+    cluster: int  # number of the cluster that it is part of, the largest first
+    source: str  # who says so
+    acts: bool  # whether searches name it, once the night goes live
+    polarity: str  # in what they are opposed; empty where it was declared
     content: ContentHash
     other: ContentHash
     cosine: float
-    statement: str
+    statement: str  # The sentences that are opposed
     other_statement: str
     text: str
     other_text: str
@@ -71,20 +59,13 @@ class ContradictionExample:
 
 @dataclass(frozen=True, slots=True)
 class Contradictions:
-    """What a night found.
+    """What a night found."""
 
-    Attributes:
-        edges: What acts by itself.
-        detected: Pairs that the texts oppose, whether they act or are only proposed.
-        declared: Pairs that people declared.
-        clusters: Groups that hang together by any of these.
-        examples: Of what matters most: contents that served most, then what acts, then the nearest.
-    """
-
-    edges: LearnedEdges = NO_EDGES
-    detected: int = 0
-    declared: int = 0
-    clusters: int = 0
+    edges: LearnedEdges = NO_EDGES  # what acts by itself
+    detected: int = 0  # pairs that the texts oppose, whether they act or are only proposed
+    declared: int = 0  # pairs that people declared
+    clusters: int = 0  # groups that hang together by any of these
+    # of what matters most: contents that served most, then what acts, then the nearest
     examples: Sequence[ContradictionExample] = ()
 
     def counts(self) -> dict[str, float]:
@@ -99,20 +80,15 @@ class Contradictions:
 
 
 def find_contradictions(
-    duplicates: Duplicates,
+    duplicates: Duplicates,  # of the same contents
     declared: DeclaredContradictions,
     evidence: Evidence,
     lists: WordLists,
     settings: ContradictionSettings,
     *,
-    least: float,
+    least: float,  # overlap of two texts' words, at least
 ) -> Contradictions:
-    """The contradictions among near contents, the same for the same ones, in whatever order they come.
-
-    Args:
-        duplicates: Of the same contents.
-        least: Overlap of two texts' words, at least.
-    """
+    """The contradictions among near contents, the same for the same ones, in whatever order they come."""
     stands_for = duplicates.aliases.of
     opposed: list[tuple[NearPair, Opposition | None]] = [
         (pair, detected)

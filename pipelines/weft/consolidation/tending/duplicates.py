@@ -59,48 +59,33 @@ Vectors = Callable[[Iterable[str]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An alias and what stands for it, as a report shows them.
-
-    Attributes:
-        cosine: Of their static vectors.
-    """
+    """An alias and what stands for it, as a report shows them."""
 
     alias: ContentHash
     representative: ContentHash
-    cosine: float
+    cosine: float  # of their static vectors
     text: str
     representative_text: str
 
 
 class NearPair(NamedTuple):
-    """Two contents of different documents that lie near each other.
+    """Two contents of different documents that lie near each other."""
 
-    Attributes:
-        content, other: In ascending order.
-        cosine: Of their static vectors.
-    """
-
-    content: ContentHash
+    content: ContentHash  # In ascending order
     other: ContentHash
-    cosine: float
+    cosine: float  # of their static vectors
     text: str
     other_text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What a night found.
-
-    Attributes:
-        candidates: Pairs that lie near enough, of different documents.
-        refused: Of these, pairs that do not say the same.
-        examples: Of what matters most: contents that served most, then the pairs least alike.
-    """
+    """What a night found."""
 
     aliases: ContentAliases
-    candidates: int
-    refused: Sequence[NearPair]
-    examples: Sequence[Example]
+    candidates: int  # pairs that lie near enough, of different documents
+    refused: Sequence[NearPair]  # of these, pairs that do not say the same
+    examples: Sequence[Example]  # of what matters most: contents that served most, then the pairs least alike
 
 
 def find_duplicates(
@@ -110,13 +95,9 @@ def find_duplicates(
     lists: WordLists,
     settings: NearDuplicateSettings,
     *,
-    superseded: Collection[ContentHash] = (),
+    superseded: Collection[ContentHash] = (),  # contents that stand for no other that is not superseded itself
 ) -> Duplicates:
-    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come.
-
-    Args:
-        superseded: Contents that stand for no other that is not superseded itself.
-    """
+    """The aliases of all contents, the same for the same contents and evidence, in whatever order they come."""
     if settings.least_cosine > 1.0:
         return Duplicates(NO_ALIASES, 0, (), ())
     every = vectors(memory.texts(range(len(memory.contents))))
@@ -219,10 +200,6 @@ def represented(
 
     Of what hangs together the first by rank stands for all that say the same as it does; of the rest the next one does,
     until none is left.
-
-    Args:
-        edges: Pairs that say the same.
-        rank: By which the best comes first.
     """
     leaders: dict[int, int] = {}
     for group in _connected(edges):

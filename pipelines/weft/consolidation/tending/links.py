@@ -72,31 +72,23 @@ class ExistingEdges:
 
 @dataclass(frozen=True, slots=True)
 class LinkExample:
-    """Both ends of a link, as a report shows them.
-
-    Attributes:
-        strength: In (0, 1]: the cosine of similar ones, of others how much they were used together.
-    """
+    """Both ends of a link, as a report shows them."""
 
     kind: str
     source: str
     content: ContentHash
     other: ContentHash
-    strength: float
+    strength: float  # in (0, 1]: the cosine of similar ones, of others how much they were used together
     text: str
     other_text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a night found.
-
-    Attributes:
-        examples: The strongest of each kind.
-    """
+    """What a night found."""
 
     edges: LearnedEdges = NO_EDGES
-    examples: Sequence[LinkExample] = ()
+    examples: Sequence[LinkExample] = ()  # the strongest of each kind
 
     def counts(self) -> dict[str, float]:
         """Edges by kind."""
@@ -194,17 +186,11 @@ def co_uses(
     evidence: Evidence,
     *,
     named: Callable[[ContentHash], ContentHash | None],
-    half_life_days: float,
+    half_life_days: float,  # after which a use counts half
     together: int,
-    today: int,
+    today: int,  # the newest day that counts as one, days since the epoch: what claims to be later moves nothing else
 ) -> dict[Pair, int]:
     """How much pairs of contents were used together, in micro-units, as it counts on the newest day of use.
-
-    Args:
-        named: What a content counts as: what it is an alias of; None leaves it out.
-        half_life_days: After which a use counts half.
-        together: Contents of one question of one principal on one day that pair, those found best first, ties by hash.
-        today: The newest day that counts as one, days since the epoch: what claims to be later moves nothing else.
 
     Examples:
         >>> from weft.learning.uses import UsageKey
@@ -245,9 +231,6 @@ def co_uses(
 
 def strength(micro: int, *, half_uses: float) -> int:
     """How strong an edge is by so much use, in [0, `MICRO`]: n / (n + half), so that each further use adds less.
-
-    Args:
-        half_uses: Uses at which it is half.
 
     Examples:
         >>> [strength(uses * MICRO, half_uses=3.0) for uses in (0, 1, 3, 9, 10**9)]

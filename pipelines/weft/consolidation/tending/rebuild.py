@@ -24,43 +24,29 @@ Snapshots = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class MovedSize:
-    """A size that chunks were cut with and that is not believed any more.
-
-    Attributes:
-        before: In force.
-        after: What the next generation is cut with.
-        low, high: The interval of the belief; of a strategy that of its share. `before` lies outside.
-    """
+    """A size that chunks were cut with and that is not believed any more."""
 
     domain: str
     size: str
-    before: str
-    after: str
-    low: float
+    before: str  # in force
+    after: str  # what the next generation is cut with
+    low: float  # The interval of the belief; of a strategy that of its share. `before` lies outside
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """What became of the live generation.
+    """What became of the live generation."""
 
-    Attributes:
-        moved: Why it is to be cut anew; nothing where it is not.
-        declined: Whether a generation with these very sizes, or trained anew on the same contents, was taken back; it
-            is not made again.
-        generation: What was made of it; "" where nothing was.
-        reason: Why not, where it was due.
-        changed: Share of the contents that were not there when the quantisers of vectors were trained.
-        outdated: Whether that is more than a setting allows.
-    """
-
-    moved: Sequence[MovedSize] = ()
+    moved: Sequence[MovedSize] = ()  # why it is to be cut anew; nothing where it is not
+    # whether a generation with these very sizes, or trained anew on the same contents, was taken back; it is not
+    # made again
     declined: bool = False
-    generation: str = ""
-    reason: str = ""
+    generation: str = ""  # what was made of it; "" where nothing was
+    reason: str = ""  # why not, where it was due
     counts: Mapping[str, float] = field(default_factory=dict)
-    changed: float = 0.0
-    outdated: bool = False
+    changed: float = 0.0  # share of the contents that were not there when the quantisers of vectors were trained
+    outdated: bool = False  # whether that is more than a setting allows
 
     @property
     def due(self) -> bool:
@@ -91,13 +77,7 @@ Rebuild = Callable[[bool], RebuildResult]
 def moved_sizes(
     in_force: Snapshots, wanted: Snapshots, believed: SizingBeliefs, domains: Collection[Domain], *, level: float
 ) -> list[MovedSize]:
-    """The sizes in force that lie outside the interval of what is believed, and that would come out otherwise.
-
-    Args:
-        wanted: What the next generation would be cut with.
-        domains: Those that there are documents of.
-        level: Of the intervals, in (0, 1).
-    """
+    """The sizes in force that lie outside the interval of what is believed, and that would come out otherwise."""
     moved: list[MovedSize] = []
     for domain in sorted(domains):
         before, after = (pairs_of(sizes.get(domain.value, ())) for sizes in (in_force, wanted))

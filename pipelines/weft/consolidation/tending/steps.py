@@ -65,17 +65,11 @@ def steps_of(
     tended: MaintenanceFindings,
     seconds: Mapping[str, float],
     *,
-    judged: bool,
-    applied: bool,
+    judged: bool,  # whether there was anything to judge
+    applied: bool,  # whether it goes live
     lessons: Mapping[str, float] | None = None,
 ) -> Steps:
-    """What each step of a night came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own.
-
-    Args:
-        judged: Whether there was anything to judge.
-        applied: Whether it goes live.
-        lessons: Measures of success of lessons, and what came of pairs of them; None where none were taken.
-    """
+    """What each step of a night came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own."""
     added, dropped = map(len, alias_changes(candidate))
     opposed, settled = map(len, edge_changes(candidate, (LinkKind.CONTRADICTS,)))
     followed, unfollowed = map(len, edge_changes(candidate, (LinkKind.SUPERSEDES,)))

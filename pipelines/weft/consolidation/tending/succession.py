@@ -35,28 +35,20 @@ PROSE = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, Co
 
 
 class Page(NamedTuple):
-    """A document, as far as it tells which other one it is a release of.
-
-    Attributes:
-        modified_at: Seconds since the epoch; None where that is not known.
-    """
+    """A document, as far as it tells which other one it is a release of."""
 
     uri: str
     title: str | None
     content_type: ContentType
-    modified_at: float | None
+    modified_at: float | None  # seconds since the epoch; None where that is not known
 
 
 class Passage(NamedTuple):
-    """A content that stands in a page.
-
-    Attributes:
-        alone: Whether it stands in no other document.
-    """
+    """A content that stands in a page."""
 
     content: ContentHash
     text: str
-    alone: bool
+    alone: bool  # whether it stands in no other document
 
 
 Passages = Callable[[str], Sequence[Passage]]
@@ -65,32 +57,24 @@ Passages = Callable[[str], Sequence[Passage]]
 
 @dataclass(frozen=True, slots=True)
 class SuccessionExample:
-    """A page and what supersedes it, by passages of both, as a report shows them.
-
-    Attributes:
-        overlap: Share of the phrases of the shorter page that the other one has.
-    """
+    """A page and what supersedes it, by passages of both, as a report shows them."""
 
     newer: str
     older: str
-    overlap: float
+    overlap: float  # share of the phrases of the shorter page that the other one has
     text: str
     older_text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Successions:
-    """What a night found.
+    """What a night found."""
 
-    Attributes:
-        edges: One of each pair of pages: from a content of the newer one alone to a content of the older one alone.
-        superseded: Contents that stand in nothing but what something supersedes, found or declared.
-        examples: Of every pair of trees, those first that have least in common.
-    """
-
+    # one of each pair of pages: from a content of the newer one alone to a content of the older one alone
     edges: LearnedEdges = NO_EDGES
+    # contents that stand in nothing but what something supersedes, found or declared
     superseded: Collection[ContentHash] = frozenset()
-    examples: Sequence[SuccessionExample] = ()
+    examples: Sequence[SuccessionExample] = ()  # of every pair of trees, those first that have least in common
 
 
 FindSuccessions = Callable[[], Successions]
@@ -110,9 +94,6 @@ def find_successions(pages: Sequence[Page], passages: Passages, settings: Succes
     """The pages that others supersede, the same for the same pages, in whatever order they come.
 
     Time is n log n in pages; only pages of trees which may be releases are read.
-
-    Args:
-        passages: Asked of pages alone.
     """
     prose = [page for page in pages if page.content_type in PROSE]
     sizes = Counter(folder for page in prose for folder in _folders(page.uri))

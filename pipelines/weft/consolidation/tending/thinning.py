@@ -36,52 +36,33 @@ _USES = frozenset({INCLUSION, REFERENCE, ACCURATE})  # beside outcomes; being fo
 
 @dataclass(frozen=True, slots=True)
 class ContentDocuments:
-    """Where contents stand: int64 (places,) each, by place.
+    """Where contents stand: int64 (places,) each, by place."""
 
-    Attributes:
-        content: Row of the content.
-        document: Number of the document.
-    """
-
-    content: Ints
-    document: Ints
+    content: Ints  # row of the content
+    document: Ints  # number of the document
 
 
 @dataclass(frozen=True, slots=True)
 class ThinnedExample:
-    """A chunk that is passed over, as a report shows it.
-
-    Attributes:
-        cosine: To the mean of its document's chunks.
-        chunks: Of that document.
-    """
+    """A chunk that is passed over, as a report shows it."""
 
     content: ContentHash
-    cosine: float
+    cosine: float  # to the mean of its document's chunks
     document: str
-    chunks: int
+    chunks: int  # of that document
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Thinning:
-    """What a night found.
+    """What a night found."""
 
-    Attributes:
-        thinned: What becomes passed over.
-        proposed: What would be, were the loss small enough; the same, where it is.
-        candidates: Contents that are far from every document they stand in.
-        staying: Of these, those that stay: anchored, used, or among the last of their document.
-        recall: By whose questions these are, before and after.
-        examples: The furthest first.
-    """
-
-    thinned: Thinned = NOTHING_THINNED
-    proposed: Thinned = NOTHING_THINNED
-    candidates: int = 0
-    staying: int = 0
-    recall: Sequence[Improvement] = ()
-    examples: Sequence[ThinnedExample] = ()
+    thinned: Thinned = NOTHING_THINNED  # what becomes passed over
+    proposed: Thinned = NOTHING_THINNED  # what would be, were the loss small enough; the same, where it is
+    candidates: int = 0  # contents that are far from every document they stand in
+    staying: int = 0  # of these, those that stay: anchored, used, or among the last of their document
+    recall: Sequence[Improvement] = ()  # by whose questions these are, before and after
+    examples: Sequence[ThinnedExample] = ()  # the furthest first
 
     def counts(self) -> dict[str, float]:
         """What a report counts."""

@@ -18,25 +18,15 @@ _LONGEST_HEADER = 100_000_000  # bytes, as the format itself bounds it
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """A BERT, RoBERTa or XLM-RoBERTa with absolute positions and exact GELU, and how it gives one vector for a text.
+    """A BERT, RoBERTa or XLM-RoBERTa with absolute positions and exact GELU, and how it gives one vector for a text."""
 
-    Attributes:
-        pooling: "mean" of the tokens' last states, or "cls", the first token's.
-        prefix: What the names of its weights begin with.
-        heads: Of attention.
-        epsilon: Of layer normalisation.
-        first_position: Of a text's first token.
-        pad: The padding token.
-        longest: How many tokens it reads, special ones included.
-    """
-
-    pooling: str
-    prefix: str
-    heads: int
-    epsilon: float
-    first_position: int
-    pad: int
-    longest: int
+    pooling: str  # "mean" of the tokens' last states, or "cls", the first token's
+    prefix: str  # what the names of its weights begin with
+    heads: int  # of attention
+    epsilon: float  # of layer normalisation
+    first_position: int  # of a text's first token
+    pad: int  # the padding token
+    longest: int  # how many tokens it reads, special ones included
 
 
 def read_bert(folder: Path) -> Bert | None:

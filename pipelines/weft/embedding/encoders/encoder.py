@@ -65,10 +65,6 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
 def load_pair_encoder(settings: CrossEncoderSettings, device: str, *, threads: int) -> PairScorer | None:
     """The configured cross-encoder; None where none is named.
 
-    Args:
-        device: As in `EmbeddingSettings`.
-        threads: That compute; 0 takes as many as PyTorch would.
-
     Raises:
         ModelUnavailableError: It cannot be found or loaded.
     """

@@ -59,11 +59,7 @@ class Int8Linear:
     """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor, *, x86: bool = _X86) -> None:
-        """Take float weights (outputs, inputs) and a bias (outputs).
-
-        Args:
-            x86: Multiply integers, as such processors do fast; elsewhere the same sums are made of 64-bit floats.
-        """
+        """Take float weights (outputs, inputs) and a bias (outputs)."""
         weight = weight.detach().float()
         self._scale = _scale(weight)
         rounded = (weight / self._scale[:, None]).round_()
@@ -179,11 +175,7 @@ class PackedBert:
         return pooled.numpy(), np.split(states.numpy(), bounds)
 
     def first_states(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> torch.Tensor:
-        """The first token's last state of each pair of texts, (n, dimension); best with equal lengths side by side.
-
-        Args:
-            types: For each token whether it belongs to the second text, 0 or 1.
-        """
+        """The first token's last state of each pair of texts, (n, dimension); best with equal lengths side by side."""
         # What the last layer makes of the other tokens nobody reads.
         states, runs = self._states(ids, types, layers=len(self._layers) - 1)
         last = self._layers[-1]

@@ -41,11 +41,6 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
     "auto" takes the fastest one that the hardware multiplies; "int8" among them only for models that
     a packed forward pass is known for.
 
-    Args:
-        folder: The model's files.
-        device: "cpu" or "cuda".
-        cpu_facts: What the system says of its processor, as Linux does.
-
     Examples:
         >>> resolve_precision("fp32", Path())
         'fp32'
@@ -61,10 +56,6 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
 
 def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
     """Settings in which every encoder names the arithmetic that it computes in.
-
-    Args:
-        made_in: The precision of the vectors that there are, by encoder; a new encoder's is resolved here and now.
-        moving: All vectors are made anew: a precision that is asked for by name replaces the one that there is.
 
     Raises:
         ConfigurationError: Another one is asked for than that of the vectors.
@@ -91,14 +82,10 @@ def device_of(wanted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """How a process computes vectors.
+    """How a process computes vectors."""
 
-    Attributes:
-        precisions: The precision of each encoder, by its name.
-        instructions: The vector instructions of its processor, as `instructions_of` names them; "" for not known.
-    """
-
-    precisions: Mapping[str, str] = field(default_factory=dict)
+    precisions: Mapping[str, str] = field(default_factory=dict)  # the precision of each encoder, by its name
+    # the vector instructions of its processor, as `instructions_of` names them; "" for not known
     instructions: str = ""
 
 

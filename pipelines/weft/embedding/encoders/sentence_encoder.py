@@ -30,12 +30,7 @@ class SentenceEncoder:
     """
 
     def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:
-        """Load a model.
-
-        Args:
-            device: "cpu" or "cuda".
-            autocast: Multiply in bf16.
-        """
+        """Load a model."""
         self._settings = settings
         self._device = device
         self._autocast = autocast

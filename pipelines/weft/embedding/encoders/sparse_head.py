@@ -28,11 +28,7 @@ Item = TypeVar("Item")
 
 
 class SparseHead:
-    """A linear layer from a token's last state to its weight, read from the encoder's folder.
-
-    Attributes:
-        settings: Of the sparse weights.
-    """
+    """A linear layer from a token's last state to its weight, read from the encoder's folder."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         """Read the head.
@@ -67,11 +63,7 @@ class SparseHead:
         return np.asarray(np.maximum(states @ self._weight + self._bias, 0.0))
 
     def of_texts(self, texts: Sequence[str], tokens: Sequence[np.ndarray], most: int) -> list[TermWeights]:
-        """The weights of texts, in their order: of each the `most` heaviest terms; special and unknown tokens are none.
-
-        Args:
-            tokens: What `of_tokens` gave for each text.
-        """
+        """The weights of texts, in their order: of each the `most` heaviest terms; special and unknown tokens are none."""
         special = self._read.special
         weighed: list[TermWeights] = []
         for read, of_text in zip(self._read(texts), tokens, strict=True):

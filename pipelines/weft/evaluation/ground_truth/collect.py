@@ -60,22 +60,15 @@ _GRADES = {"inclusion": 1.0, "selection": 1.0, "reference": 2.0, "explicit": 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How well a content answers a text.
+    """How well a content answers a text."""
 
-    Attributes:
-        text: The query, as it is asked.
-        grade: From 0, irrelevant, to 3.
-        by: Who or what said so: a kind of question, a model, a person.
-        expires_at: Seconds since the epoch from which on it holds no longer.
-    """
-
-    text: str
+    text: str  # the query, as it is asked
     content_hash: ContentHash
-    grade: int
+    grade: int  # from 0, irrelevant, to 3
     source: JudgementSource
-    by: str
+    by: str  # who or what said so: a kind of question, a model, a person
     made_at: float
-    expires_at: float
+    expires_at: float  # seconds since the epoch from which on it holds no longer
 
     def __post_init__(self) -> None:
         if not 0 <= self.grade <= BEST:

@@ -50,11 +50,7 @@ def from_file(path: Path, *, now: float) -> list[Judgement]:
 
 
 class Judge:
-    """A model that grades passages; one that does not answer is left alone after a few failures.
-
-    Attributes:
-        failed: Requests that brought no grade.
-    """
+    """A model that grades passages; one that does not answer is left alone after a few failures."""
 
     def __init__(self, rules: GroundTruthSettings) -> None:
         self._rules = rules

@@ -45,24 +45,16 @@ _WITHIN = "within its bound"
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One failure mode, as the log shows it.
-
-    Attributes:
-        value: A share of `n` observations, or an index.
-        low, high: Its interval; both are the value where it has none.
-        bound: Beyond which it is a failure.
-        ringing: Whether it is beyond the bound by more than chance.
-        says: What is wrong and where to look, or why nothing is known.
-    """
+    """One failure mode, as the log shows it."""
 
     name: str
-    value: float
-    low: float
+    value: float  # A share of `n` observations, or an index
+    low: float  # Its interval; both are the value where it has none
     high: float
-    bound: float
+    bound: float  # beyond which it is a failure
     n: int
-    ringing: bool
-    says: str
+    ringing: bool  # whether it is beyond the bound by more than chance
+    says: str  # what is wrong and where to look, or why nothing is known
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -79,15 +71,10 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class AlarmInput:
-    """What alarms look at.
+    """What alarms look at."""
 
-    Attributes:
-        queries: Newest first, as the log is read.
-        items: Facts about contents, by content hash; needed to tell new ones.
-    """
-
-    queries: Sequence[LoggedQuery]
-    items: Mapping[str, ItemFacts]
+    queries: Sequence[LoggedQuery]  # newest first, as the log is read
+    items: Mapping[str, ItemFacts]  # facts about contents, by content hash; needed to tell new ones
 
 
 def alarms(watched: AlarmInput) -> list[Alarm]:

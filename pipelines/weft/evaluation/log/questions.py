@@ -77,14 +77,9 @@ def mentioned(queries: Iterable[LoggedQuery], grades: Grades) -> set[ContentHash
 def items_of(
     contents: Collection[ContentHash],
     places: Callable[[Collection[ContentHash]], Iterable[tuple[ContentHash, Sequence[PlaceFacts]]]],
-    tiers: Mapping[str, str],
+    tiers: Mapping[str, str],  # declared tier by document
 ) -> dict[str, ItemFacts]:
-    """What is known of contents.
-
-    Args:
-        places: Where contents stand that there still are, the representative place first.
-        tiers: Declared tier by document.
-    """
+    """What is known of contents."""
     return {
         content: ItemFacts(
             tier=next((tiers[place.uri] for place in occurrences if place.uri in tiers), None),
@@ -99,11 +94,7 @@ SHADOW_QUERIES = LEAST_QUERIES[EvidenceStrength.STRONG]
 
 
 def to_replay(queries: Sequence[LoggedQuery], limit: int) -> list[Query]:
-    """The newest different queries, as they were asked; nothing is explored again.
-
-    Args:
-        queries: Newest first.
-    """
+    """The newest different queries, as they were asked; nothing is explored again."""
     newest: dict[tuple[str, tuple[tuple[str, str], ...]], Query] = {}
     for logged in queries:
         query = _query_of(logged)

@@ -21,14 +21,10 @@ _DRAWS = 400  # of signs: the error by chance is known to within a hundredth of 
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityQuality:
-    """How far probabilities of results can be relied on.
-
-    Attributes:
-        chance: The calibration error that a curve which is right would be measured to have on so few queries.
-    """
+    """How far probabilities of results can be relied on."""
 
     reliability: Reliability
-    chance: float
+    chance: float  # the calibration error that a curve which is right would be measured to have on so few queries
 
     @property
     def ece(self) -> float:
@@ -38,43 +34,31 @@ class ProbabilityQuality:
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityReport:
-    """What a calibration is worth on held-out queries.
+    """What a calibration is worth on held-out queries."""
 
-    Attributes:
-        from_judgements: By way to search, over the results shown; None where good and bad do not separate.
-        from_verdicts: The same of probabilities that verdicts of readers gave.
-        moved: By way to search, by how much at most the probability of a result is another than in the first way, where
-            that shows it, too.
-        answered: Share of the held-out queries that count as answered.
-        answered_without: The same of queries that have no answer, by where they come from.
-        threshold: Nearness from which on an answer counts as one, or cosine where tokens are not kept; None without
-            enough probes.
-    """
-
+    # by way to search, over the results shown; None where good and bad do not separate
     from_judgements: Mapping[str, ProbabilityQuality | None]
-    from_verdicts: Mapping[str, ProbabilityQuality | None]
+    from_verdicts: Mapping[str, ProbabilityQuality | None]  # the same of probabilities that verdicts of readers gave
+    # by way to search, by how much at most the probability of a result is another than in the first way, where
+    # that shows it, too
     moved: Mapping[str, float]
-    answered: float
-    answered_without: Mapping[str, float]
+    answered: float  # share of the held-out queries that count as answered
+    answered_without: Mapping[str, float]  # the same of queries that have no answer, by where they come from
+    # nearness from which on an answer counts as one, or cosine where tokens are not kept; None without enough
+    # probes
     threshold: float | None
 
 
 def probability_report(
     calibration: MatchCalibration,
     from_verdicts: MatchCalibration,
-    answers: Mapping[str, Sequence[Answer]],
+    answers: Mapping[str, Sequence[Answer]],  # to the same queries, by way to search; the first is as it should be
     qrels: Qrels,
-    without: Mapping[str, Sequence[Answer]],
+    without: Mapping[str, Sequence[Answer]],  # answers to queries that have none, by where they come from
     *,
-    names: Mapping[str, Sequence[str]],
+    names: Mapping[str, Sequence[str]],  # ids that judgements name each content by, by its hash
 ) -> ProbabilityReport:
-    """Measure a calibration on answers to queries it has not seen.
-
-    Args:
-        answers: To the same queries, by way to search; the first is as it should be.
-        without: Answers to queries that have none, by where they come from.
-        names: Ids that judgements name each content by, by its hash.
-    """
+    """Measure a calibration on answers to queries it has not seen."""
     shown = {name: _shown(some, qrels, names) for name, some in answers.items()}
     first, answering = next(iter(answers)), calibration.answering
     return ProbabilityReport(

@@ -34,16 +34,12 @@ class JudgedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One split of a data set; the corpus stays on disk.
-
-    Attributes:
-        queries: Judged ones only, in the order of the file.
-    """
+    """One split of a data set; the corpus stays on disk."""
 
     name: str
     split: str
     corpus: Path
-    queries: tuple[JudgedQuery, ...]
+    queries: tuple[JudgedQuery, ...]  # judged ones only, in the order of the file
     qrels: Qrels
 
 
@@ -127,11 +123,7 @@ def is_id(text: str) -> bool:
 
 
 class UniqueLines:
-    """Lines of a file that say what no two of them may say.
-
-    Args:
-        what: What such a line is, for the error.
-    """
+    """Lines of a file that say what no two of them may say."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -153,9 +145,6 @@ class UniqueLines:
 
 def numbered_lines(path: Path, expected: str) -> Iterator[tuple[str, str]]:
     """The lines of a text that are not blank, each with its place, such as "queries.jsonl:3"; unpacked if it is packed.
-
-    Args:
-        expected: What the file should be, for the error.
 
     Raises:
         SourceError: It cannot be read to its end.

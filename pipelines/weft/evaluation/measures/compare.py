@@ -29,22 +29,15 @@ HEADLINE = "ndcg_at_10"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much better a treatment is than a control.
+    """How much better a treatment is than a control."""
 
-    Attributes:
-        change: Mean of treatment − control over queries, with its interval.
-        better, worse: Queries on which the treatment is better or worse; the rest are equal.
-        p: Two-sided p-value of the paired randomisation test.
-        detectable: The least true change that this sample would probably have shown.
-        significant: Whether the interval of the change leaves 0 out, and p says so, too: resamples of a few queries lie
-            between these, so that any two that both gain leave 0 out.
-    """
-
-    change: Estimate
-    better: int
+    change: Estimate  # mean of treatment − control over queries, with its interval
+    better: int  # Queries on which the treatment is better or worse; the rest are equal
     worse: int
-    p: float
-    detectable: float
+    p: float  # two-sided p-value of the paired randomisation test
+    detectable: float  # the least true change that this sample would probably have shown
+    # whether the interval of the change leaves 0 out, and p says so, too: resamples of a few queries lie between
+    # these, so that any two that both gain leave 0 out
     significant: bool
 
     def as_json(self) -> dict[str, Any]:
@@ -61,22 +54,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Everything that two runs over one data set say about one another.
+    """Everything that two runs over one data set say about one another."""
 
-    Attributes:
-        control, treatment: Every measure of both, by query.
-        differences: By measure.
-        halves: The headline measure on either half of the queries: what was tuned on one has to hold on the other.
-        strength: What a comparison over so many queries may be called.
-        unjudged: Share of the first results that nobody judged, of control and treatment.
-    """
-
-    control: PerQuery
+    control: PerQuery  # Every measure of both, by query
     treatment: PerQuery
-    differences: Mapping[str, Difference]
+    differences: Mapping[str, Difference]  # by measure
+    # the headline measure on either half of the queries: what was tuned on one has to hold on the other
     halves: Mapping[Half, Difference]
-    strength: EvidenceStrength
-    unjudged: tuple[float, float]
+    strength: EvidenceStrength  # what a comparison over so many queries may be called
+    unjudged: tuple[float, float]  # share of the first results that nobody judged, of control and treatment
 
     @property
     def changes(self) -> dict[str, float]:

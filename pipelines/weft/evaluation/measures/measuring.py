@@ -34,24 +34,15 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a run over a data set amounts to.
+    """What a run over a data set amounts to."""
 
-    Attributes:
-        run: What was returned, by query id.
-        measured: Every measure for every query.
-        estimates: Their means and intervals.
-        p50_ms, p95_ms: Quantiles of the time of one query.
-        failed_channels: How many queries a channel was left out of, by channel.
-        channels: What each channel contributed to the first results (EVA-2).
-    """
-
-    run: Run
-    measured: PerQuery
-    estimates: Mapping[str, Estimate]
-    p50_ms: float
+    run: Run  # what was returned, by query id
+    measured: PerQuery  # every measure for every query
+    estimates: Mapping[str, Estimate]  # their means and intervals
+    p50_ms: float  # Quantiles of the time of one query
     p95_ms: float
-    failed_channels: Mapping[str, int]
-    channels: Mapping[str, ChannelShare]
+    failed_channels: Mapping[str, int]  # how many queries a channel was left out of, by channel
+    channels: Mapping[str, ChannelShare]  # what each channel contributed to the first results (EVA-2)
 
     def summary(self) -> dict[str, Any]:
         """Means by the names of the job's contract, with intervals beside them."""
@@ -71,14 +62,10 @@ def measure_searcher(
     dataset: Dataset,
     settings: EvaluationSettings,
     *,
-    document_id: Callable[[str], str] = lambda uri: uri,
+    document_id: Callable[[str], str] = lambda uri: uri,  # from a document's URI to the id that judgements name it by
     progress: Progress = lambda queries: queries,
 ) -> Measurement:
-    """Ask every judged query of a data set, one by one, and measure what comes back.
-
-    Args:
-        document_id: From a document's URI to the id that judgements name it by.
-    """
+    """Ask every judged query of a data set, one by one, and measure what comes back."""
     run: dict[str, Ranked] = {}
     elapsed_ms: list[float] = []
     failed: Counter[str] = Counter()

@@ -25,36 +25,23 @@ _CONSTITUTIONAL_DEPTH = 3  # results among which something constitutional must s
 
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
-    """What is known of something that can be found.
+    """What is known of something that can be found."""
 
-    Attributes:
-        tier: How important it is, as its document declares it.
-        modified_at: Seconds since the epoch, None where unknown.
-    """
-
-    tier: str | None = None
-    modified_at: float | None = None
+    tier: str | None = None  # how important it is, as its document declares it
+    modified_at: float | None = None  # seconds since the epoch, None where unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuery:
-    """One query, its answer, and what would have been right.
-
-    Attributes:
-        at: When it was asked, seconds since the epoch.
-        confidence: In the intent, in [0, 1]; 1 where the caller stated it.
-        ranked: What was returned, best first.
-        channels_by_name: The channels that found each of these.
-        grades: Judgements; 0 is judged and irrelevant.
-    """
+    """One query, its answer, and what would have been right."""
 
     query_id: str
-    at: float
+    at: float  # when it was asked, seconds since the epoch
     intent: str
-    ranked: Sequence[str]
-    channels_by_name: Mapping[str, Collection[str]]
-    grades: Mapping[str, int]
-    confidence: float = 1.0
+    ranked: Sequence[str]  # what was returned, best first
+    channels_by_name: Mapping[str, Collection[str]]  # the channels that found each of these
+    grades: Mapping[str, int]  # judgements; 0 is judged and irrelevant
+    confidence: float = 1.0  # in the intent, in [0, 1]; 1 where the caller stated it
 
     @property
     def relevant(self) -> list[str]:
@@ -64,42 +51,28 @@ class AnsweredQuery:
 
 @dataclass(frozen=True, slots=True)
 class ChannelShare:
-    """What one channel is worth, as shares of the first results.
+    """What one channel is worth, as shares of the first results."""
 
-    Attributes:
-        shown: Results that it found, among others or alone.
-        exclusive: Results that it alone found.
-        relevant, exclusive_relevant: The same, of the results that were judged relevant; None where none was.
-    """
-
-    shown: float
-    exclusive: float
-    relevant: float | None
+    shown: float  # results that it found, among others or alone
+    exclusive: float  # results that it alone found
+    relevant: float | None  # The same, of the results that were judged relevant; None where none was
     exclusive_relevant: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryMeasures:
-    """Estimates over those queries that say something about each; None where none does.
+    """Estimates over those queries that say something about each; None where none does."""
 
-    Attributes:
-        constitutional_surfacing: Share of queries that show something constitutional among the first three, of those
-            for which some of it is relevant.
-        importance_weighted_recall: Share of the relevant found, everything counted by its importance.
-        cold_start_recall: Share of the relevant that were under 48 hours old when asked for, and found.
-        cold_start_share: Share of results under 48 hours old.
-        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent times the confidence in it.
-        queries: How many queries stand behind each of these.
-        channels: By name.
-    """
-
+    # share of queries that show something constitutional among the first three, of those for which some of it is
+    # relevant
     constitutional_surfacing: Estimate | None
-    importance_weighted_recall: Estimate | None
-    cold_start_recall: Estimate | None
-    cold_start_share: Estimate | None
+    importance_weighted_recall: Estimate | None  # share of the relevant found, everything counted by its importance
+    cold_start_recall: Estimate | None  # share of the relevant that were under 48 hours old when asked for, and found
+    cold_start_share: Estimate | None  # share of results under 48 hours old
+    # nDCG@10, queries counted by the weight of their intent times the confidence in it
     intent_weighted_ndcg: Estimate | None
-    queries: Mapping[str, int]
-    channels: Mapping[str, ChannelShare]
+    queries: Mapping[str, int]  # how many queries stand behind each of these
+    channels: Mapping[str, ChannelShare]  # by name
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -116,14 +89,9 @@ def memory_measures(
     queries: Sequence[AnsweredQuery],
     items: Mapping[str, ItemFacts],
     settings: EvaluationSettings,
-    declared: DeclaredPrior,
+    declared: DeclaredPrior,  # what a tier is worth, here as in searches
 ) -> MemoryMeasures:
-    """Measure answers as those of a memory.
-
-    Args:
-        items: Facts about what was returned or judged; what is missing is of no tier and no known age.
-        declared: What a tier is worth, here as in searches.
-    """
+    """Measure answers as those of a memory."""
     facts = _Facts(items, declared)
     weighed = [one for one in queries if one.relevant and _intent_weight(one, settings) > 0.0]
     values: dict[str, list[float]] = {

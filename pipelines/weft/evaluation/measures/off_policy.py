@@ -24,18 +24,13 @@ _STRENGTH = 10.0  # observations of the overall mean that each mean of the rewar
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An estimate of a policy's mean reward.
-
-    Attributes:
-        low, high: Of its bootstrap interval.
-        effective: How many unweighted observations the weighted ones are worth, (Σw)² / Σw² (Kish 1965).
-    """
+    """An estimate of a policy's mean reward."""
 
     estimate: float
-    low: float
+    low: float  # Of its bootstrap interval
     high: float
     n: int
-    effective: float
+    effective: float  # how many unweighted observations the weighted ones are worth, (Σw)² / Σw² (Kish 1965)
 
     def as_json(self) -> dict[str, Any]:
         """For machines; null where nothing that the target does was logged."""
@@ -57,12 +52,6 @@ def of_actions(
     "ips": mean of w·r (Horvitz and Thompson, JASA 1952), unbiased, and of great variance. "snips": see `snips`.
     "doubly_robust": mean of q(π) + w·(r − q(a)) (Dudík, Langford and Li, ICML 2011), right where either p or q is.
     "coverage", the mean of w: 1 in expectation where everything that the target does might have been done.
-
-    Args:
-        rewards: r of each observation, (n,).
-        ratios: w = π / p of what was done, (n,), >= 0.
-        logged: q(a), what a model expects of what was done, (n,).
-        target: q(π), what it expects of the target policy in the same place, (n,).
 
     Raises:
         ValueError: There are no observations, or ratios are no weights.
@@ -98,16 +87,12 @@ def crossed_means(
 
 @dataclass(frozen=True, slots=True)
 class ShownPlace:
-    """One place of an explored answer: what stood there, and what it earned.
-
-    Attributes:
-        propensity: Probability with which it was shown there.
-        band: What is known of it beforehand, such as its rank and how relevant it seemed; q is learned by it.
-    """
+    """One place of an explored answer: what stood there, and what it earned."""
 
     content_hash: ContentHash
-    propensity: float
+    propensity: float  # probability with which it was shown there
     reward: float
+    # what is known of it beforehand, such as its rank and how relevant it seemed; q is learned by it
     band: tuple[int, int]
 
 
@@ -123,15 +108,11 @@ def of_rankings(
     answers: Sequence[tuple[Sequence[ShownPlace], Sequence[TargetPlace]]],
     *,
     settings: EvaluationSettings,
-    strength: float = _STRENGTH,
+    strength: float = _STRENGTH,  # pseudo-observations at the overall rate behind the reward model
 ) -> dict[str, Value]:
     """What a target ranking earns per answer, place by place (item-position model, Li et al., KDD 2018).
 
     A content's reward at a rank is taken not to depend on what stands at the others.
-
-    Args:
-        answers: For each explored answer what was shown, and what the target shows, both by rank.
-        strength: Pseudo-observations at the overall rate behind the reward model.
 
     Returns:
         The estimates of `of_actions`.

@@ -27,9 +27,6 @@ def as_ranked(
 
     Equal scores stand as trec_eval has them, by document id from the last to the first, so that figures compare with
     published ones: reciprocal rank fusion ties often, and another order of ties moves its nDCG by half a point.
-
-    Args:
-        document_id: From a document's URI to the id that judgements name it by.
     """
     scores: dict[str, np.float32] = {}
     for result in results:

@@ -83,9 +83,6 @@ def smallest_effect(changes: Sequence[float], *, level: float, power: float = _P
     """The least true mean change that a sample like this one shows with probability `power`.
 
     (z_{(1+level)/2} + z_power) · s / √n, s the standard deviation of the changes; infinite for a single query.
-
-    Args:
-        level: Of the interval that must leave 0 out, such as 0.95.
     """
     if len(changes) < 2:
         return math.inf

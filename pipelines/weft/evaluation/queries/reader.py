@@ -52,18 +52,12 @@ _OUTCOMES = """
 
 @dataclass(frozen=True, slots=True)
 class LoggedOutcome:
-    """What somebody did about an answer, or about one of its results.
-
-    Attributes:
-        kind: Type of the event, such as "selection".
-        content_hash: None where it speaks of the answer as a whole.
-        value: A verdict in [−1, 1] of an explicit one, the sureness in [0, 1] of a reference, 1 of others.
-    """
+    """What somebody did about an answer, or about one of its results."""
 
     at: float
-    kind: str
-    content_hash: ContentHash | None
-    value: float
+    kind: str  # type of the event, such as "selection"
+    content_hash: ContentHash | None  # none where it speaks of the answer as a whole
+    value: float  # A verdict in [−1, 1] of an explicit one, the sureness in [0, 1] of a reference, 1 of others
     principal: str
 
     @property
@@ -83,23 +77,17 @@ class LoggedHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedResult:
-    """One result as it was shown, and why.
-
-    Attributes:
-        channels: Rank by channel that found it.
-        contributions: What each part added to the score, by name.
-        facts: Everything else that the log keeps of it.
-    """
+    """One result as it was shown, and why."""
 
     rank: int
     content_hash: ContentHash
     score: float
     relevance: float
     propensity: float
-    channels: Mapping[str, int]
+    channels: Mapping[str, int]  # rank by channel that found it
     signals: Mapping[str, float]
-    contributions: Mapping[str, float]
-    facts: Mapping[str, Any]
+    contributions: Mapping[str, float]  # what each part added to the score, by name
+    facts: Mapping[str, Any]  # everything else that the log keeps of it
 
     def score_without(self, name: str) -> float:
         """What the score would have been without one of its parts."""
@@ -108,25 +96,19 @@ class LoggedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedQuery:
-    """One logged query with its answer and what became of it.
+    """One logged query with its answer and what became of it."""
 
-    Attributes:
-        at: Seconds since the epoch.
-        heads: The best of each channel that answered.
-        outcomes: In the order of their times; empty where no feedback came, or none was collected.
-        facts: Everything else that the log keeps of it.
-    """
-
-    at: float
+    at: float  # seconds since the epoch
     query_id: QueryId
     text: str
     domain: str | None
     intent: str
     explored: bool
-    heads: Mapping[str, Sequence[LoggedHit]]
+    heads: Mapping[str, Sequence[LoggedHit]]  # the best of each channel that answered
     results: Sequence[LoggedResult]
+    # in the order of their times; empty where no feedback came, or none was collected
     outcomes: Sequence[LoggedOutcome]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # everything else that the log keeps of it
 
 
 def read_queries(root: Path, *, limit: int, since: float = 0.0, query_id: str | None = None) -> list[LoggedQuery]:

@@ -46,11 +46,6 @@ class QueryLog:
     """Takes note of answers; no search ever waits for it. Shared by threads.
 
     A file is written whole and renamed into place, so a crash loses at most what waits, and damages nothing.
-
-    Attributes:
-        logged: Rows that were written.
-        dropped: Answers that found the queue full.
-        lost: Rows that could not be written, such as on a full disk.
     """
 
     def __init__(

@@ -55,11 +55,7 @@ class LruCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def of(self, keys: Sequence[Key], ask: Callable[[Sequence[Key]], Iterable[Value]]) -> list[Value]:
-        """The value of each key, in their order.
-
-        Args:
-            ask: Finds values of keys that are not known, each given once.
-        """
+        """The value of each key, in their order."""
         with self._lock:
             values = {key: self._values[key] for key in keys if key in self._values}
         if new := [key for key in dict.fromkeys(keys) if key not in values]:
@@ -207,11 +203,7 @@ class CachingGeneration:
 
 
 def remembered(snapshot: Snapshot, most: int = CACHED_ENTRIES) -> Snapshot:
-    """The snapshot over a generation that remembers; one that does already is left as it is.
-
-    Args:
-        most: Texts of which it is remembered what each index found.
-    """
+    """The snapshot over a generation that remembers; one that does already is left as it is."""
     if isinstance(snapshot.generation, CachingGeneration):
         return snapshot
     generation: Any = CachingGeneration(snapshot.generation, most)

@@ -59,20 +59,14 @@ class MaskedGeneration:
 
     def __init__(
         self,
-        generation: Any,
+        generation: Any,  # an opened one
         masks: Masks,
         encoders: Sequence[TextEncoder],
         *,
-        pooling: int,
-        terms: TermEncoder | None = None,
+        pooling: int,  # tokens that one stored token embedding stands for
+        terms: TermEncoder | None = None,  # the sparse encoder; None where none searches
     ) -> None:
-        """Encode and analyse what the masked contents say.
-
-        Args:
-            generation: An opened one.
-            terms: The sparse encoder; None where none searches.
-            pooling: Tokens that one stored token embedding stands for.
-        """
+        """Encode and analyse what the masked contents say."""
         self._generation = generation
         self._dense: dict[str, MaskedVectors] = {}
         self._tokens: dict[str, MaskedTokens] = {}

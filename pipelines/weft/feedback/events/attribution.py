@@ -67,12 +67,6 @@ def attribute(signal: float, contents: int, views: Views, rules: AttributionSett
     .5, .3, .2 with counterfactual support, else 0, .6, .4 with attention, else 0, 0, 1. A view that is missing adds
     nothing. Without any view each content gets an equal share.
 
-    Args:
-        signal: The outcome, in [−1, 1].
-        contents: How many contents n there are, in the order of the views.
-        views: What is known of them.
-        rules: Weights and confidences.
-
     Raises:
         ValueError: The signal is out of its range, or a view is of another length or not finite.
 

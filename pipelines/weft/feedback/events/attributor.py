@@ -25,11 +25,7 @@ _HELD = 4_096  # vectors of contents
 
 
 class EncoderSimilarities:
-    """Similarities by the vectors that search compares with. Many responses share contents: their vectors are held.
-
-    Args:
-        encoder: Its vector of a text never depends on what it is encoded with.
-    """
+    """Similarities by the vectors that search compares with. Many responses share contents: their vectors are held."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -49,12 +45,7 @@ class EncoderSimilarities:
 
 
 class Attributor:
-    """Attributes responses to the contents they were made from.
-
-    Attributes:
-        unknown: Contents so far whose text was not to be had: their similarity is 0, and nothing is said about what a
-            response would be without them.
-    """
+    """Attributes responses to the contents they were made from."""
 
     def __init__(self, rules: AttributionSettings, similarities: EncoderSimilarities | None) -> None:
         self._rules = rules
@@ -85,16 +76,10 @@ class Attributor:
     def attribution(
         self,
         contents: Mapping[ContentHash, str | None],
-        response: str | None,
+        response: str | None,  # what was made from them
         attention: Mapping[ContentHash, float] | None = None,
     ) -> Attribution | None:
-        """Shares of the contents in a response; None where there is nothing to tell them apart by.
-
-        Args:
-            contents: The text of each content that the response was given, None where it is unknown.
-            response: What was made from them.
-            attention: Weights in [0, 1] by the producer's model; of contents left out, 0.
-        """
+        """Shares of the contents in a response; None where there is nothing to tell them apart by."""
         hashes = list(contents)
         looked_at = None if attention is None else np.array([attention.get(each, 0.0) for each in hashes])
         semantic, support = self._compared([contents[each] for each in hashes], response or "")

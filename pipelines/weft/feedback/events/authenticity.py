@@ -39,24 +39,14 @@ def signed(value: bytes, key: SigningKey) -> bytes:
 
 @dataclass(slots=True)
 class Authenticity:
-    """What is asked of the events of one batch of a partition.
+    """What is asked of the events of one batch of a partition."""
 
-    Attributes:
-        key: What impressions are signed with, and tokens are made by.
-        is_here: Whether a session's events belong to the partition.
-    """
-
-    key: SigningKey
-    is_here: Callable[[str], bool]
+    key: SigningKey  # what impressions are signed with, and tokens are made by
+    is_here: Callable[[str], bool]  # whether a session's events belong to the partition
     _tokens: dict[tuple[str | None, str, str], str] = field(default_factory=dict)
 
     def checked(self, events: Sequence[Decoded], values: Sequence[bytes | None]) -> list[Decoded]:
-        """Events, with an error in the place of each that may not teach.
-
-        Args:
-            events: As decoded.
-            values: The bytes that they were read from.
-        """
+        """Events, with an error in the place of each that may not teach."""
         return [
             event if isinstance(event, InvalidEventError) else self._refusal(event, value) or event
             for event, value in zip(events, values, strict=True)

@@ -30,15 +30,7 @@ class BufferedPublisher:
     def __init__(
         self, opened: Callable[[], Publisher], *, most_bytes: int, retry_s: float, patience_s: float, broker: str
     ) -> None:
-        """Begin to open.
-
-        Args:
-            opened: Gives the publisher, or raises BrokerUnavailableError while nobody answers; asked in a thread.
-            most_bytes: Of keys and values that wait; a record beyond is refused.
-            retry_s: Pause before asking again.
-            patience_s: How long `flush` and `close` wait for a broker that never answered.
-            broker: Its address, for messages.
-        """
+        """Begin to open."""
         self._opened = opened
         self._most_bytes = most_bytes
         self._retry_s = retry_s

@@ -83,10 +83,6 @@ Decoded = AnyEvent | InvalidEventError
 def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
     """The event in a record's value.
 
-    Args:
-        value: The bytes as they lay in the log.
-        max_bytes: Longer values are refused unparsed.
-
     Raises:
         InvalidEventError: It is none; `reason` is one of the codes above.
 

@@ -15,9 +15,6 @@ def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any)
     """The impression of an answer: what was shown, at which rank, with which signals.
 
     Of more results than an event tells of, the first.
-
-    Args:
-        question_characters: Of the question's text that go along; 0 keeps it private, and its hash alone goes.
     """
     query = answer.query
     return Impression(

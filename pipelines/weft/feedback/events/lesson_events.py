@@ -41,11 +41,7 @@ class LessonEvents(ABC):
     def lesson_added(
         self, session_id: str, lesson: Lesson, *, principal: str, why: str | None = None, event_id: str | None = None
     ) -> str:
-        """A lesson is said; said before, it is said once more.
-
-        Args:
-            event_id: Where the same may be sent twice, and is to count once.
-        """
+        """A lesson is said; said before, it is said once more."""
         stamp = self._stamp(session_id, principal) | ({} if event_id is None else {"event_id": event_id})
         return self._send(LessonChange(**stamp, op="add", lesson=lesson_text(lesson), why=why))
 
@@ -81,13 +77,9 @@ class LessonEvents(ABC):
         *,
         principal: str,
         tool: str | None = None,
-        at_ms: int | None = None,
+        at_ms: int | None = None,  # when, milliseconds since the epoch; now where it is left out
     ) -> str:
-        """Lessons were put before an agent; the same injection, sent twice, counts once.
-
-        Args:
-            at_ms: When, milliseconds since the epoch; now where it is left out.
-        """
+        """Lessons were put before an agent; the same injection, sent twice, counts once."""
         stamp = self._stamp(session_id, principal) | {"event_id": injection_id}
         moment = {} if at_ms is None else {"ts": at_ms}
         return self._send(
@@ -102,20 +94,13 @@ class LessonEvents(ABC):
         *,
         principal: str,
         domain: Domain = Domain.GENERAL,
-        origin: str = "report",
-        injection_id: str | None = None,
-        span: str | None = None,
+        origin: str = "report",  # who tells it: a `person`, `detection`, an application's `report`, or `silence`
+        injection_id: str | None = None,  # of the injection that it came of
+        span: str | None = None,  # the words that it was told by
         why: str | None = None,
-        event_id: str | None = None,
+        event_id: str | None = None,  # where it may be detected twice, and is to count once
     ) -> str:
-        """What came of a lesson: success, failure, confirmation or contradiction.
-
-        Args:
-            origin: Who tells it: a `person`, `detection`, an application's `report`, or `silence`.
-            injection_id: Of the injection that it came of.
-            span: The words that it was told by.
-            event_id: Where it may be detected twice, and is to count once.
-        """
+        """What came of a lesson: success, failure, confirmation or contradiction."""
         stamp = self._stamp(session_id, principal) | ({} if event_id is None else {"event_id": event_id})
         facts = {"origin": origin, "injection_id": injection_id, "span": span, "why": why}
         return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome, **facts))  # type: ignore[arg-type]

@@ -90,11 +90,6 @@ def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) 
     the query says its session. Documents make the same events with the same ids whenever they are read: read again,
     they are recognised as repeats.
 
-    Args:
-        documents: JSON values of `ubi_queries` and `ubi_events`, in any order.
-        rules: What actions mean.
-        resolve: Which content an object stands for.
-
     Examples:
         >>> from weft.settings import load_settings
         >>> click = {"action_name": "click", "query_id": "q", "timestamp": "2026-09-21T12:00:00Z", "client_id": "c",
@@ -278,10 +273,6 @@ def question_of_user(document: Mapping[str, Any]) -> str | None:
 
 def milliseconds(timestamp: object) -> int:
     """Milliseconds since the epoch of a time.
-
-    Args:
-        timestamp: ISO 8601, in UTC where it names no zone. Or a number since the epoch, also as text: its size tells
-            seconds, milli-, micro- and nanoseconds apart.
 
     Raises:
         InvalidEventError: It is none between the years 1973 and 5138 (`no_time`).

@@ -47,22 +47,15 @@ _empty = blake2b(digest_size=16).copy  # made anew, its parameters are read anew
 
 
 class Arrivals(NamedTuple):
-    """A batch in columns, one element per record, in the order of their offsets.
-
-    Attributes:
-        events: What each record holds, or why it holds nothing.
-        sessions: Their sessions; None without an event.
-        principals: Who stands behind them; None without an event.
-        fingerprints: Sixteen bytes for the id of each event, however long that is; empty without an event.
-        queries: Of the queries that they are about; empty for events that are about none.
-    """
+    """A batch in columns, one element per record, in the order of their offsets."""
 
     records: Records
-    events: Sequence[Decoded]
-    sessions: Sequence[str | None]
-    principals: Sequence[str | None]
+    events: Sequence[Decoded]  # what each record holds, or why it holds nothing
+    sessions: Sequence[str | None]  # their sessions; None without an event
+    principals: Sequence[str | None]  # who stands behind them; None without an event
+    # sixteen bytes for the id of each event, however long that is; empty without an event
     fingerprints: Sequence[bytes]
-    queries: Sequence[bytes]
+    queries: Sequence[bytes]  # of the queries that they are about; empty for events that are about none
 
     def between(self, begin: int, end: int) -> Arrivals:
         """Those at some places of the batch."""
@@ -78,13 +71,7 @@ class Arrivals(NamedTuple):
 
 
 def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenticity | None = None) -> Arrivals:
-    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows.
-
-    Args:
-        records: Of one partition.
-        max_bytes: Longer values are refused unparsed.
-        authenticity: What is asked of events; None where anybody may teach.
-    """
+    """Records decoded, checked for who they are by, and fingerprinted once for everything that follows."""
     columns = Records.of(records)
     events = decode_all(columns.values, max_bytes=max_bytes)
     if authenticity is not None:
@@ -158,22 +145,15 @@ class LogMoment(NamedTuple):
 
 @dataclass(slots=True)
 class PendingImpression:
-    """An impression in the join window, and what feedback said of it so far.
-
-    Attributes:
-        impression: Its results are included as whoever made the answer said last.
-        chosen: Ranks that selections chose.
-        verdicts: The last word on a result and its time, by who gave it and the result.
-        named: Whether an inclusion said what was in the context.
-        under: What feedback on it is kept under, by who gives it.
-    """
+    """An impression in the join window, and what feedback said of it so far."""
 
     moment: LogMoment
-    impression: Impression
-    chosen: tuple[int, ...] = ()
+    impression: Impression  # its results are included as whoever made the answer said last
+    chosen: tuple[int, ...] = ()  # ranks that selections chose
+    # the last word on a result and its time, by who gave it and the result
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
-    named: bool = False
-    under: dict[str, OutcomeScope] = field(default_factory=dict)
+    named: bool = False  # whether an inclusion said what was in the context
+    under: dict[str, OutcomeScope] = field(default_factory=dict)  # what feedback on it is kept under, by who gives it
     _asked: QuestionText | None = None
     _best: float | None = None
 
@@ -209,65 +189,39 @@ class PendingFeedback(NamedTuple):
 
 @dataclass(slots=True)
 class BatchState:
-    """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
+    """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it."""
 
-    Attributes:
-        clock: The partition's clock.
-        next_offset: Of the record that is expected next.
-        seen: Offset and effective time of applied events, by the fingerprints of their ids.
-        shown: Impressions by query fingerprint.
-        stored_queries: Those whose impression the state holds.
-        waiting: Feedback without impression by query fingerprint, in the order of its offsets.
-        lives: Sessions by id.
-        parts: What they draw on allowances, by their offsets.
-        names: Those that the batch mentions.
-    """
-
-    clock: PartitionClock
-    next_offset: int
-    names: NameTracker
+    clock: PartitionClock  # the partition's clock
+    next_offset: int  # of the record that is expected next
+    names: NameTracker  # those that the batch mentions
+    # offset and effective time of applied events, by the fingerprints of their ids
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
-    stored_queries: set[bytes] = field(default_factory=set)
+    shown: dict[bytes, PendingImpression] = field(default_factory=dict)  # impressions by query fingerprint
+    stored_queries: set[bytes] = field(default_factory=set)  # those whose impression the state holds
+    # feedback without impression by query fingerprint, in the order of its offsets
     waiting: dict[bytes, list[PendingFeedback]] = field(default_factory=dict)
     lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
-    parts: dict[int, QuotaSegments] = field(default_factory=dict)
+    parts: dict[int, QuotaSegments] = field(default_factory=dict)  # what they draw on allowances, by their offsets
 
 
 class RecordTimes(NamedTuple):
-    """What records of one partition say about the time, one element per record.
+    """What records of one partition say about the time, one element per record."""
 
-    Attributes:
-        offset: Ascending.
-        who: The principal of the record's event; None without one.
-        record_ms: The record's own time; any integer.
-        by_broker: Whether the broker set it.
-    """
-
-    offset: Sequence[int]
-    who: Sequence[str | None]
-    record_ms: Sequence[int]
-    by_broker: Sequence[bool]
+    offset: Sequence[int]  # ascending
+    who: Sequence[str | None]  # the principal of the record's event; None without one
+    record_ms: Sequence[int]  # the record's own time; any integer
+    by_broker: Sequence[bool]  # whether the broker set it
 
 
 class PartitionClock(NamedTuple):
-    """A partition's clock after some record; milliseconds since the epoch.
+    """A partition's clock after some record; milliseconds since the epoch."""
 
-    Attributes:
-        now_ms: Never goes back; 0 before the first record with a time.
-        leader: Who claimed the latest time so far, as a fingerprint.
-        leader_ms: That time; 0 where nobody claimed any.
-        others_ms: The latest time that anybody else claimed; 0 where nobody else did.
-        last: Who the newest record is by.
-        since: Offset of the first record of the run that is by nobody else.
-    """
-
-    now_ms: int = 0
-    leader: str = NOBODY
-    leader_ms: int = 0
-    others_ms: int = 0
-    last: str = NOBODY
-    since: int = 0
+    now_ms: int = 0  # never goes back; 0 before the first record with a time
+    leader: str = NOBODY  # who claimed the latest time so far, as a fingerprint
+    leader_ms: int = 0  # that time; 0 where nobody claimed any
+    others_ms: int = 0  # the latest time that anybody else claimed; 0 where nobody else did
+    last: str = NOBODY  # who the newest record is by
+    since: int = 0  # offset of the first record of the run that is by nobody else
 
 
 def advance(clock: PartitionClock, claims: RecordTimes, rules: TimeSettings) -> tuple[list[int], PartitionClock]:
@@ -276,11 +230,6 @@ def advance(clock: PartitionClock, claims: RecordTimes, rules: TimeSettings) -> 
     A record moves it to max(now, min(record time, now + step)), and not beyond others' latest claim + step. A record
     time outside [earliest, latest] is an unset clock and moves nothing. The broker's times, and those of a principal
     that is alone, are bounded by the step only.
-
-    Args:
-        clock: Before the records.
-        claims: Their own.
-        rules: The step, and for how many records in a row a principal is heard until it counts as alone.
 
     Examples:
         >>> from weft.settings import load_settings
@@ -322,12 +271,6 @@ def _claimed(claimant: str, record_ms: int, leader: str, leader_ms: int, others_
 
 def effective_ms(ts: int, record_ms: int, clock_ms: int, *, lead_ms: int) -> int:
     """When an event counts as having happened: its own time, never after the partition's clock.
-
-    Args:
-        ts: The event's own time.
-        record_ms: Its record's timestamp.
-        clock_ms: The partition's clock after that record.
-        lead_ms: How far an event may lead its record.
 
     Raises:
         InvalidEventError: "too_old" before the earliest believable time; "too_new" when it leads its record by more

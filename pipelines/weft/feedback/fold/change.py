@@ -32,32 +32,23 @@ class DeadLetter(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
-
-    Attributes:
-        sessions: Those the batch mentions, with all its evidence, theirs and shared.
-        holes: Offsets whose records the log has lost.
-        skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
-        unjoined: Feedback that was waiting and turned out to answer nothing.
-        joined: Offsets of feedback that waits no longer.
-        stored_queries: Those whose impression the state holds before the batch.
-        unlearned: Principals whose words of before the batch are taken out, with their fingerprints.
-    """
+    """What a batch adds to a partition's state; all of it is committed in one transaction, or none."""
 
     clock: PartitionClock
     next_offset: int
-    sessions: Sessions
+    sessions: Sessions  # those the batch mentions, with all its evidence, theirs and shared
     names: NameTracker
-    stored_queries: set[bytes] = field(default_factory=set)
+    stored_queries: set[bytes] = field(default_factory=set)  # those whose impression the state holds before the batch
+    # principals whose words of before the batch are taken out, with their fingerprints
     unlearned: dict[str, str] = field(default_factory=dict)
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
-    holes: int = 0
-    skipped: int = 0
-    unjoined: int = 0
+    holes: int = 0  # offsets whose records the log has lost
+    skipped: int = 0  # offsets that the log explains: control records, aborted ones, and what compaction took
+    unjoined: int = 0  # feedback that was waiting and turned out to answer nothing
     fates: Counter[Fate] = field(default_factory=Counter)
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     shown: dict[bytes, PendingImpression] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, PendingFeedback]] = field(default_factory=dict)
-    joined: list[int] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)  # offsets of feedback that waits no longer
     dead_letters: list[DeadLetter] = field(default_factory=list)

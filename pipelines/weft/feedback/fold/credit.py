@@ -38,20 +38,15 @@ Attribute = Callable[[Sequence[ContentHash], str], Attribution | None]
 
 
 class Credit(Struct, frozen=True, gc=False):
-    """One shown result found good or bad, with a weight >= 0 in observations.
-
-    Attributes:
-        use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
-        used: How much of one use that was, in [0, 1].
-        judged: Whether somebody said outright of this very result that it is good, or that it is bad, and was asked to.
-            Other feedback speaks up for one side more than for the other, and says nothing about probabilities.
-    """
+    """One shown result found good or bad, with a weight >= 0 in observations."""
 
     result: ShownResult
     good: bool
     weight: float
-    use: str = ""
-    used: float = 1.0
+    use: str = ""  # what was done with it, where that is counted beside the outcome: a bin of usage, else ""
+    used: float = 1.0  # how much of one use that was, in [0, 1]
+    # whether somebody said outright of this very result that it is good, or that it is bad, and was asked to.
+    # Other feedback speaks up for one side more than for the other, and says nothing about probabilities
     judged: int = UNJUDGED
 
 
@@ -67,12 +62,6 @@ def credits_of(
     result, and against each result ranked above it that was passed over (skip-above: Joachims et al., Accurately
     interpreting clickthrough data as implicit feedback, SIGIR 2005), each weighed by how often its rank is looked at.
     A result is passed over once and chosen once, however often its answer is clicked.
-
-    Args:
-        feedback: The event.
-        impression: What it answers, as `in_context` leaves it after earlier feedback.
-        chosen: Ranks that earlier selections of this impression chose.
-        rules: Weights in observations, and how far to rely on attributions.
 
     Raises:
         InvalidEventError: "unknown_result": it is about something that was never shown.
@@ -104,11 +93,6 @@ def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named
 
     What was left out is not in it. The first inclusion tells which results are, and further ones add to these: later
     outcomes of the whole answer are shared by them alone.
-
-    Args:
-        feedback: What names contents.
-        impression: As earlier feedback left it.
-        named: Whether an inclusion told before.
     """
     hashes, includes = set(feedback.content_hashes), isinstance(feedback, Inclusion)
     results = [
@@ -132,38 +116,22 @@ def note_excluded(
 
 
 def under(impression: Impression, *, slope: float, principal: str = "") -> OutcomeScope:
-    """What feedback on an impression is kept under.
-
-    Args:
-        impression: What it answers.
-        slope: Logarithm of the odds of a choice per unit of score.
-        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
-    """
+    """What feedback on an impression is kept under."""
     question = "" if impression.query_hash is None else question_fingerprint(impression.query_hash)
     return OutcomeScope(impression.model, impression.agent, impression.intent, principal, question, slope)
 
 
 def note_credits(
-    tally: Tally,
-    credited: Iterable[Credit],
-    where: OutcomeScope,
-    page: Sequence[ShownResult],
+    tally: Tally,  # where they go
+    credited: Iterable[Credit],  # what one piece of feedback says
+    where: OutcomeScope,  # what they are kept under
+    page: Sequence[ShownResult],  # what signals are measured against: what was shown together, or nothing
     *,
-    day: int,
-    surplus: bool,
-    times: int = 1,
+    day: int,  # it happened on
+    surplus: bool,  # whether the principal's allowance of the day is used up, so that no parameter moves
+    times: int = 1,  # how many events say the same
 ) -> None:
-    """Add credits to a tally, each under its result's own domain and the impression's model and agent.
-
-    Args:
-        tally: Where they go.
-        credited: What one piece of feedback says.
-        where: What they are kept under.
-        page: What signals are measured against: what was shown together, or nothing.
-        day: It happened on.
-        surplus: Whether the principal's allowance of the day is used up, so that no parameter moves.
-        times: How many events say the same.
-    """
+    """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
     rows, number = tally.rows, tally.number
     for credit in credited:
         # Ranges were checked when the events were decoded.
@@ -217,13 +185,6 @@ def shared_credits(
 
     Each weighs |signal| · scale · confidence of the method · its share. No share exceeds 1, and how far a
     method is relied on is the updater's to say: a producer cannot make itself heard more loudly.
-
-    Args:
-        signal: The outcome, in [−1, 1].
-        attribution: What the producer found the response to rest on; None shares equally.
-        impression: What was shown.
-        rules: Confidence of each method.
-        scale: Weight of an outcome of this kind, in observations.
 
     Raises:
         InvalidEventError: "unknown_result": nothing was shown.

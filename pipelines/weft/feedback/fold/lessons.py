@@ -35,10 +35,6 @@ class _Moment(NamedTuple):
 def lesson_keys(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[UsageKey]:
     """Under which keys an event about lessons is kept; one observation each.
 
-    Args:
-        at_ms: The event's effective time, milliseconds since the epoch.
-        principal: Fingerprint of who says so.
-
     Examples:
         >>> from weft.domain.lesson import LessonResult
         >>> said = LessonOutcome(

@@ -77,33 +77,21 @@ class Allowance:
 
 @dataclass(slots=True)
 class NameTracker:
-    """The names that a batch mentions, kept current record by record.
+    """The names that a batch mentions, kept current record by record."""
 
-    Attributes:
-        limits: How many of each kind are told apart.
-        counts: How many are told apart so far, by kind.
-        existing: Those mentioned that are told apart already.
-        allowances: By day, principal's fingerprint and what is drawn for, of those mentioned.
-        new: To be told apart from now on, in order.
-        overflowed: Events whose name of a kind was one too many.
-        principals: Fingerprints of those met so far, by name.
-        today: By the partition's clock, in days since the epoch.
-        since: By fingerprint of those mentioned that are new, the day from which on each has a history.
-        queue: How many have theirs from each day on, of all that are new.
-        admitted: Those that the batch added to `since`.
-    """
-
-    limits: LimitSettings
-    counts: dict[NameKind, int] = field(default_factory=dict)
-    existing: set[tuple[NameKind, str]] = field(default_factory=set)
+    limits: LimitSettings  # how many of each kind are told apart
+    counts: dict[NameKind, int] = field(default_factory=dict)  # how many are told apart so far, by kind
+    existing: set[tuple[NameKind, str]] = field(default_factory=set)  # those mentioned that are told apart already
+    # by day, principal's fingerprint and what is drawn for, of those mentioned
     allowances: dict[tuple[int, str, str], Allowance] = field(default_factory=dict)
-    new: list[tuple[NameKind, int, str]] = field(default_factory=list)
-    overflowed: Counter[NameKind] = field(default_factory=Counter)
-    principals: dict[str, str] = field(default_factory=dict)
-    today: int = 0
+    new: list[tuple[NameKind, int, str]] = field(default_factory=list)  # to be told apart from now on, in order
+    overflowed: Counter[NameKind] = field(default_factory=Counter)  # events whose name of a kind was one too many
+    principals: dict[str, str] = field(default_factory=dict)  # fingerprints of those met so far, by name
+    today: int = 0  # by the partition's clock, in days since the epoch
+    # by fingerprint of those mentioned that are new, the day from which on each has a history
     since: dict[str, int] = field(default_factory=dict)
-    queue: Counter[int] = field(default_factory=Counter)
-    admitted: list[tuple[str, int]] = field(default_factory=list)
+    queue: Counter[int] = field(default_factory=Counter)  # how many have theirs from each day on, of all that are new
+    admitted: list[tuple[str, int]] = field(default_factory=list)  # those that the batch added to `since`
 
     def bounded(self, event: Naming) -> Naming:
         """The event, with names beyond their limits replaced by `OVERFLOW`.
@@ -207,9 +195,6 @@ def kind_of(event: AnyEvent) -> str:
 
 def source_counts(events: Mapping[tuple[str, str, str], int]) -> SourceCounts:
     """Events counted under both of their sources.
-
-    Args:
-        events: How many, by fingerprint of the principal, name of the agent, and kind.
 
     Examples:
         >>> source_counts({("5b0e", "*", "praise"): 1, ("5b0e", "coder", "praise"): 1})

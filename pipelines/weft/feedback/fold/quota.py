@@ -23,60 +23,38 @@ from weft.learning.parameters import SURPLUS
 
 
 class Draw(NamedTuple):
-    """What one event draws.
+    """What one event draws."""
 
-    Attributes:
-        principal: Whose allowance it is: a fingerprint, or the name that all without a history share.
-        day: Since the epoch.
-        allowance: Which of the principal's: of weights, or of something reported.
-        micro: In micro-units.
-        offset: Of the record at which it is drawn.
-    """
-
-    principal: str
-    day: int
-    allowance: str
-    micro: int
-    offset: int
+    principal: str  # whose allowance it is: a fingerprint, or the name that all without a history share
+    day: int  # since the epoch
+    allowance: str  # which of the principal's: of weights, or of something reported
+    micro: int  # in micro-units
+    offset: int  # of the record at which it is drawn
 
 
 @dataclass(slots=True)
 class QuotaSegment:
-    """One stretch of what a principal said on one day in one session.
+    """One stretch of what a principal said on one day in one session."""
 
-    Attributes:
-        number: Within its session; unique among those that there are at one time.
-        allowance: Which of the principal's it draws on.
-        first: Offset of the record that began it: the place of the part among all of its principal's day.
-        micro: What was drawn.
-        was_settled: Whether the shared evidence held it before the batch; None where the state does not know it.
-        counted: Whether it counted there.
-        tally: What the batch adds to it.
-    """
-
-    number: int
+    number: int  # within its session; unique among those that there are at one time
     principal: str
     day: int
-    allowance: str
-    first: int
-    micro: int = 0
+    allowance: str  # which of the principal's it draws on
+    first: int  # offset of the record that began it: the place of the part among all of its principal's day
+    micro: int = 0  # what was drawn
+    # whether the shared evidence held it before the batch; None where the state does not know it
     was_settled: bool | None = None
-    counted: bool = False
-    tally: Tally | None = None
+    counted: bool = False  # whether it counted there
+    tally: Tally | None = None  # what the batch adds to it
 
 
 @dataclass(slots=True)
 class QuotaSegments:
-    """The parts of one session, kept current event by event.
+    """The parts of one session, kept current event by event."""
 
-    Attributes:
-        pending: Those that only the session reads.
-        settled: Those of the shared evidence.
-        gone: Those that the state knows and that were dropped or unlearned.
-    """
-
-    pending: list[QuotaSegment] = field(default_factory=list)
-    settled: list[QuotaSegment] = field(default_factory=list)
+    pending: list[QuotaSegment] = field(default_factory=list)  # those that only the session reads
+    settled: list[QuotaSegment] = field(default_factory=list)  # those of the shared evidence
+    # those that the state knows and that were dropped or unlearned
     gone: list[QuotaSegment] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[QuotaSegment]:
@@ -84,14 +62,7 @@ class QuotaSegments:
         yield from self.pending
 
     def drawn_on(self, draw: Draw, open_parts: list[QuotaSegment], *, size: int, daily: int) -> QuotaSegment | None:
-        """The part that something belongs to, which has drawn it then; None where the allowance was used up before.
-
-        Args:
-            draw: What is drawn.
-            open_parts: `pending` or `settled`, whichever grows.
-            size: Of a part, from which on another one begins, in micro-units.
-            daily: What the allowance grants a session's day, in micro-units.
-        """
+        """The part that something belongs to, which has drawn it then; None where the allowance was used up before."""
         of = draw[:3]
         day = [part for part in self if (part.principal, part.day, part.allowance) == of]
         if sum(part.micro for part in day) >= daily:

@@ -32,10 +32,6 @@ def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidenc
 
     What was accurate or not is evidence about its content, too, where the event names one.
 
-    Args:
-        day: Bucket of the event's effective time.
-        principal: Fingerprint of who reports.
-
     Examples:
         >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
         >>> found = report_evidence(held, day=3)

@@ -41,50 +41,33 @@ MERGED = (Phase.COMPLETED, Phase.EXPIRED)
 
 
 class SessionLifecycle(NamedTuple):
-    """One session of a partition.
+    """One session of a partition."""
 
-    Attributes:
-        offset: Of the record that started it; the session's rows are kept under it.
-        heard: Offset of the newest record about it.
-        heard_ms: The partition's clock at that record.
-        pending: Events whose evidence is in its overlay.
-        settled: Events whose evidence it brought into what all share.
-        merged: Offset of the record that merged it first of what is settled; None where nothing is.
-    """
-
-    offset: int
+    offset: int  # of the record that started it; the session's rows are kept under it
     session: str
     principal: str
     phase: Phase
     started_ms: int
-    heard: int
-    heard_ms: int
-    pending: int = 0
-    settled: int = 0
-    merged: int | None = None
+    heard: int  # offset of the newest record about it
+    heard_ms: int  # the partition's clock at that record
+    pending: int = 0  # events whose evidence is in its overlay
+    settled: int = 0  # events whose evidence it brought into what all share
+    merged: int | None = None  # offset of the record that merged it first of what is settled; None where nothing is
 
 
 @dataclass(slots=True)
 class SessionChanges:
-    """What a batch does to one session; applied in the order of the attributes.
+    """What a batch does to one session; applied in the order of the attributes."""
 
-    Attributes:
-        life: The session as the batch leaves it, but for what was heard since it last turned: see `caught_up`.
-        unlearn: Take out of the shared evidence what it had settled before the batch.
-        drop: Drop what was pending before the batch.
-        settle: Settle what was pending before the batch.
-        settled: What the batch itself brought into the shared evidence, but for parts.
-        pending: What the batch leaves pending, but for parts; None where that is nothing.
-        parts: What draws on allowances, as the batch leaves it.
-    """
-
+    # the session as the batch leaves it, but for what was heard since it last turned: see `caught_up`
     life: SessionLifecycle
-    unlearn: bool = False
-    drop: bool = False
-    settle: bool = False
+    unlearn: bool = False  # take out of the shared evidence what it had settled before the batch
+    drop: bool = False  # drop what was pending before the batch
+    settle: bool = False  # settle what was pending before the batch
+    # what the batch itself brought into the shared evidence, but for parts
     settled: list[Tally] = field(default_factory=list)
-    pending: Tally | None = None
-    parts: QuotaSegments = field(default_factory=QuotaSegments)
+    pending: Tally | None = None  # what the batch leaves pending, but for parts; None where that is nothing
+    parts: QuotaSegments = field(default_factory=QuotaSegments)  # what draws on allowances, as the batch leaves it
     heard: int = field(init=False)
     heard_ms: int = field(init=False)
     events: int = 0
@@ -116,30 +99,19 @@ class Timeline(NamedTuple):
 
 @dataclass(slots=True)
 class Sessions:
-    """The sessions that a batch mentions, kept current record by record.
-
-    Attributes:
-        lives: As the state has them before the batch; used up.
-        parts: Of each of those, by its offset; used up.
-        works: What the batch does to those that it touches.
-        forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
-        tallies: What the batch noted, of sessions and shared.
-        shared: What goes to all at once.
-        timeline: Of the batch.
-        merges: How often the shared evidence took a session in, or let one go.
-        dropped: Events whose evidence came to nothing with their session.
-    """
+    """The sessions that a batch mentions, kept current record by record."""
 
     rules: FeedbackSettings
     lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
-    parts: dict[int, QuotaSegments] = field(default_factory=dict)
-    works: dict[str, SessionChanges] = field(default_factory=dict)
+    parts: dict[int, QuotaSegments] = field(default_factory=dict)  # of each of those, by its offset; used up
+    works: dict[str, SessionChanges] = field(default_factory=dict)  # what the batch does to those that it touches
+    # sessions that had been forgotten by the time they were heard of again; their rows go
     forgotten: list[SessionChanges] = field(default_factory=list)
-    tallies: Tallies = field(default_factory=Tallies)
-    timeline: Timeline = field(default_factory=Timeline)
-    shared: Tally = field(init=False)
-    merges: int = 0
-    dropped: int = 0
+    tallies: Tallies = field(default_factory=Tallies)  # what the batch noted, of sessions and shared
+    timeline: Timeline = field(default_factory=Timeline)  # of the batch
+    shared: Tally = field(init=False)  # what goes to all at once
+    merges: int = 0  # how often the shared evidence took a session in, or let one go
+    dropped: int = 0  # events whose evidence came to nothing with their session
     _nowhere: Tally = field(default_factory=Tally)
     _patience_ms: int = field(init=False)
 
@@ -233,13 +205,7 @@ class Sessions:
         return self._nowhere
 
     def part_of(self, session: str, tally: Tally, draw: Draw) -> tuple[Tally, bool]:
-        """Where evidence goes that draws on an allowance, and whether there was any left.
-
-        Args:
-            session: One whose evidence does not go to all at once.
-            tally: What `tally_of` says of it.
-            draw: On an allowance of the session's own.
-        """
+        """Where evidence goes that draws on an allowance, and whether there was any left."""
         if tally is self._nowhere:
             return tally, True
         work, limits = self.works[session], self.rules.limits

@@ -79,22 +79,14 @@ from weft.runtime.kafka.log import Record
 
 
 def fold(
-    stored: BatchState,
-    arrivals: Arrivals,
-    rules: FeedbackSettings,
+    stored: BatchState,  # the state as far as the batch mentions it; it is used up
+    arrivals: Arrivals,  # the batch, none of it consumed before
+    rules: FeedbackSettings,  # times, limits and weights
     *,
-    skipped: int = 0,
+    skipped: int = 0,  # offsets before and between its records that the log explains
     attribute: Attribute | None = None,
 ) -> Change:
-    """What a batch changes.
-
-    Args:
-        stored: The state as far as the batch mentions it; it is used up.
-        arrivals: The batch, none of it consumed before.
-        rules: Times, limits and weights.
-        skipped: Offsets before and between its records that the log explains.
-        attribute: Says what responses rest on; without it they speak for all that they were given alike.
-    """
+    """What a batch changes."""
     batch = _Batch(stored, rules, attribute)
     batch.consume(arrivals, skipped)
     return batch.change

@@ -19,34 +19,22 @@ from weft.learning.uses import UsageKey
 
 
 class QuestionText(NamedTuple):
-    """A question.
+    """A question."""
 
-    Attributes:
-        fingerprint: What outcomes under it are kept by; "" where nothing was asked.
-        text: "" where it is private.
-    """
-
-    fingerprint: str
-    text: str
+    fingerprint: str  # what outcomes under it are kept by; "" where nothing was asked
+    text: str  # "" where it is private
 
 
 class ContentVerdict(NamedTuple):
-    """One principal's word on one content under one question.
+    """One principal's word on one content under one question."""
 
-    Attributes:
-        content: Its hash, or the URI of where it stands.
-        at_ms: Since when this is the principal's word, in milliseconds since the epoch.
-        weight: In observations, > 0.
-        share: Of the best score on its page that it was shown with, in [0, 1]; None where it was not.
-    """
-
-    content: str
+    content: str  # its hash, or the URI of where it stands
     good: bool
-    at_ms: int
-    weight: float
+    at_ms: int  # since when this is the principal's word, in milliseconds since the epoch
+    weight: float  # in observations, > 0
     principal: str
     question: QuestionText
-    share: float | None = None
+    share: float | None = None  # of the best score on its page that it was shown with, in [0, 1]; None where it was not
 
     def note(self, tally: Tally, *, times: int = 1) -> None:
         """Add the word, said so many times, to a tally."""
@@ -88,31 +76,22 @@ def corrected(correction: Correction, at_ms: int, *, principal: str, question: Q
 
 @dataclass(slots=True)
 class RepeatedVerdict:
-    """What verdicts on one result come to that say the same, by the same principal and agent, on one day.
+    """What verdicts on one result come to that say the same, by the same principal and agent, on one day."""
 
-    Attributes:
-        source: As events are counted by it.
-        allowance: Of the principal who says so.
-        from_ms, until_ms: The day; 0 once the same principal has called the result otherwise.
-        shown_offset, shown_ms: Offset and time of the impression.
-        beyond, within: How often they are said beyond that allowance, and within.
-        repeats: How many of them repeat the first.
-    """
-
-    from_ms: int
+    from_ms: int  # The day; 0 once the same principal has called the result otherwise
     until_ms: int
-    shown_offset: int
+    shown_offset: int  # Offset and time of the impression
     shown_ms: int
-    source: tuple[str, str, str]
-    allowance: Allowance
+    source: tuple[str, str, str]  # as events are counted by it
+    allowance: Allowance  # of the principal who says so
     micro: int
     credited: Sequence[Credit]
     where: OutcomeScope
     page: Sequence[ShownResult]
     word: ContentVerdict
-    beyond: int = 0
+    beyond: int = 0  # How often they are said beyond that allowance, and within
     within: int = 0
-    repeats: int = 0
+    repeats: int = 0  # how many of them repeat the first
 
     def note(self, tally: Tally) -> None:
         """Add all of them to a tally."""

@@ -63,14 +63,6 @@ class Republisher:
 
     Between attempts that fail it pauses for `retry_s`, twice as long each time, and for `unreachable_s` at most.
 
-    Args:
-        connect: Reaches the topic, and makes it where it is missing; called beside the loop.
-        rules: For pauses.
-        most_bytes: Originals of one attempt, about, for each partition.
-        aside: Runs an attempt.
-
-    Attributes:
-        refusal: Why the topic did not take all of the last attempt; None where it did, or nothing was attempted.
     """
 
     def __init__(
@@ -94,10 +86,6 @@ class Republisher:
 
     def check(self, states: Mapping[int, PartitionState], now: float) -> None:
         """Note what the last attempt came to, and begin another one where dead letters wait; never waits itself.
-
-        Args:
-            states: Owned, by partition.
-            now: Seconds of a monotonic clock.
 
         Raises:
             FencedError: Another updater owns one of the partitions.
@@ -190,11 +178,7 @@ def _delivered(
 
 
 def envelope(letter: StoredDeadLetter, topic: str, partition: int, *, original: bool = True) -> bytes:
-    """A dead letter as JSON: where it came from, why it is one, and its bytes in base64, as far as they are kept.
-
-    Args:
-        original: Whether those bytes are in it; without them it says so.
-    """
+    """A dead letter as JSON: where it came from, why it is one, and its bytes in base64, as far as they are kept."""
     facts = letter._asdict() | {"topic": topic, "partition": partition}
     if original:
         facts["original"] = base64.b64encode(letter.original).decode()

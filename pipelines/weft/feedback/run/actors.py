@@ -39,26 +39,17 @@ OnProgress = Callable[[Sequence[PartitionProgress]], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Everything an updater needs to know, wherever it runs.
-
-    Attributes:
-        unreachable_s: Patience with a silent broker; None waits for ever.
-        embedding: The encoder that responses are compared by; None compares none.
-    """
+    """Everything an updater needs to know, wherever it runs."""
 
     store: Path
     kafka: KafkaSettings
     feedback: FeedbackSettings
-    unreachable_s: float | None
-    embedding: EmbeddingSettings | None = None
+    unreachable_s: float | None  # patience with a silent broker; None waits for ever
+    embedding: EmbeddingSettings | None = None  # the encoder that responses are compared by; None compares none
 
 
 class UpdaterActor:
-    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here.
-
-    Args:
-        guard: Checks that the store is the task's, on whatever host this runs.
-    """
+    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here."""
 
     def __init__(self, task: Task, partitions: Sequence[int], guard: StoreGuard) -> None:
         self._task = task
@@ -229,26 +220,16 @@ def _accept_losses(task: Task, acceptance: Acceptance) -> None:
 
 
 def run_updaters(
-    task: Task,
+    task: Task,  # what the updaters need
     *,
-    cluster: ClusterSettings | None,
+    cluster: ClusterSettings | None,  # where their actors run; None runs one updater in this process and thread
     until_caught_up: bool,
-    stop: Stop = lambda: False,
-    on_progress: OnProgress = lambda _: None,
-    on_tick: Callable[[], None] = lambda: None,
+    stop: Stop = lambda: False,  # asked about once a second
+    on_progress: OnProgress = lambda _: None,  # told where the partitions stand, all of them, about once a second
+    on_tick: Callable[[], None] = lambda: None,  # A job's own chores, run about every three seconds and once at the end
     acceptance: Acceptance | None = None,
 ) -> list[PartitionProgress]:
     """Keep the evidence of every partition up with the log, making the topic where a new store has none.
-
-    Args:
-        task: What the updaters need.
-        cluster: Where their actors run; None runs one updater in this process and thread.
-        until_caught_up: Return when everything that the log held has been consumed, except what lies behind a
-            transaction that stays open for `unreachable_s`; otherwise run until `stop`.
-        stop: Asked about once a second.
-        on_progress: Told where the partitions stand, all of them, about once a second.
-        on_tick: A job's own chores, run about every three seconds and once at the end.
-        acceptance: By whom records are given up that the log has lost by now; None where nobody does.
 
     Returns:
         Where every partition stood last.

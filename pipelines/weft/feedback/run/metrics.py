@@ -41,20 +41,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SourceActivity:
-    """How one source compares with all others of its kind.
-
-    Attributes:
-        seen: Events per impression by type; by itself where there are no impressions.
-        expected: The same over all other sources of its kind.
-        flags: What is wrong with it, in words.
-    """
+    """How one source compares with all others of its kind."""
 
     kind: str
     name: str
     impressions: int
-    seen: Mapping[str, float]
-    expected: Mapping[str, float]
-    flags: tuple[str, ...]
+    seen: Mapping[str, float]  # events per impression by type; by itself where there are no impressions
+    expected: Mapping[str, float]  # the same over all other sources of its kind
+    flags: tuple[str, ...]  # what is wrong with it, in words
 
 
 def partition_progress(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
@@ -83,12 +77,7 @@ class EventRates:
         self._before: dict[int, tuple[float, int]] = {}
 
     def of(self, all_progress: Sequence[PartitionProgress], *, at: float) -> Mapping[int, float]:
-        """By partition, those that were looked at before.
-
-        Args:
-            standings: As the updaters reported them.
-            at: Seconds of a monotonic clock.
-        """
+        """By partition, those that were looked at before."""
         paces: dict[int, float] = {}
         for report in (progress.report for progress in all_progress):
             then, consumed = self._before.get(report.partition, (at, report.consumed))
@@ -101,14 +90,7 @@ class EventRates:
 def samples(
     store: Path, all_progress: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
 ) -> list[Sample]:
-    """Everything that is known of partitions without asking a broker again.
-
-    Args:
-        store: The store's root.
-        standings: As the updaters reported them: lag is the high watermark less the next offset.
-        now: Seconds since the epoch, for the age of checkpoints.
-        paces: Events per second by partition, as far as that is known.
-    """
+    """Everything that is known of partitions without asking a broker again."""
     by_pace = (Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())
     return [*(sample for progress in all_progress for sample in _of(store, progress, now)), *by_pace]
 

@@ -60,14 +60,10 @@ def claimed(
     rules: FeedbackSettings,
     facts: LogFacts,
     *,
-    log_start: int,
-    acceptance: Acceptance | None = None,
+    log_start: int,  # oldest offset of the log, as the topic counts
+    acceptance: Acceptance | None = None,  # by whom unread records that the log lost are given up now
 ) -> PartitionState:
     """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
-
-    Args:
-        log_start: Oldest offset of the log, as the topic counts.
-        acceptance: By whom unread records that the log lost are given up now.
 
     Raises:
         WrongLogError: The state belongs to another log, or the log no longer holds what it needs.

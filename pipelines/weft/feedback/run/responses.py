@@ -32,9 +32,6 @@ class LiveAttribution:
 
     Nothing is loaded before the first response. Where no generation is live, it holds none of the contents, or there is
     no encoder, a response speaks for all of its contents alike; the last is said once in the log.
-
-    Args:
-        store: The root of the store.
     """
 
     def __init__(self, store: Path, rules: AttributionSettings, embedding: EmbeddingSettings) -> None:

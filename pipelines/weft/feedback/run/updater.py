@@ -34,19 +34,14 @@ Monotonic = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """Where one partition stands.
-
-    Attributes:
-        lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
-        answers: Whether the broker answered when it was last asked; None where nobody asks it.
-        publishing: Whether dead letters are on their way to their topic; not where it took none at the last attempt.
-        open_transaction_s: Age of the transaction that keeps the rest of the log from being read; None without one.
-    """
+    """Where one partition stands."""
 
     report: PartitionReport
-    lag: int | None
-    answers: bool | None = None
+    lag: int | None  # records in the log that were not consumed yet, as far as the broker said; None before it did
+    answers: bool | None = None  # whether the broker answered when it was last asked; None where nobody asks it
+    # whether dead letters are on their way to their topic; not where it took none at the last attempt
     publishing: bool = False
+    # age of the transaction that keeps the rest of the log from being read; None without one
     open_transaction_s: float | None = None
 
     @property
@@ -56,11 +51,7 @@ class PartitionProgress:
 
 
 class Updater:
-    """Owns partitions of one log, from `open` to `close`; one thread calls it.
-
-    Attributes:
-        silent_since: When the broker first did not answer, of seconds of a monotonic clock; None while it answers.
-    """
+    """Owns partitions of one log, from `open` to `close`; one thread calls it."""
 
     def __init__(
         self,
@@ -97,12 +88,9 @@ class Updater:
         rules: FeedbackSettings,
         *,
         dead_letters: Republisher | None = None,
-        attribute: Attribute | None = None,
+        attribute: Attribute | None = None,  # says what responses rest on, where somebody can
     ) -> Self:
         """Claim partitions, whoever held them, and read on from their stored offsets.
-
-        Args:
-            attribute: Says what responses rest on, where somebody can.
 
         Raises:
             WrongLogError: A store belongs to another log; nothing was applied.
@@ -133,9 +121,6 @@ class Updater:
         What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
         once a poll brings no more of them, or has come and gone. While more lies ahead than a poll brings, what a
         snapshot would show is old already: then it is published every two seconds.
-
-        Args:
-            now: Seconds of a monotonic clock.
 
         Returns:
             How many records the log delivered; 0 says that it holds no more for now.
@@ -233,24 +218,15 @@ class Updater:
 
 
 def keep_up(
-    updater: Updater,
+    updater: Updater,  # opened. It keeps since when the broker is silent, so that patience runs on from call to call
     *,
-    until: Callable[[Updater], bool],
-    monotonic: Monotonic,
-    pause: Callable[[float], None],
-    rules: FeedbackSettings,
+    until: Callable[[Updater], bool],  # asked after every step whether to stop
+    monotonic: Monotonic,  # paces publishing and patience
+    pause: Callable[[float], None],  # sleeps
+    rules: FeedbackSettings,  # for pauses
     unreachable_s: float | None = None,
 ) -> None:
     """Step until told to stop; a broker that is away is waited for.
-
-    Args:
-        updater: Opened. It keeps since when the broker is silent, so that patience runs on from call to call.
-        until: Asked after every step whether to stop.
-        monotonic: Paces publishing and patience.
-        pause: Sleeps.
-        rules: For pauses.
-        unreachable_s: Patience with a broker that does not answer, however often this is called meanwhile; None waits
-            for ever.
 
     Raises:
         BrokerUnavailableError: Patience ran out.

@@ -85,11 +85,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) -> bool:
-    """Whether a partition that stands at `offset` should be copied again, since the log must reach back to its copy.
-
-    Args:
-        now: Seconds since the epoch; it paces the copies and never reaches the state.
-    """
+    """Whether a partition that stands at `offset` should be copied again, since the log must reach back to its copy."""
     newest = next(iter(checkpoints_in(folder)), None)
     if newest is None:
         return True
@@ -117,11 +113,6 @@ def restore(folder: Path, damage: str, *, log_start: int) -> None:
     """Put the newest intact checkpoint in the place of a damaged state, which is set aside.
 
     The copy is complete before anything moves: where there is no room for it, everything stays as it was.
-
-    Args:
-        folder: Of the partition.
-        damage: What is wrong with the state.
-        log_start: Oldest offset of the log; without a checkpoint, a log that is still whole is replayed from there.
 
     Raises:
         CorruptionError: There is no way back: no intact checkpoint, and the log no longer holds all of its records; or
@@ -185,12 +176,7 @@ def damaged_in(folder: Path) -> list[Path]:
 
 
 def set_aside(folder: Path, name: str) -> Path | None:
-    """Move a state's files into a folder of their own; None where there are none.
-
-    Args:
-        folder: Of the partition.
-        name: Of the state; what SQLite puts beside it begins with it.
-    """
+    """Move a state's files into a folder of their own; None where there are none."""
     files = sorted(folder.glob(f"{name}*"))
     if not files:
         return None

@@ -59,13 +59,7 @@ def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
 
 
 def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[Group]) -> None:
-    """All evidence of a batch, and everything that it did to sessions.
-
-    Args:
-        connection: With the allowances as the batch leaves them.
-        sessions: Those of the batch.
-        moved: Whose allowances it drew on outside of sessions.
-    """
+    """All evidence of a batch, and everything that it did to sessions."""
     works = [*sessions.forgotten, *sessions.works.values()]
     for work in works:
         _move_stored(connection, work)
@@ -149,23 +143,14 @@ def overlay_in(connection: sqlite3.Connection, session_id: str, kind: int) -> Ev
 
 
 class Fork(NamedTuple):
-    """What a session forked from.
+    """What a session forked from."""
 
-    Attributes:
-        session: The session's offset.
-        life: None where the session is no longer remembered.
-        base: Empty where there is none yet, or none any more.
-        started_ms: Of the start that it forked at.
-        settled: Events that it had settled before.
-        report: What its last merge met, as JSON.
-    """
-
-    session: int
-    life: SessionLifecycle | None
-    base: str
-    started_ms: int
-    settled: int
-    report: str | None
+    session: int  # the session's offset
+    life: SessionLifecycle | None  # none where the session is no longer remembered
+    base: str  # empty where there is none yet, or none any more
+    started_ms: int  # of the start that it forked at
+    settled: int  # events that it had settled before
+    report: str | None  # what its last merge met, as JSON
 
 
 def has_forks(connection: sqlite3.Connection) -> bool:
@@ -179,13 +164,7 @@ def has_forks(connection: sqlite3.Connection) -> bool:
 
 
 def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: int) -> list[Fork]:
-    """Sessions whose fork is not what it has to be, the oldest first: started since, ended since, or of a lost base.
-
-    Args:
-        connection: Inside or outside of a transaction.
-        lost: Bases that are no longer there.
-        at_most: So many of them.
-    """
+    """Sessions whose fork is not what it has to be, the oldest first: started since, ended since, or of a lost base."""
     columns = ", ".join(f"sessions.{name}" for name in SessionLifecycle._fields)
     rows = connection.execute(
         f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608

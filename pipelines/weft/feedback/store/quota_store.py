@@ -60,21 +60,14 @@ def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[in
 
 
 def write_parts(
-    connection: sqlite3.Connection,
-    works: Sequence[SessionChanges],
-    frozen: Sequence[Evidence],
-    moved: Iterable[Group],
+    connection: sqlite3.Connection,  # with the allowances as the batch leaves them
+    works: Sequence[SessionChanges],  # what the batch does to sessions
+    frozen: Sequence[Evidence],  # what it noted, by the numbers of tallies
+    moved: Iterable[Group],  # whose allowances the batch drew on outside of sessions
     *,
-    limits: LimitSettings,
+    limits: LimitSettings,  # what allowances grant
 ) -> Evidence:
     """Write what a batch did to parts, and decide anew which ones count.
-
-    Args:
-        connection: With the allowances as the batch leaves them.
-        works: What the batch does to sessions.
-        frozen: What it noted, by the numbers of tallies.
-        moved: Whose allowances the batch drew on outside of sessions.
-        limits: What allowances grant.
 
     Returns:
         What that adds to the shared evidence, or takes from it.

@@ -30,25 +30,7 @@ _NEW_STORE = "a new store for the new one: `jobs.consolidate --adopt` takes over
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
-    """What a partition has been through, since its store was made.
-
-    Attributes:
-        consumed: Records read. Each of them has one fate: `applied`, `duplicate`, `dead_lettered` or `late`.
-        waiting: Feedback whose impression has not come yet; it counts as applied.
-        unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
-        holes: Offsets whose records the log has lost.
-        skipped: Offsets that nobody will ever deliver: control records, aborted ones, and what compaction took.
-        dropped: Events whose evidence came to nothing, because their session was abandoned or unlearned; they count
-            as applied.
-        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
-        open_sessions: Sessions that learn by themselves for now.
-        republished: Dead letters before this offset were republished.
-        dead_letters_waiting: Dead letters that were not, and are kept.
-        lost: Records that the log lost unread, and that a person gave up.
-        offset_base: What is added to the topic's offsets: 0 until it is made again, and that is accepted.
-        log_end: Where the log ended when it was read last.
-        reasons: Dead letters by reason.
-    """
+    """What a partition has been through, since its store was made."""
 
     partition: int
     topic: str
@@ -58,24 +40,26 @@ class PartitionReport:
     first_offset: int
     next_offset: int
     clock_ms: int
-    consumed: int
+    consumed: int  # records read. Each of them has one fate: `applied`, `duplicate`, `dead_lettered` or `late`
     applied: int
     duplicate: int
     dead_lettered: int
     late: int
-    holes: int
-    unjoined: int
+    holes: int  # offsets whose records the log has lost
+    unjoined: int  # feedback that waited in vain, or turned out to be about a result that was not shown
+    # events whose evidence came to nothing, because their session was abandoned or unlearned; they count as
+    # applied
     dropped: int
-    version: int
-    republished: int
-    dead_letters_waiting: int
-    lost: int
-    offset_base: int
-    log_end: int
-    waiting: int
-    open_sessions: int
-    reasons: Mapping[str, int]
-    skipped: int
+    version: int  # of the shared evidence: moves by one whenever a session is merged into it, or unlearned
+    republished: int  # dead letters before this offset were republished
+    dead_letters_waiting: int  # dead letters that were not, and are kept
+    lost: int  # records that the log lost unread, and that a person gave up
+    offset_base: int  # what is added to the topic's offsets: 0 until it is made again, and that is accepted
+    log_end: int  # where the log ended when it was read last
+    waiting: int  # feedback whose impression has not come yet; it counts as applied
+    open_sessions: int  # sessions that learn by themselves for now
+    reasons: Mapping[str, int]  # dead letters by reason
+    skipped: int  # offsets that nobody will ever deliver: control records, aborted ones, and what compaction took
 
     @property
     def counts(self) -> dict[str, int]:
@@ -122,10 +106,6 @@ def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -
 def require_still_there(report: PartitionReport, log_start: int) -> None:
     """Check that nothing unread was deleted from the log.
 
-    Args:
-        report: Of the partition.
-        log_start: As its state counts offsets.
-
     Raises:
         WrongLogError: The log begins behind the stored offset.
     """
@@ -154,13 +134,7 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 
 
 def deleted(topic: str, topic_id: str, answer: str) -> WrongLogError:
-    """What to say of a topic that is gone for good.
-
-    Args:
-        topic: Its name.
-        topic_id: Its identity, as far as it is known.
-        said: What the broker answered.
-    """
+    """What to say of a topic that is gone for good."""
     identity = f" (id {topic_id})" if topic_id else ""
     return WrongLogError(
         f"expected topic {topic}{identity}, found it deleted: {answer}; nothing was applied. Restore it, or make it "
@@ -201,17 +175,11 @@ class Acceptance(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Unread records that were given up.
+    """Unread records that were given up."""
 
-    Attributes:
-        offset: Of the first.
-        records: How many; of a topic that was made again, as many as were known of.
-        reason: `RETENTION` or `MADE_AGAIN`.
-    """
-
-    offset: int
-    records: int
-    reason: str
+    offset: int  # of the first
+    records: int  # how many; of a topic that was made again, as many as were known of
+    reason: str  # `RETENTION` or `MADE_AGAIN`
     accepted_ms: int
     accepted_by: str
 
@@ -227,11 +195,6 @@ def accept_loss(
     """Have a partition read on where the log begins, and count what it misses; inside the claiming transaction.
 
     Where nothing is missing, or the log is another one than the same topic with as many partitions, nothing changes.
-
-    Args:
-        report: The partition's.
-        facts: The log as it is now.
-        log_start: Its oldest offset, as the topic counts.
     """
     base = report.offset_base
     if facts.topic_id != report.topic_id:

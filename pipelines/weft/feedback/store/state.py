@@ -80,9 +80,6 @@ class PartitionState:
 
     A caller opens it, claims it for the log it reads, and closes it; all from one thread. After a crash at any
     instant a new owner finds exactly the batches that were committed.
-
-    Attributes:
-        session_variance: What was read of completed sessions, so that each is read once.
     """
 
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
@@ -100,11 +97,6 @@ class PartitionState:
 
     def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
         """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
-
-        Args:
-            facts: The log that is going to be read.
-            log_start: Its oldest offset; a new store begins there.
-            acceptance: By whom unread records that the log lost are given up, and counted, now.
 
         Returns:
             The offset to read on from.
@@ -142,12 +134,6 @@ class PartitionState:
         self, facts: LogFacts, first_offset: int, arrivals: Arrivals, *, log_end: int | None = None
     ) -> Iterator[Batch]:
         """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
-
-        Args:
-            facts: The log as it was after the batch had been read from it.
-            first_offset: Of the batch's first record.
-            arrivals: Its records and what they hold.
-            log_end: Where the log ended then, as far as that is known.
 
         Raises:
             FencedError: Another updater owns the partition; nothing was written.

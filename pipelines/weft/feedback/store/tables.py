@@ -163,9 +163,6 @@ def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, s
     """Take out what principals said of contents, and what they said that waits; how much of the latter there was.
 
     Exact: uses of contents are kept by principal wherever they lie.
-
-    Args:
-        principals: Their fingerprints by name.
     """
     fingerprints = list(principals.values())
     for place in range(0, len(fingerprints), _AT_ONCE):

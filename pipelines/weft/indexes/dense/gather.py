@@ -25,27 +25,18 @@ _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
 
 @dataclass(frozen=True, slots=True)
 class DenseTask:
-    """One encoder's vectors, to be put in row order and indexed.
+    """One encoder's vectors, to be put in row order and indexed."""
 
-    Attributes:
-        parts: Folders that may hold tables of vectors and of tokens.
-        base: The generation that unchanged contents are taken from; its vectors were made in the same way.
-        contents: The table of contents, row by row.
-        folder: Where the encoder's files go, by the same name in every generation.
-        work: Folder for what is needed until the generation is complete.
-        retrained: Quantisers are trained anew, though those of `base` may serve.
-    """
-
-    parts: tuple[Path, ...]
-    base: Path | None
-    contents: Path
-    folder: Path
-    work: Path
+    parts: tuple[Path, ...]  # folders that may hold tables of vectors and of tokens
+    base: Path | None  # the generation that unchanged contents are taken from; its vectors were made in the same way
+    contents: Path  # the table of contents, row by row
+    folder: Path  # where the encoder's files go, by the same name in every generation
+    work: Path  # folder for what is needed until the generation is complete
     encoder: str
     dimension: int
     made_with: str
     settings: VectorSettings
-    retrained: bool = False
+    retrained: bool = False  # quantisers are trained anew, though those of `base` may serve
 
     @property
     def inherited(self) -> Path | None:

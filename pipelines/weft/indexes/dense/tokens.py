@@ -88,17 +88,11 @@ class TokenRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenSources:
-    """Where the token embeddings of one encoder are found.
+    """Where the token embeddings of one encoder are found."""
 
-    Attributes:
-        parts: Folders that may hold tables of tokens.
-        inherited: The encoder's folder in the generation before, if its tokens were made in the same way.
-        contents: That generation's table of contents.
-    """
-
-    parts: Sequence[Path]
-    inherited: Path | None
-    contents: Path
+    parts: Sequence[Path]  # folders that may hold tables of tokens
+    inherited: Path | None  # the encoder's folder in the generation before, if its tokens were made in the same way
+    contents: Path  # that generation's table of contents
     encoder: str
 
 
@@ -107,10 +101,6 @@ def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
 
     A content met in two places keeps the longer tokens, of equally long ones those whose bytes sort first, whichever
     place is read first.
-
-    Args:
-        hashes: Sorted content hashes of this generation, row by row.
-        out: The encoder's folder.
 
     Raises:
         StoreError: A content has no token embeddings, though others have.

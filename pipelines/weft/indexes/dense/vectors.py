@@ -199,16 +199,11 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
 
 @dataclass(frozen=True, slots=True)
 class TrainedIndex:
-    """An index of the same encoder over another corpus.
-
-    Attributes:
-        probes: Lists that were visited for its target.
-        share: Of the contents at hand that its quantisers were trained on.
-    """
+    """An index of the same encoder over another corpus."""
 
     index: Path
-    probes: int
-    share: float = 1.0
+    probes: int  # lists that were visited for its target
+    share: float = 1.0  # of the contents at hand that its quantisers were trained on
 
 
 def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
@@ -216,9 +211,6 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedInd
 
     The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
     reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
-
-    Args:
-        trained: An index whose quantisers are used as long as they reach the target at about the same effort.
     """
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")

@@ -61,9 +61,6 @@ def entity_keys(words: Sequence[str], longest: int) -> list[list[str]]:
     Each is `entity_key` of the words with blanks between, at the cost of each word read once: what a run is made of
     hangs on its words alone, but that the last one loses a possessive.
 
-    Args:
-        words: Without blanks inside.
-
     Examples:
         >>> entity_keys(["Ada's", "C++", "--"], 2)
         [['ada', 'ada s c++'], ['c++', 'c++'], ['--']]
@@ -87,14 +84,7 @@ def _parts(folded: str) -> str:
 
 
 def merged(names: Iterable[Name], similarity: Similarity, *, least: float, longest: int) -> dict[Key, Key]:
-    """The name that stands for each name, the same for all that are one entity; it is one of them.
-
-    Args:
-        names: Every name once.
-        similarity: Asked once, for all pairs whose letters alone do not decide.
-        least: Cosine from which their surroundings are alike.
-        longest: Names that may be joined into one; more of them were joined by chance, and stay apart.
-    """
+    """The name that stands for each name, the same for all that are one entity; it is one of them."""
     by_mentions = sorted(names, key=lambda name: (-name.mentions, name.key))
     outright = [(first, other) for group in _same_letters(by_mentions) for first, other in pairwise(group)]
     doubtful = sorted(set(_shortened(by_mentions)))

@@ -74,11 +74,7 @@ class WeightedEdges:
 
 
 def analytics(edges: EdgeArrays, former: Floats = _NO_HISTORY) -> pa.Table:
-    """A row of `ANALYTICS` for each place: contents by row, then entities.
-
-    Args:
-        former: Of contents, see `former_degrees`.
-    """
+    """A row of `ANALYTICS` for each place: contents by row, then entities."""
     whole = WeightedEdges.of(edges)
     degree = degrees(whole)
     history = np.full((whole.places, FORMER_DEGREES), np.nan)
@@ -240,10 +236,6 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     """Degrees that contents had in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last.
 
     NaN where a content was not there, and all of them where the generation before was built without or is damaged.
-
-    Args:
-        contents: Hashes, ascending.
-        earlier: The folder of the generation before; None of the first.
     """
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
     names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"

@@ -55,18 +55,13 @@ UNMET = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class GraphTask:
-    """The graph of one staged generation, wherever it is built.
-
-    Attributes:
-        dense: How the vectors of each encoder are searched; the first one's are used.
-        earlier: The folder of the generation before, which says what degrees were.
-    """
+    """The graph of one staged generation, wherever it is built."""
 
     staging: Path
-    dense: Mapping[str, DenseFacts]
+    dense: Mapping[str, DenseFacts]  # how the vectors of each encoder are searched; the first one's are used
     settings: GraphIndexSettings
     merge: MergeSettings
-    earlier: Path | None = None
+    earlier: Path | None = None  # the folder of the generation before, which says what degrees were
 
 
 def analyse(task: GraphTask) -> None:
@@ -97,12 +92,6 @@ def build_graph(
     tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings, merge: MergeSettings
 ) -> dict[str, int]:
     """Write the nodes and edges of a generation.
-
-    Args:
-        tables: Folder with its documents, chunks, contents, mentions and rejected, each in canonical order.
-        folder: Where the graph goes; made here.
-        dense: Vectors of its contents by row, or None where it has none.
-        merge: What the joins may use; results do not depend on it.
 
     Returns:
         Rows by table, and edges by kind.
@@ -256,11 +245,7 @@ def _write(
 
 
 def unmet_relations(generation: Path) -> list[str]:
-    """A line on each declared relation of a generation that leads to no document, or to several.
-
-    Args:
-        generation: Its folder.
-    """
+    """A line on each declared relation of a generation that leads to no document, or to several."""
     path = generation / GRAPH_FOLDER / UNMET_FILE
     if not path.exists():
         return []

@@ -125,75 +125,50 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A node: what several spellings name.
+    """A node: what several spellings name."""
 
-    Attributes:
-        node: Its row among the nodes.
-        name: The commonest spelling.
-        aliases: Every spelling, sorted.
-        mentions: Times it is named.
-    """
-
-    node: int
+    node: int  # its row among the nodes
     node_id: str
     label: str
-    name: str
-    aliases: tuple[str, ...]
-    mentions: int
+    name: str  # the commonest spelling
+    aliases: tuple[str, ...]  # every spelling, sorted
+    mentions: int  # times it is named
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The other end of an edge, seen from one end.
-
-    Attributes:
-        content: The content there, None where it is an entity.
-        node: The entity there, None where it is a content.
-        here, there: The chunks that the edge joins, where it is one of chunks.
-        confidence: How sure the edge is, in (0, 1].
-        strength: 0.5 where it was found, 1 where a person stated it, as configured.
-    """
+    """The other end of an edge, seen from one end."""
 
     kind: EdgeKind
-    content: ContentHash | None
-    node: int | None
-    here: ChunkId | None
+    content: ContentHash | None  # the content there, None where it is an entity
+    node: int | None  # the entity there, None where it is a content
+    here: ChunkId | None  # The chunks that the edge joins, where it is one of chunks
     there: ChunkId | None
-    confidence: float
-    strength: float
+    confidence: float  # how sure the edge is, in (0, 1]
+    strength: float  # 0.5 where it was found, 1 where a person stated it, as configured
     declared: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeArrays:
-    """All edges at once, an entry per edge in the stored order; places number contents first, then entities.
+    """All edges at once, an entry per edge in the stored order; places number contents first, then entities."""
 
-    Attributes:
-        kind: int8, place of the kind in `EdgeKind`.
-        source, target: int64, row of a content, or `contents` + row of an entity.
-        strength: float64 in (0, 1], how sure the edge is times 0.5 where it was found or 1 where it was stated.
-        contents, entities: How many places of each there are.
-    """
-
-    kind: np.ndarray
-    source: np.ndarray
+    kind: np.ndarray  # int8, place of the kind in `EdgeKind`
+    source: np.ndarray  # int64, row of a content, or `contents` + row of an entity
     target: np.ndarray
+    # float64 in (0, 1], how sure the edge is times 0.5 where it was found or 1 where it was stated
     strength: np.ndarray
-    contents: int
+    contents: int  # How many places of each there are
     entities: int
 
 
 class ChunkRelation(NamedTuple):
-    """A causal relation as an edge holds it.
-
-    Attributes:
-        source, time: As in `EDGES`.
-    """
+    """A causal relation as an edge holds it."""
 
     chunk: ChunkId
     kind: EdgeKind
     target: ChunkId
-    source: str
+    source: str  # As in `EDGES`
     time: float | None
 
 

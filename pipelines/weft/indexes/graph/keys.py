@@ -76,9 +76,6 @@ def module_keys(uri: str, family: str, packages: frozenset[str]) -> Iterator[str
 
     Of Python only the ends that begin outside of a package, as its imports do.
 
-    Args:
-        packages: Folders that hold an `__init__.py`.
-
     Examples:
         >>> [k.split(chr(31))[2] for k in module_keys("w/p/run/log.py", "python", frozenset({"w/p", "w/p/run"}))]
         ['w.p.run.log', 'p.run.log', 'w/p/run/log']

@@ -62,10 +62,6 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     """Make the table `crossed` of (kind, source, target, confidence, declared, time), the ends being chunks' places.
 
     And the table `unmet` of (uri, kind, target, documents): declared relations that lead to no document, or to several.
-
-    Args:
-        connection: A database of its own; the tables `places`, `files` and `defined` are left in it too.
-        tables: Folder with a generation's documents, chunks and rejected.
     """
     steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
     values = {

@@ -16,18 +16,12 @@ _KINDS = tuple(EdgeKind)
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of a way.
+    """One step of a way."""
 
-    Attributes:
-        here, there: Places: contents by row, then entities, then documents by number.
-        kind: Of the edge that is followed; None from a content to its document, and back.
-        forward: Whether the edge leads that way.
-    """
-
-    here: int
+    here: int  # Places: contents by row, then entities, then documents by number
     there: int
-    kind: EdgeKind | None = None
-    forward: bool = True
+    kind: EdgeKind | None = None  # of the edge that is followed; None from a content to its document, and back
+    forward: bool = True  # whether the edge leads that way
 
 
 def shortest_path(

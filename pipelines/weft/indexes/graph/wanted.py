@@ -42,29 +42,16 @@ class NameScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LookupKey:
-    """One key under which the target of a link may be found.
-
-    Attributes:
-        key: What a bearer must be listed under; of `IMPORT` and `IMPORTED` what imports are listed under.
-        rest: The name inside what is imported, for `IMPORT` and `IMPORTED`.
-        member: Whether the name is a member of something unknown, so that another type's is as likely.
-    """
+    """One key under which the target of a link may be found."""
 
     scope: NameScope
-    key: str
-    rest: str = ""
-    member: bool = False
+    key: str  # what a bearer must be listed under; of `IMPORT` and `IMPORTED` what imports are listed under
+    rest: str = ""  # the name inside what is imported, for `IMPORT` and `IMPORTED`
+    member: bool = False  # whether the name is a member of something unknown, so that another type's is as likely
 
 
 def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[LookupKey]:
     """Where to look for a symbol that code names, best first: its file, its imports, its folder, everywhere.
-
-    Args:
-        target: The name as the code gives it.
-        uri: The file that names it.
-        owner: Symbol that the name stands in, "" outside of all.
-        family: The file's language family.
-        member: Whether it is the last name of a member of something whose type is unknown.
 
     Examples:
         >>> [w.scope.value for w in symbol_wanted("stages_of", "a.py", "ingest", "python") if not w.member]

@@ -72,11 +72,7 @@ def _of_script(name: str) -> Any:
 
 
 def texts_by_field(document: Any, settings: LexicalSettings) -> Mapping[str, str]:
-    """What Lucene is given of a document, by field.
-
-    Args:
-        document: Has an attribute by the name of each of `FIELDS`.
-    """
+    """What Lucene is given of a document, by field."""
     texts: dict[str, str] = {name: getattr(document, name) for name in FIELDS}
     if settings.analysis == "english":
         return texts

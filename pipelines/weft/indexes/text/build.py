@@ -194,11 +194,7 @@ def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def index_writer(folder: Path, analyzer: Any, scoring: Any) -> Iterator[Any]:
-    """Lucene's writer of an index that is sorted by row; what was added is committed at the end.
-
-    Args:
-        scoring: The similarity that will be searched by.
-    """
+    """Lucene's writer of an index that is sorted by row; what was added is committed at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     with _disk_errors(folder):
         with JAVA:

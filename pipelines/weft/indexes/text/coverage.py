@@ -10,25 +10,15 @@ from weft.domain.matching import Coverage
 
 
 class QueryWord(NamedTuple):
-    """A word of a query.
+    """A word of a query."""
 
-    Attributes:
-        word: As it was typed.
-        terms: What it is indexed by.
-        holding: How many contents hold all of them, about: as many as hold the rarest.
-    """
-
-    word: str
-    terms: Sequence[str]
-    holding: int
+    word: str  # as it was typed
+    terms: Sequence[str]  # what it is indexed by
+    holding: int  # how many contents hold all of them, about: as many as hold the rarest
 
 
 def coverage_of(words: Iterable[QueryWord], texts: Iterable[Collection[str]], contents: int) -> Coverage:
     """What texts say of a query; a word weighs idf = ln((contents + 1) / (holding + ½)).
-
-    Args:
-        texts: The terms of each.
-        contents: How many the index holds.
 
     Returns:
         Nothing covered and nothing unknown where the query has no words.

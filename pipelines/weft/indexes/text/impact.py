@@ -44,19 +44,12 @@ _EVERY = "select * replace ('' as part) from base_weights union all by name sele
 
 @dataclass(frozen=True, slots=True)
 class ImpactTask:
-    """Term weights to be put in row order and indexed.
+    """Term weights to be put in row order and indexed."""
 
-    Attributes:
-        parts: Folders that may hold a table of weights.
-        base: The generation that unchanged contents are taken from; its weights were made in the same way.
-        out: Folder of the generation to be; its contents are there already.
-        work: Folder for what is needed until the generation is complete.
-    """
-
-    parts: tuple[Path, ...]
-    base: Path | None
-    out: Path
-    work: Path
+    parts: tuple[Path, ...]  # folders that may hold a table of weights
+    base: Path | None  # the generation that unchanged contents are taken from; its weights were made in the same way
+    out: Path  # folder of the generation to be; its contents are there already
+    work: Path  # folder for what is needed until the generation is complete
     rows: int
     merge: MergeSettings
 
@@ -125,9 +118,6 @@ class ImpactIndex:
     def __init__(self, folder: Path, *, rows: int) -> None:
         """Open an index.
 
-        Args:
-            rows: Contents it must hold.
-
         Raises:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
@@ -140,11 +130,7 @@ class ImpactIndex:
         self.search(TermWeights.of(dict.fromkeys(first, 1)), len(first))
 
     def search(self, query: TermWeights, k: int, among: RowSet | None = None) -> Hits:
-        """The k contents with the highest dot product with a query's weights, best first, ties by row.
-
-        Args:
-            among: The only contents to find; None for all.
-        """
+        """The k contents with the highest dot product with a query's weights, best first, ties by row."""
         if not len(query.terms) or k < 1:
             return NO_HITS
         with JAVA:

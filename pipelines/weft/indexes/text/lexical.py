@@ -48,9 +48,6 @@ class LexicalIndex:
     def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
         """Open a merged index.
 
-        Args:
-            rows: Contents it must hold.
-
         Raises:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
@@ -73,9 +70,6 @@ class LexicalIndex:
 
         Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
 
-        Args:
-            among: The only contents to find; None for all. Scores are those of a search among all.
-
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
         """
@@ -83,11 +77,7 @@ class LexicalIndex:
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
     def search_many(self, texts: Sequence[str], k: int, among: Sequence[RowSet | None] | None = None) -> list[Hits]:
-        """`search` for many texts, in their order, as arrays.
-
-        Args:
-            among: For each text the only contents to find.
-        """
+        """`search` for many texts, in their order, as arrays."""
         sets = [None] * len(texts) if among is None else among
         return [self._search_one(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
 

@@ -51,10 +51,6 @@ class OpenedIndex:
     def __init__(self, folder: Path, similarity: Any, *, rows: int) -> None:
         """Open a merged index.
 
-        Args:
-            similarity: Lucene's, which scores.
-            rows: Contents it must hold.
-
         Raises:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
@@ -70,11 +66,7 @@ class OpenedIndex:
         self._mapper = json_mapper()
 
     def find(self, query: Any, k: int, among: RowSet | None = None) -> Hits:
-        """The k contents with the highest scores by a query of Lucene's.
-
-        Args:
-            among: The only contents to find; None for all. Scores are those of a search among all.
-        """
+        """The k contents with the highest scores by a query of Lucene's."""
         searched = query if among is None else self._restricted(query, among)
         answer = str(self._mapper.writeValueAsString(self._searcher.search(searched, k)))
         return _hits(_TOP_DOCS.decode(answer).scoreDocs)

@@ -22,11 +22,7 @@ class OutsideTexts:
     """Texts scored beside an index; the score of each is what a search of the index would give it."""
 
     def __init__(self, index: LexicalIndex, documents: Sequence[LexicalDocument], settings: LexicalSettings) -> None:
-        """Take texts up.
-
-        Args:
-            settings: Those that the index was made with.
-        """
+        """Take texts up."""
         self._index = index
         self._settings = settings
         self._size = len(documents)

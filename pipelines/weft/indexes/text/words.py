@@ -310,19 +310,14 @@ def exact_tokens(text: str, analyse: Analyse) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ExactQuery:
-    """What a query looks for in the field `exact`.
+    """What a query looks for in the field `exact`."""
 
-    Attributes:
-        words: Of its stream, and of its names; no stop words where there are others.
-        names: Names in one spelling, with their digits, as flags; operators; terms of scripts without blanks; the only
-            word of a query.
-        weak: Other forms of its words.
-        phrases: Words that stand side by side in it: of names, operators, and of the whole where that is short.
-    """
-
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # of its stream, and of its names; no stop words where there are others
+    # names in one spelling, with their digits, as flags; operators; terms of scripts without blanks; the only
+    # word of a query
     names: tuple[str, ...]
-    weak: tuple[str, ...]
+    weak: tuple[str, ...]  # other forms of its words
+    # words that stand side by side in it: of names, operators, and of the whole where that is short
     phrases: tuple[tuple[str, ...], ...]
 
     def weighted(self, weights: WordSettings) -> tuple[tuple[tuple[str, ...], float], ...]:
@@ -331,12 +326,7 @@ class ExactQuery:
 
 
 def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> ExactQuery:
-    """Read a query.
-
-    Args:
-        most: Words, names and forms at most, of each.
-        phrase_words: Up to so many words a query is also looked for as it stands.
-    """
+    """Read a query."""
     text = _VERSION.sub("", normalised(text))
     words = _words_of(text)
     tokens = dict.fromkeys(_NAME.findall(text))

@@ -52,10 +52,6 @@ class UnmatchableError(ValueError):
 class IgnoreRules:
     r"""What one file, whose folder is the base of all paths, says about them: the last rule that matches counts.
 
-    Args:
-        data: The file's bytes. Lines end with LF, whatever else a text editor takes for an end.
-        ignore_case: Letters of ASCII match in upper and lower case, as `core.ignoreCase` has it.
-
     Examples:
         >>> rules = IgnoreRules(b"*\n!*/\n!*.h\n")
         >>> [rules.verdict(path, is_folder=folder) for path, folder in ((b"a.c", False), (b"a.h", False), (b"b", True))]
@@ -161,11 +157,7 @@ def _trimmed(line: bytes) -> bytes:
 
 
 def excluded(path: bytes, rules: Sequence[tuple[int, IgnoreRules]], *, is_folder: bool) -> bool:
-    """Whether the last of some files that says anything about a path excludes it.
-
-    Args:
-        rules: With each file, how many bytes of the path lead to its folder.
-    """
+    """Whether the last of some files that says anything about a path excludes it."""
     for offset, one in reversed(rules):
         verdict = one.verdict(path[offset:], is_folder=is_folder)
         if verdict is not None:
@@ -178,11 +170,6 @@ def expression(rule: bytes, *, start: int, ignore_case: bool) -> bytes:
 
     What follows a star, up to the next one, has a fixed length. So the first place where it is found is as good as any
     later one, and nothing is tried twice.
-
-    Args:
-        start: Where the first wildcard stands. Git compares what lies before apart from the rest, so that two stars
-            there cross folders whatever precedes them.
-        ignore_case: Paths are given in lower case.
 
     Raises:
         UnmatchableError: No path can match.

@@ -58,10 +58,6 @@ class Tracked:
 def tracked_paths(data: bytes, *, id_bytes: int, shared_index: Callable[[str], bytes]) -> set[bytes]:
     """Paths of an index; those of submodules end with a slash.
 
-    Args:
-        id_bytes: Length of an object's name: 20, or 32 with SHA-256.
-        shared_index: Gives the bytes of the other part of a split index by the name of its content.
-
     Raises:
         IndexUnreadableError: It is damaged, or names take more than is read.
     """

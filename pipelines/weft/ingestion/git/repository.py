@@ -37,17 +37,11 @@ _WILDCARD = re.compile(r"[*?\[\\]")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A working tree.
+    """A working tree."""
 
-    Attributes:
-        top: The folder that its paths start from.
-        own: What belongs to this working tree alone: its head and its index.
-        shared: What all working trees of the repository have in common.
-    """
-
-    top: Path
-    own: Path
-    shared: Path
+    top: Path  # the folder that its paths start from
+    own: Path  # what belongs to this working tree alone: its head and its index
+    shared: Path  # what all working trees of the repository have in common
 
     @property
     def is_linked(self) -> bool:
@@ -111,14 +105,10 @@ def _named_in(mark: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """What one working tree says about its files; without a repository, what the user's own rules say.
-
-    Attributes:
-        rules: Those that hold below its top besides the files in its folders: the weakest first.
-    """
+    """What one working tree says about its files; without a repository, what the user's own rules say."""
 
     tracked: Tracked
-    rules: Sequence[IgnoreRules]
+    rules: Sequence[IgnoreRules]  # those that hold below its top besides the files in its folders: the weakest first
     ignore_case: bool
 
 
@@ -175,9 +165,6 @@ def settings_in(paths: Iterable[Path], git_folder: Path | None, home: str) -> di
     """Settings by name in lower case, those of later files before those of earlier ones.
 
     A name without a value is true. A damaged file counts up to the damage.
-
-    Args:
-        git_folder: What conditions on the place of a repository look at; without one none of them holds.
     """
     reader = _Reader(git_folder, home)
     return {name: value for path in paths for name, value in reader.values(path, 0)}

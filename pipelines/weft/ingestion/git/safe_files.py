@@ -25,11 +25,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class UnreadableError(Exception):
-    """One item cannot be read; `reason` is a stable code.
-
-    Attributes:
-        reason: "symlink", "not_regular", "too_large", "too_deep", `UNREADABLE` or `VANISHED`.
-    """
+    """One item cannot be read; `reason` is a stable code."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -41,11 +37,7 @@ class UnreadableError(Exception):
 
 
 def read_bounded(path: Path, limit: int, *, flags: int = 0) -> bytes:
-    """The first bytes of a regular file; none where it is no such file or cannot be read, which never waits.
-
-    Args:
-        flags: Further ones of `os.open`.
-    """
+    """The first bytes of a regular file; none where it is no such file or cannot be read, which never waits."""
     try:
         descriptor = os.open(path, _READ | flags)
         with os.fdopen(descriptor, "rb") as file:

@@ -34,16 +34,11 @@ _ULIMIT = 'ulimit -v "$1" && shift && exec "$@"'  # a repository may hold object
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The last commit that touched a file.
+    """The last commit that touched a file."""
 
-    Attributes:
-        time: Seconds since the epoch.
-        blob: What the file holds in it, as git names it: a file that holds something else was changed since.
-    """
-
-    time: float
+    time: float  # seconds since the epoch
     author: str
-    blob: str
+    blob: str  # what the file holds in it, as git names it: a file that holds something else was changed since
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file with this content is as it was committed."""

@@ -67,10 +67,6 @@ def trust_of(document: Document, folders: Sequence[str], *, as_of: float | None,
 
     The first of these that holds decides: its head says that it was generated; it lies in a folder of blog posts; it
     is a paper; it is code or configuration; it is old history; it is recent; else it is standard.
-
-    Args:
-        folders: Names of the folders that it lies in.
-        as_of: Seconds since the epoch that ages are measured from.
     """
     head = document.text[:_GENERATED_WITHIN].lower()
     if any(marker in head for marker in _GENERATED):

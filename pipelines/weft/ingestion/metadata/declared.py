@@ -27,11 +27,7 @@ class DeclarationError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """Declared facts; what was not declared is None or empty. See `Document` for their meaning.
-
-    Attributes:
-        metadata: Facts that weft knows no field for, as strings.
-    """
+    """Declared facts; what was not declared is None or empty. See `Document` for their meaning."""
 
     title: str | None = None
     summary: str | None = None
@@ -43,7 +39,7 @@ class Declared:
     authors: tuple[str, ...] = ()
     trust: int | None = None
     links: tuple[Link, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)  # facts that weft knows no field for, as strings
 
 
 _NAMES = {

@@ -52,20 +52,15 @@ class Confinement:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One document to cut.
-
-    Attributes:
-        cpu_s: Processor time for it: the same on a busy machine as on an idle one, so that a generation does not depend
-            on what else ran (ARC-9).
-        wall_s: Time for it, whatever it waits for.
-        plainly: Into plain line windows, without its own chunker.
-    """
+    """One document to cut."""
 
     document: Document
     sizes: ChunkSizes
+    # processor time for it: the same on a busy machine as on an idle one, so that a generation does not depend on
+    # what else ran (ARC-9)
     cpu_s: float
-    wall_s: float
-    plainly: bool = False
+    wall_s: float  # time for it, whatever it waits for
+    plainly: bool = False  # into plain line windows, without its own chunker
 
 
 def main() -> None:

@@ -43,11 +43,7 @@ _ONE_THREAD = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "
 
 
 class ChildDiedError(Exception):
-    """The child is gone, or had to be killed, while it worked on a document; `reason` is a stable code.
-
-    Attributes:
-        elapsed_s: How long it had worked on that document.
-    """
+    """The child is gone, or had to be killed, while it worked on a document; `reason` is a stable code."""
 
     def __init__(self, reason: str, detail: str, elapsed_s: float) -> None:
         super().__init__(detail)
@@ -56,11 +52,7 @@ class ChildDiedError(Exception):
 
 
 class Parser:
-    """Cuts documents into chunks in one child process, which is started anew only when it died.
-
-    Args:
-        embedding: Of the tokenizer that chunking measures with.
-    """
+    """Cuts documents into chunks in one child process, which is started anew only when it died."""
 
     def __init__(self, settings: ParserSettings, embedding: EmbeddingSettings) -> None:
         self._settings = settings

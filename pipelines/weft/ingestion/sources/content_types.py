@@ -95,9 +95,6 @@ class FileKind:
 def kind_of(name: str, text: str) -> FileKind:
     r"""Kind of a file by its name, and by its content where one name may stand for several kinds.
 
-    Args:
-        name: The file's own name, without folders.
-
     Examples:
         >>> kind_of("tool", "#!/usr/bin/env python3\n").content_type
         <ContentType.CODE: 'code'>

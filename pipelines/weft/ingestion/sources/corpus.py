@@ -129,9 +129,6 @@ def as_document(
     """The document of a record of the corpus `name`, or what is wrong with it.
 
     Facts of its metadata that weft has fields for fill these; all of them stay metadata.
-
-    Args:
-        place: What names it where it is none.
     """
     if (problem := _problem(record)) is not None:
         return Rejection(place, "invalid_record", problem)

@@ -20,90 +20,61 @@ RECORDS_PER_ITEM = 64
 
 @dataclass(frozen=True, slots=True)
 class FileItem:
-    """One file of a tree.
+    """One file of a tree."""
 
-    Attributes:
-        root: The folder that nothing is read outside of.
-        path: Names from the root to the file, as the system gives them (surrogates for bytes that are not UTF-8).
-        uri: The root's name and the path, always encodable.
-        sidecar: Name of the file beside it that declares facts about it.
-        commit: The last one that touched it, where the tree is a repository.
-        size: In bytes, when it was listed: how much work it is.
-        as_of: The newest change in its source, in seconds since the epoch: what ages are measured from.
-        source: What its source declares.
-    """
-
-    root: str
+    root: str  # the folder that nothing is read outside of
+    # names from the root to the file, as the system gives them (surrogates for bytes that are not UTF-8)
     path: tuple[str, ...]
-    uri: str
-    sidecar: str | None = field(default=None, compare=False)
+    uri: str  # the root's name and the path, always encodable
+    sidecar: str | None = field(default=None, compare=False)  # name of the file beside it that declares facts about it
+    # the last one that touched it, where the tree is a repository
     commit: Commit | None = field(default=None, compare=False)
+    # the newest change in its source, in seconds since the epoch: what ages are measured from
     as_of: float | None = field(default=None, compare=False)
-    size: int = field(default=0, compare=False)
-    source: SourceSettings | None = field(default=None, compare=False)
+    size: int = field(default=0, compare=False)  # in bytes, when it was listed: how much work it is
+    source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
     count: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsItem:
-    """Neighbouring lines of a corpus file.
-
-    Attributes:
-        offset: Where the first of them begins in the decompressed file.
-        first_line: Its number, from 1.
-        count: How many lines.
-        size: In bytes, decompressed: how much work they are.
-        source: What its source declares.
-    """
+    """Neighbouring lines of a corpus file."""
 
     path: str
-    offset: int
-    first_line: int
-    count: int
-    size: int = field(default=0, compare=False)
-    source: SourceSettings | None = field(default=None, compare=False)
+    offset: int  # where the first of them begins in the decompressed file
+    first_line: int  # its number, from 1
+    count: int  # how many lines
+    size: int = field(default=0, compare=False)  # in bytes, decompressed: how much work they are
+    source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
 
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """Neighbouring documents of a generation.
+    """Neighbouring documents of a generation."""
 
-    Attributes:
-        folder: Where its documents and texts lie, row by row in the same groups.
-        group: The row group.
-        first, count: Rows in it.
-        size: Of these rows, in bytes, if they were all alike: how much work they are.
-        prefixes: How the URIs of the wanted ones begin; none for all.
-    """
-
-    folder: str
-    group: int
-    first: int
+    folder: str  # where its documents and texts lie, row by row in the same groups
+    group: int  # the row group
+    first: int  # Rows in it
     count: int
+    # of these rows, in bytes, if they were all alike: how much work they are
     size: int = field(default=0, compare=False)
-    prefixes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()  # how the URIs of the wanted ones begin; none for all
 
 
 @dataclass(frozen=True, slots=True)
 class RowsItem:
-    """Neighbouring rows of a Parquet file.
-
-    Attributes:
-        name: Of the file, without its ending, for what has no name of its own; with as many folders above it as tell
-            it from others of its name in the same run.
-        group: The row group.
-        first, count: Rows in it.
-        size: Of these rows, in bytes, if they were all alike: how much work they are.
-        source: What its source declares.
-    """
+    """Neighbouring rows of a Parquet file."""
 
     path: str
+    # of the file, without its ending, for what has no name of its own; with as many folders above it as tell it
+    # from others of its name in the same run
     name: str
-    group: int
-    first: int
+    group: int  # the row group
+    first: int  # Rows in it
     count: int
+    # of these rows, in bytes, if they were all alike: how much work they are
     size: int = field(default=0, compare=False)
-    source: SourceSettings | None = field(default=None, compare=False)
+    source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
 
 
 SourceItem = FileItem | RecordsItem | RowsItem | StoredItem

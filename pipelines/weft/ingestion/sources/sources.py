@@ -47,16 +47,12 @@ _LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """What a source holds.
+    """What a source holds."""
 
-    Attributes:
-        items: In a fixed order.
-        left_out: Entries of a tree that are not read, by reason; see `tree.SkipReason`.
-        broken: Declared sources that cannot be read, each with its error.
-    """
-
-    items: Sequence[SourceItem]
+    items: Sequence[SourceItem]  # in a fixed order
+    # entries of a tree that are not read, by reason; see `tree.SkipReason`
     left_out: Mapping[tree.SkipReason, int] = field(default_factory=dict)
+    # declared sources that cannot be read, each with its error
     broken: Mapping[Path, str] = field(default_factory=dict)
 
 
@@ -67,9 +63,6 @@ def list_items(path: Path, settings: IngestSettings, *, store: Path | None = Non
 
 def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
     """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines.
-
-    Args:
-        store: A folder that is left out where it lies in a tree: what weft itself writes is no source.
 
     Raises:
         SourceError: There is no such source, or it cannot be opened at all.
@@ -98,9 +91,6 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
 
 def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
     """Documents of one item, or why there are none; never raises because of an item's content.
-
-    Args:
-        domain: Overrides the domain that the content type would give.
 
     Raises:
         MemoryError: There is not enough: what a generation holds must not depend on that.

@@ -26,11 +26,7 @@ _EXACT = {"metadata": "{}"}
 
 
 def list_stored(tables: Path, *, together: int, prefixes: tuple[str, ...] = ()) -> list[StoredItem]:
-    """Items of `together` documents each, in the order of their URIs.
-
-    Args:
-        prefixes: How the URIs of the wanted ones begin; none for all.
-    """
+    """Items of `together` documents each, in the order of their URIs."""
     metadata = pq.read_metadata(tables / "texts.parquet")
     items = []
     for group in range(metadata.num_row_groups):
@@ -61,9 +57,6 @@ def stored_tables(generation: Path, work: Path, settings: MergeSettings) -> Path
 
     Where the generation keeps no texts they are put together from its chunks: exactly, but for blanks at the end of
     lines between them.
-
-    Args:
-        work: An empty folder; used where the generation's own tables cannot be read as they are.
     """
     tables = generation / CHUNKS_FOLDER
     if (tables / "texts.parquet").exists() and pq.read_schema(tables / "documents.parquet").equals(schemas.DOCUMENTS):

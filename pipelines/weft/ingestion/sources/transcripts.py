@@ -32,34 +32,25 @@ _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sitting of a conversation; without lines where it cannot be read.
+    """One sitting of a conversation; without lines where it cannot be read."""
 
-    Attributes:
-        name: Of its own among the sessions of the file.
-        time, time_text: When it began, in seconds since the epoch, and as the file says it.
-        conversation: Which conversation it belongs to, where a file holds several.
-    """
-
-    name: str
+    name: str  # of its own among the sessions of the file
     lines: tuple[Line, ...]
-    time: float | None = None
+    time: float | None = None  # When it began, in seconds since the epoch, and as the file says it
     time_text: str | None = None
-    conversation: str | None = None
+    conversation: str | None = None  # which conversation it belongs to, where a file holds several
     title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A session as a document: what `sessions` gives.
-
-    Attributes:
-        metadata: "session", "speakers", "time", "conversation" and "turns", the turns' own ids in order, one a word.
-    """
+    """A session as a document: what `sessions` gives."""
 
     uri: str
     title: str
     text: str
     time: float | None
+    # "session", "speakers", "time", "conversation" and "turns", the turns' own ids in order, one a word
     metadata: Mapping[str, str]
 
 
@@ -88,9 +79,6 @@ def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
     """Every session of a transcript that holds a turn, in order; none where the text is no transcript.
 
     A session with something among its turns that is none cannot be told, and is a rejection.
-
-    Args:
-        uri: The file's; a session's is that, "#" and its name.
     """
     seen: dict[str, int] = {}
     for session in _sessions(text):

@@ -39,15 +39,12 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TreeListing:
-    """What a tree holds that is to be read.
+    """What a tree holds that is to be read."""
 
-    Attributes:
-        paths: From the tree's root, in the order of their bytes, files of a folder before those of its folders; linked
-            working trees come last.
-        left_out: Entries that were left out by reason; a folder counts once, since nothing looks into it.
-    """
-
+    # from the tree's root, in the order of their bytes, files of a folder before those of its folders; linked
+    # working trees come last
     paths: Sequence[QuotaSegments]
+    # entries that were left out by reason; a folder counts once, since nothing looks into it
     left_out: Mapping[SkipReason, int]
 
     def __iter__(self) -> Iterator[QuotaSegments]:
@@ -62,11 +59,6 @@ def listed(
     Rules of ignore files hold from the top of the repository that the folder lies in, if it does. A repository below
     has rules of its own. Links, devices and folders that cannot be listed are named too: reading them tells why they
     cannot be read.
-
-    Args:
-        skipped: Names that are left out, whatever else holds.
-        left_out: The path of the store.
-        secrets: Names of files that are left out, tracked or not, written as rules of an ignore file.
     """
     walk = _Walk(root, frozenset(skipped), left_out, IgnoreRules("\n".join(secrets).encode()))
     return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))
@@ -74,19 +66,14 @@ def listed(
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to be listed, or another entry.
-
-    Attributes:
-        way: Names from the top of its working tree.
-        rules: Those in force for it, each with the length of the way to its base, the weakest first.
-        only_tracked: Whether rules exclude it, so that nothing but tracked files counts.
-    """
+    """A folder to be listed, or another entry."""
 
     path: QuotaSegments
     checkout: Checkout
-    way: QuotaSegments = ()
+    way: QuotaSegments = ()  # names from the top of its working tree
+    # those in force for it, each with the length of the way to its base, the weakest first
     rules: tuple[tuple[int, IgnoreRules], ...] = ()
-    only_tracked: bool = False
+    only_tracked: bool = False  # whether rules exclude it, so that nothing but tracked files counts
 
     def inner(self, name: str, rules: tuple[tuple[int, IgnoreRules], ...], *, is_folder: bool) -> _Folder:
         """An entry of it, under its own rules too."""

@@ -61,12 +61,7 @@ class Cache(Protocol[Value]):
 
 
 class FindEntities(UnitWorker):
-    """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20).
-
-    Args:
-        maker: What makes the extractor from its settings, as "module:name", so that naming it imports nothing.
-        checkpoint: What identifies the model, part of every cache key.
-    """
+    """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20)."""
 
     def __init__(self, settings: ExtractionSettings, cache: Path, maker: str = EXTRACTOR, checkpoint: str = "") -> None:
         self._settings = settings
@@ -94,12 +89,7 @@ class FindEntities(UnitWorker):
 
 
 class WeighTerms(UnitWorker):
-    """Learned weights of the terms of each distinct text; texts seen before come from the cache (RET-7, ING-20).
-
-    Args:
-        made_with: What decides the weights of a text besides itself, part of every cache key.
-        maker: What makes the encoder from its settings, as "module:name".
-    """
+    """Learned weights of the terms of each distinct text; texts seen before come from the cache (RET-7, ING-20)."""
 
     def __init__(self, settings: EmbeddingSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
         self._settings = settings
@@ -139,15 +129,7 @@ class _MentionCache:
 
 
 class Embed(UnitWorker):
-    """A vector for each distinct text; texts seen before come from the cache (ING-19, ING-20).
-
-    Args:
-        name: The encoder's name in the generation.
-        model: What decides the bits that it makes of a text, part of every cache key.
-        maker: What makes the encoder from its settings, as "module:name".
-        weighed_with: What decides the weights that the encoder's sparse head gives the terms of a text, besides the
-            text; empty where it gives none (RET-7).
-    """
+    """A vector for each distinct text; texts seen before come from the cache (ING-19, ING-20)."""
 
     def __init__(  # noqa: PLR0917  they travel to workers as a tuple
         self,

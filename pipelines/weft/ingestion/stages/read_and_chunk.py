@@ -45,20 +45,14 @@ _INSTRUCTION = "Say in at most three sentences what the following document is ab
 
 @dataclass(frozen=True, slots=True)
 class ReadRules:
-    """How items are read, and which documents are live already.
-
-    Attributes:
-        domain: Overrides the domain of every document.
-        made_with: What decides the rows of every document besides itself and its sizes; see `document_key`.
-        live: Documents of the live generation.
-    """
+    """How items are read, and which documents are live already."""
 
     ingest: IngestSettings
     sizes: ActiveSizes
     embedding: EmbeddingSettings
-    domain: Domain | None
-    made_with: str = ""
-    live: DocumentKeys = field(default_factory=DocumentKeys)
+    domain: Domain | None  # overrides the domain of every document
+    made_with: str = ""  # what decides the rows of every document besides itself and its sizes; see `document_key`
+    live: DocumentKeys = field(default_factory=DocumentKeys)  # documents of the live generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +177,7 @@ def _blank(document: Document) -> Rejection:
 
 
 class Summariser:
-    """Gives documents their summaries; one per worker, since it remembers how often the endpoint failed in a row.
-
-    Args:
-        count_tokens: In the encoder's own tokens.
-        timeout_s: For one answer of the model.
-    """
+    """Gives documents their summaries; one per worker, since it remembers how often the endpoint failed in a row."""
 
     def __init__(self, settings: SummarySettings, count_tokens: TokenCounter, timeout_s: float = 20.0) -> None:
         self._settings = settings

@@ -32,11 +32,7 @@ _KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
 
 
 def document_key(document: Document, sizes: ChunkSizes, made_with: str) -> str:
-    """Key of everything that decides a document's rows but the time it was changed: the document, sizes, models.
-
-    Args:
-        made_with: What all documents of a run have in common: models, their settings, and the code that cuts.
-    """
+    """Key of everything that decides a document's rows but the time it was changed: the document, sizes, models."""
     facts = {name: value for name, value in asdict(document).items() if name != "modified_at"}
     return blob_key(made_with, repr(sizes), canonical(facts).decode("utf-8", "surrogatepass"))
 
@@ -115,20 +111,13 @@ class EquivalentKeys:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a run builds on.
+    """What a run builds on."""
 
-    Attributes:
-        generation: The live one, if there is any.
-        folder: Where unchanged documents are taken from; None where everything is made anew.
-        earlier: Where it stands since when documents are indexed, and what they said; None where that is damaged, too.
-        content_hash: Of what lies there; None likewise.
-        sources: Where its documents came from.
-    """
-
-    generation: GenerationId | None
-    folder: Path | None = None
-    content_hash: str | None = None
-    sources: Sequence[str] = ()
+    generation: GenerationId | None  # the live one, if there is any
+    folder: Path | None = None  # where unchanged documents are taken from; None where everything is made anew
+    content_hash: str | None = None  # of what lies there; None likewise
+    sources: Sequence[str] = ()  # where its documents came from
+    # where it stands since when documents are indexed, and what they said; None where that is damaged, too
     earlier: Path | None = None
 
     @classmethod
@@ -154,11 +143,7 @@ class Base:
         return DocumentKeys.of(self.folder) | equivalent.of(self.generation)
 
     def description(self, merged: MergedTables, least: float) -> Mapping[str, object]:
-        """What was found out about the documents of this generation, for one that has most of them; else empty.
-
-        Args:
-            least: Share of the documents that must be the ones asked about, through all generations since.
-        """
+        """What was found out about the documents of this generation, for one that has most of them; else empty."""
         facts = {} if self.folder is None else read_generation_manifest(self.folder).facts
         share = float(facts.get(DESCRIBED, 0.0)) * merged.unchanged / max(1, merged.counts["documents"])
         if ANSWERING not in facts or share < least:

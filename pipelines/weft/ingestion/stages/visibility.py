@@ -47,9 +47,6 @@ def sampled(items: Sequence[SourceItem]) -> list[SourceItem]:
 def require_gone(unit: Unit, part: Path, executor: Executor) -> None:
     """Check that what a worker could not read of a unit cannot be read anywhere: only then it may be rejected.
 
-    Args:
-        part: What the worker made of the unit.
-
     Raises:
         SourceError: A host sees it, or it is back.
     """

@@ -22,19 +22,13 @@ class AskedMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCurve:
-    """logit P(answered) = intercept + match · m + covered · c + unknown · u, where both are as likely beforehand.
-
-    Attributes:
-        match, covered: >= 0.
-        unknown: <= 0.
-        least: P(answered) that a query has to exceed: few that have an answer fall short of it.
-    """
+    """logit P(answered) = intercept + match · m + covered · c + unknown · u, where both are as likely beforehand."""
 
     intercept: float
-    match: float
+    match: float  # >= 0
     covered: float
-    unknown: float
-    least: float = 0.0
+    unknown: float  # <= 0
+    least: float = 0.0  # P(answered) that a query has to exceed: few that have an answer fall short of it
 
     def probability(self, asked: AskedMatch) -> float:
         """P(answered) of a query, in [0, 1].

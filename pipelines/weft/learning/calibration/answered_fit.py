@@ -23,12 +23,6 @@ def answered_curve(
     Both sides weigh the same, however many there are. Slopes are normal around 0 beforehand, in deviations of what
     they weigh.
 
-    Args:
-        own: Questions that have an answer; at most the share `marked` of them is not above `least`.
-        others: Queries that have none.
-        marked: In (0, 1).
-        spread: Standard deviation of the slopes, > 0.
-
     Returns:
         None where either side has fewer than ten, or `own` fewer than 1 / `marked`.
 

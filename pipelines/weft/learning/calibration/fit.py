@@ -44,14 +44,10 @@ _EDGE = 1e-9  # how near to 0 and 1 a logarithm is asked for
 
 @dataclass(frozen=True, slots=True)
 class ShownResults:
-    """What searches show for some queries, whatever becomes of it.
+    """What searches show for some queries, whatever becomes of it."""
 
-    Attributes:
-        pages: Rank and match of every result of all channels together.
-        alone: What each channel shows alone, with how well it matches over both.
-    """
-
-    pages: Sequence[tuple[int, MatchFeatures]] = ()
+    pages: Sequence[tuple[int, MatchFeatures]] = ()  # rank and match of every result of all channels together
+    # what each channel shows alone, with how well it matches over both
     alone: Mapping[Channel, Sequence[MatchFeatures]] = field(default_factory=dict)
 
 
@@ -65,38 +61,24 @@ class VerdictModel:
 
     The log-odds that a result at rank r is good are those of `at_first`, less `position` · ln r; of one that is judged
     though nobody asked, `selection` + `reading` · ln r more.
-
-    Attributes:
-        curve: P(good) of what is shown, by match alone.
-        at_first: P(good) of what is shown first.
-        position: >= 0, by how much what stands further down is worse than its match says.
-        selection: By how much those results at the first rank are better that people judge unasked.
-        reading: How much more so further down.
-        mistaken: Share of verdicts that say the opposite, as it was stated.
     """
 
-    curve: MatchCurve
-    at_first: MatchCurve
-    position: float
-    selection: float
-    reading: float
-    mistaken: float
+    curve: MatchCurve  # P(good) of what is shown, by match alone
+    at_first: MatchCurve  # P(good) of what is shown first
+    position: float  # >= 0, by how much what stands further down is worse than its match says
+    selection: float  # by how much those results at the first rank are better that people judge unasked
+    reading: float  # how much more so further down
+    mistaken: float  # share of verdicts that say the opposite, as it was stated
 
     @classmethod
     def fit(
         cls,
         bins: MatchBins,
-        columns: Sequence[int],
-        prior: VerdictPrior | None,
+        columns: Sequence[int],  # of the match that may matter
+        prior: VerdictPrior | None,  # none takes every verdict for what is so, of whatever was shown
         shown: Sequence[tuple[int, MatchFeatures]] = (),
     ) -> VerdictModel:
-        """Maximum a posteriori, with one more good and one more bad verdict at the middle: finite whatever was seen.
-
-        Args:
-            columns: Of the match that may matter.
-            prior: None takes every verdict for what is so, of whatever was shown.
-            shown: Ranks and matches that P(good) is averaged over; those of verdicts that were asked for without it.
-        """
+        """Maximum a posteriori, with one more good and one more bad verdict at the middle: finite whatever was seen."""
         slopes = len(columns)
         middle = np.concatenate([np.full(slopes, 0.5), [1.0, 0.0, 0.0, 0.0]])
         design = np.vstack([_design(bins, columns), middle])
@@ -172,19 +154,12 @@ def _minimised(loss: _Loss, start: Floats, bounds: Sequence[tuple[float | None, 
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """Minus the logarithm of the posterior, per verdict, and its gradient.
+    """Minus the logarithm of the posterior, per verdict, and its gradient."""
 
-    Attributes:
-        design: (n, parameters), the match, 1, and where verdicts are fitted what `_design` adds.
-        counts: (n, 2), good and bad verdicts.
-        mistaken: Share of verdicts that say the opposite.
-        prior_mean, spread: Mean and standard deviation of the last parameters, as many as are known of beforehand.
-    """
-
-    design: Floats
-    counts: Floats
-    mistaken: float
-    prior_mean: Floats
+    design: Floats  # (n, parameters), the match, 1, and where verdicts are fitted what `_design` adds
+    counts: Floats  # (n, 2), good and bad verdicts
+    mistaken: float  # share of verdicts that say the opposite
+    prior_mean: Floats  # Mean and standard deviation of the last parameters, as many as are known of beforehand
     spread: Floats
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
@@ -211,39 +186,27 @@ def _design(bins: MatchBins, columns: Sequence[int]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class MatchFit:
-    """What verdicts say about matches.
-
-    Attributes:
-        models: By curve.
-        held_out: By curve, every verdict as predicted by match alone, by a curve fitted without it.
-        gains: By curve, by how much that predicts better than the overall rates of asked and of unasked verdicts, in
-            nats per verdict.
-    """
+    """What verdicts say about matches."""
 
     calibration: MatchCalibration
-    models: Mapping[str, VerdictModel]
+    models: Mapping[str, VerdictModel]  # by curve
+    # by curve, every verdict as predicted by match alone, by a curve fitted without it
     held_out: Mapping[str, Predictions]
+    # by curve, by how much that predicts better than the overall rates of asked and of unasked verdicts, in nats
+    # per verdict
     gains: Mapping[str, float]
 
 
 def calibrate_matches(
     bins: MatchBins,
-    prior: VerdictPrior | None,
+    prior: VerdictPrior | None,  # on how verdicts come about; None takes them for what is so, of whatever was shown
     *,
-    folds: int,
-    seed: int,
+    folds: int,  # parts >= 2 that verdicts are dealt to at random; each is predicted from the others
+    seed: int,  # of the deal, so that a fit can be repeated
     least_gain: float,
     shown: Sequence[tuple[int, MatchFeatures]] = (),
 ) -> MatchFit:
-    """Fit the curve of every set of channels, and keep those that tell good from bad.
-
-    Args:
-        prior: On how verdicts come about; None takes them for what is so, of whatever was shown.
-        folds: Parts >= 2 that verdicts are dealt to at random; each is predicted from the others.
-        seed: Of the deal, so that a fit can be repeated.
-        least_gain: Nats per verdict, against the overall rate on held-out ones: below, good and bad do not separate.
-        shown: Ranks and matches that P(good) is averaged over; those of verdicts that were asked for without it.
-    """
+    """Fit the curve of every set of channels, and keep those that tell good from bad."""
     models: dict[str, VerdictModel] = {}
     held_out: dict[str, Predictions] = {}
     gains: dict[str, float] = {}
@@ -268,12 +231,7 @@ _SHOWN_BY = {"near": Channel.DENSE, "meaning": Channel.DENSE, "words": Channel.L
 def carried_over(
     calibration: MatchCalibration, alone: Mapping[Channel, Sequence[MatchFeatures]], *, least: float
 ) -> MatchCalibration:
-    """The same with curves of one channel that rest on what it shows alone.
-
-    Args:
-        alone: Matches of those results over both channels.
-        least: Results below which a curve stays what it is, as one does that tells nothing.
-    """
+    """The same with curves of one channel that rest on what it shows alone."""
     carried: dict[str, Any] = {}
     for name, channel in _SHOWN_BY.items():
         (column,) = CURVES[name]

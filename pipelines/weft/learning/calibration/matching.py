@@ -110,13 +110,9 @@ def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
 
 @dataclass(frozen=True, slots=True)
 class MatchCurve:
-    """logit P(good) = meaning · m + words · w + near · n + intercept, which never falls with any.
+    """logit P(good) = meaning · m + words · w + near · n + intercept, which never falls with any."""
 
-    Attributes:
-        meaning, words, near: >= 0; 0 for what the curve does without.
-    """
-
-    meaning: float
+    meaning: float  # >= 0; 0 for what the curve does without
     words: float
     intercept: float
     near: float = 0.0
@@ -137,26 +133,19 @@ class Answering:
 
     Nearness decides where it is known, else the cosine: words of queries that have no answer stand in texts, too, and
     with them fewer answers pass at the same bound (docs/measurements.md).
-
-    Attributes:
-        meaning: What the greatest cosine has to exceed.
-        words: What the greatest share of words has to exceed where the dense channel is silent.
-        bound: How often at most a query like the probes of any one kind, which have no answer, does.
-        probes: How many queries of the least kind that rests on.
-        near: What the greatest nearness has to exceed; None where tokens are not kept.
-        confidence: Probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose
-            bound holds on average over stores, and where it was measured on the probes.
-        marked: How often at most a question that has an answer falls short; None where that was not asked.
-        curve: P(answered), which tells gaps better than the match alone; None of what nights find out.
     """
 
-    meaning: float | None
-    words: float | None
-    bound: float
-    probes: int
-    near: float | None = None
+    meaning: float | None  # what the greatest cosine has to exceed
+    words: float | None  # what the greatest share of words has to exceed where the dense channel is silent
+    bound: float  # how often at most a query like the probes of any one kind, which have no answer, does
+    probes: int  # how many queries of the least kind that rests on
+    near: float | None = None  # what the greatest nearness has to exceed; None where tokens are not kept
+    # probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose bound
+    # holds on average over stores, and where it was measured on the probes
     confidence: float | None = None
+    # how often at most a question that has an answer falls short; None where that was not asked
     marked: float | None = None
+    # P(answered), which tells gaps better than the match alone; None of what nights find out
     curve: AnsweredCurve | None = None
 
     @classmethod
@@ -205,10 +194,6 @@ _NEARER = ("near_words", "near")
 class MatchCalibration:
     """The curves of every set of channels, each None where good and bad do not separate.
 
-    Attributes:
-        both, meaning, words: Over cosine and words, the cosine alone, words alone.
-        near_words, near: Over nearness and words, and nearness alone; where there are none, those over the cosine tell.
-
     Examples:
         >>> known = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
         >>> known.probability(MatchFeatures(dense=0.5)), known.probability(MatchFeatures(lexical=0.5))
@@ -217,10 +202,11 @@ class MatchCalibration:
         True
     """
 
-    both: MatchCurve | None
+    both: MatchCurve | None  # Over cosine and words, the cosine alone, words alone
     meaning: MatchCurve | None
     words: MatchCurve | None
     answering: Answering | None = None
+    # Over nearness and words, and nearness alone; where there are none, those over the cosine tell
     near_words: MatchCurve | None = None
     near: MatchCurve | None = None
 
@@ -266,10 +252,6 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     P(Binomial(n, 1 − bound) < k) >= confidence. With probability `confidence` at most the share `bound` of all such
     queries exceeds it, whatever their distribution. Of several kinds the highest threshold holds.
 
-    Args:
-        kinds: By kind, the best match of each query that has no answer, on each scale.
-        bound, confidence: In (0, 1).
-
     Returns:
         None where the probes are too few: n has to be at least ln(1 − confidence) / ln(1 − bound).
 
@@ -290,11 +272,6 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
 
 def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], *, marked: float) -> Answering | None:
     """The greatest threshold that at most a share of questions which have an answer falls short of.
-
-    Args:
-        own: The best match of each question that has an answer, which some threshold is to leave.
-        others: Of queries without one: the share of them that passes is the bound, as measured.
-        marked: The share, in (0, 1).
 
     Returns:
         None where questions are too few for it: there have to be 1 / `marked`.

@@ -33,40 +33,26 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How far probabilities can be relied on; lower is better.
+    """How far probabilities can be relied on; lower is better."""
 
-    Attributes:
-        ece: Expected calibration error, Σ over bins of share · |observed − predicted|.
-        brier: Mean squared distance to the outcome (Brier, Monthly Weather Review 1950).
-        log_loss: Mean −ln of the probability given to the outcome.
-        observations: How many it is measured on.
-    """
-
-    ece: float
-    brier: float
-    log_loss: float
-    observations: float
+    ece: float  # expected calibration error, Σ over bins of share · |observed − predicted|
+    brier: float  # mean squared distance to the outcome (Brier, Monthly Weather Review 1950)
+    log_loss: float  # mean −ln of the probability given to the outcome
+    observations: float  # how many it is measured on
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What came of predictions in [lower, upper), the last band with its upper end.
-
-    Attributes:
-        predicted: Mean prediction; observed: share of good outcomes; both 0 in an empty band.
-        low, high: Interval of the observed share, from Beta(good + ½, bad + ½) (Jeffreys).
-        observations: How many fell in the band.
-        sufficient: Whether they are enough to judge the band by.
-    """
+    """What came of predictions in [lower, upper), the last band with its upper end."""
 
     lower: float
     upper: float
-    predicted: float
+    predicted: float  # mean prediction; observed: share of good outcomes; both 0 in an empty band
     observed: float
-    low: float
+    low: float  # Interval of the observed share, from Beta(good + ½, bad + ½) (Jeffreys)
     high: float
-    observations: float
-    sufficient: bool
+    observations: float  # how many fell in the band
+    sufficient: bool  # whether they are enough to judge the band by
 
     @property
     def deviation(self) -> float:
@@ -110,10 +96,6 @@ def error_by_chance(
     each group deviates by keeps its size and gets a sign at random (Liu, Annals of Statistics 1988), and the error is
     measured again, on average.
 
-    Args:
-        groups: (n,), from 0, of the query that each entry belongs to.
-        draws: Of all signs.
-
     Examples:
         >>> even = Predictions(np.full(4, 0.5), good=np.array([1.0, 1.0, 0.0, 0.0]), bad=np.array([0.0, 0.0, 1.0, 1.0]))
         >>> together, apart = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
@@ -155,13 +137,7 @@ def log_loss(predictions: Predictions) -> float:
 
 
 def bands(predictions: Predictions, edges: Sequence[float], *, minimum: float, level: float) -> list[Band]:
-    """The reliability table: one row per band between neighbouring `edges`, ascending.
-
-    Args:
-        edges: Ascending bounds in [0, 1]; predictions outside them are in no band.
-        minimum: Observations from which a band is sufficient.
-        level: Probability that each interval holds the true share.
-    """
+    """The reliability table: one row per band between neighbouring `edges`, ascending."""
     rows = []
     for lower, upper in pairwise(edges):
         probability = predictions.probability

@@ -24,14 +24,10 @@ from weft.learning.recency import Discount
 
 @dataclass(frozen=True, slots=True)
 class ScoreBins:
-    """Outcomes by score, arrays (n,) ascending in `score`, the middle of each bin in (0, 1).
-
-    Attributes:
-        good, bad: float64 >= 0, observations; no bin is empty.
-    """
+    """Outcomes by score, arrays (n,) ascending in `score`, the middle of each bin in (0, 1)."""
 
     score: Floats
-    good: Floats
+    good: Floats  # float64 >= 0, observations; no bin is empty
     bad: Floats
 
     @property
@@ -105,18 +101,14 @@ CURVES: Mapping[str, type[Isotonic] | type[BetaCurve]] = {BetaCurve.method: Beta
 class ScoreCalibration:
     """A fitted curve.
 
-    Attributes:
-        curve: From the score that results are ranked by.
-        match: From how well a result matches by itself; None where verdicts are too few.
-
     Examples:
         >>> halved = ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
         >>> halved.probability(0.5), ScoreCalibration.from_json(halved.to_json()) == halved
         (0.25, True)
     """
 
-    curve: Isotonic | BetaCurve
-    match: MatchCalibration | None = None
+    curve: Isotonic | BetaCurve  # from the score that results are ranked by
+    match: MatchCalibration | None = None  # from how well a result matches by itself; None where verdicts are too few
 
     @property
     def method(self) -> str:
@@ -157,16 +149,11 @@ class ScoreCalibration:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The curve that won, and how that was found out.
-
-    Attributes:
-        held_out: Every observation as predicted by the winning family fitted without it.
-        losses: Cross-validated log loss by family.
-    """
+    """The curve that won, and how that was found out."""
 
     calibration: ScoreCalibration
-    held_out: Predictions
-    losses: Mapping[str, float]
+    held_out: Predictions  # every observation as predicted by the winning family fitted without it
+    losses: Mapping[str, float]  # cross-validated log loss by family
 
 
 def score_bins(evidence: Evidence, recency: RecencyPrior, *, now: float, domain: Domain | None = None) -> ScoreBins:
@@ -185,12 +172,6 @@ def score_bins(evidence: Evidence, recency: RecencyPrior, *, now: float, domain:
 
 def calibrate(bins: ScoreBins, *, folds: int, seed: int, smoothing: float) -> Fit:
     """Fit every family of curves and keep the one that predicts held-out outcomes best.
-
-    Args:
-        folds: Parts >= 2 that observations are dealt to at random; each is predicted from the others.
-        seed: Of the deal, so that a fit can be repeated.
-        smoothing: Pseudo-observations > 0 at the overall rate of good outcomes in each bin, which keep probabilities
-            off 0 and 1.
 
     Raises:
         ValueError: There are no observations.

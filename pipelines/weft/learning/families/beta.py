@@ -12,15 +12,11 @@ from weft.learning.evidence import MICRO
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Beta(a, b) over a rate in (0, 1): a prior from `conf/`, or a belief computed from one.
-
-    Attributes:
-        observations: Behind the belief, beyond the prior.
-    """
+    """Beta(a, b) over a rate in (0, 1): a prior from `conf/`, or a belief computed from one."""
 
     a: float
     b: float
-    observations: float = 0.0
+    observations: float = 0.0  # behind the belief, beyond the prior
 
     def __post_init__(self) -> None:
         if not (self.a > 0.0 and self.b > 0.0):

@@ -21,14 +21,6 @@ def random_effects(
 ) -> tuple[Floats, Floats]:
     """Mode and standard deviation of each effect.
 
-    Args:
-        log_odds: What was expected of each outcome, (n,).
-        good: 1 for a good outcome, 0 for a bad one, or a share between, (n,).
-        weight: Observations that each counts, >= 0, (n,).
-        of: The effect that each speaks for, (n,).
-        count: How many effects there are; one without outcomes is 0.
-        variance: Of the effects, > 0; of all, or of each, (count,).
-
     Examples:
         >>> three, expected = np.ones(3), np.full(3, -2.0)
         >>> u, deviation = random_effects(expected, three, three, np.zeros(3, dtype=int), count=2, variance=9.0)
@@ -59,11 +51,6 @@ def learned_variance(log_odds: Floats, good: Floats, weight: Floats, of: Ints, *
 
     The marginal likelihood of outcomes, effects integrated out (Gauss–Hermite), on a grid of variances, times a prior
     that is normal in their logarithm. Things with a single outcome say nothing of how outcomes go together.
-
-    Args:
-        log_odds, good, weight, of: As in `random_effects`.
-        prior: The variance without outcomes, > 0.
-        spread: Standard deviation of the prior, in natural logarithms, > 0.
 
     Returns:
         The posterior's geometric mean, > 0.

@@ -34,45 +34,31 @@ _URGENT = [PRIORITIES.index(each) for each in (LessonPriority.CRITICAL, LessonPr
 
 @dataclass(frozen=True, slots=True)
 class LessonBelief:
-    """What is believed of one lesson.
-
-    Attributes:
-        p_good: Posterior mean of the share of good outcomes; `lower` and `upper` hold it with the level asked for.
-        prior: Its first confidence, by source.
-        reason: Why it has its status, for people.
-        counts: Outcomes as they came.
-        said: How often somebody said it; 0 of one that outcomes alone name.
-        injected: How often it was put before an agent.
-        representative: The lesson that it is merged into; its own id where it is merged into none.
-        first_day, last_day, injected_day: Days since the epoch, of the first and the last that was heard of it, and of
-            its last injection; None where there was none.
-    """
+    """What is believed of one lesson."""
 
     id: str
-    p_good: float
+    p_good: float  # posterior mean of the share of good outcomes; `lower` and `upper` hold it with the level asked for
     lower: float
     upper: float
-    prior: float
+    prior: float  # its first confidence, by source
     status: LessonStatus
-    reason: str
+    reason: str  # why it has its status, for people
     source: LessonSource
     priority: LessonPriority
-    counts: Mapping[LessonResult, int]
+    counts: Mapping[LessonResult, int]  # outcomes as they came
     observations: float
     sayings: int
-    injected: int
-    representative: str
+    injected: int  # how often it was put before an agent
+    representative: str  # the lesson that it is merged into; its own id where it is merged into none
+    # Days since the epoch, of the first and the last that was heard of it, and of its last injection; None where
+    # there was none
     first_day: int
     last_day: int
     injected_day: int | None
 
 
 class LessonBeliefs:
-    """What is believed of every lesson at one time; arrays are computed when they are first asked for, and kept.
-
-    Attributes:
-        counts: The masses that it follows from.
-    """
+    """What is believed of every lesson at one time; arrays are computed when they are first asked for, and kept."""
 
     def __init__(self, counts: LessonCounts, prior: LessonPrior, *, effective_cap: float, level: float) -> None:
         self.counts = counts
@@ -356,12 +342,7 @@ class LessonBeliefs:
 def read_lessons(
     prior: LessonPrior, evidence: Evidence, today: int, *, effective_cap: float, level: float
 ) -> LessonBeliefs:
-    """What is believed of lessons on the day `today`; time is linear in the masses of use.
-
-    Args:
-        effective_cap: Observations that stand against a prior at most (LRN-3).
-        level: Probability that intervals hold.
-    """
+    """What is believed of lessons on the day `today`; time is linear in the masses of use."""
     counts = LessonCounts(Uses.of(evidence.usage).columns(), prior, today)
     return LessonBeliefs(counts, prior, effective_cap=effective_cap, level=level)
 

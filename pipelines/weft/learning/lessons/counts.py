@@ -42,20 +42,14 @@ _RESULT = {result.value: at for at, result in enumerate(RESULTS)}
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """Of one lesson, the last word of each person.
+    """Of one lesson, the last word of each person."""
 
-    Attributes:
-        balance: Who stands for it less who stands against it, in micro-units of people; a new one counts less among
-            many (`newcomer_shares`).
-        against_last: Whether the newest of these words is against it.
-        split: Whether people disagree.
-        word: The newest word against it; "" where there is none.
-    """
-
+    # who stands for it less who stands against it, in micro-units of people; a new one counts less among many
+    # (`newcomer_shares`)
     balance: int
-    against_last: bool
-    split: bool
-    word: str
+    against_last: bool  # whether the newest of these words is against it
+    split: bool  # whether people disagree
+    word: str  # the newest word against it; "" where there is none
 
     @property
     def is_against(self) -> bool:

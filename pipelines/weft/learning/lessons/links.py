@@ -18,21 +18,14 @@ Pair = tuple[int, int]
 
 
 class LinkVerdict(NamedTuple):
-    """What somebody said of two lessons.
+    """What somebody said of two lessons."""
 
-    Attributes:
-        lesson, other: Places of the duplicate and of its representative; of "apart" in no order.
-        by: Who says so; `by_night` whether that is a night.
-        at: By which the last word of each is told; comparable.
-        same: Whether they are one.
-    """
-
-    lesson: int
+    lesson: int  # Places of the duplicate and of its representative; of "apart" in no order
     other: int
-    by: int
+    by: int  # who says so; `by_night` whether that is a night
     by_night: bool
-    at: tuple[int, str]
-    same: bool
+    at: tuple[int, str]  # by which the last word of each is told; comparable
+    same: bool  # whether they are one
 
     @property
     def pair(self) -> Pair:
@@ -42,15 +35,10 @@ class LinkVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LessonLinks:
-    """What all words on pairs come to.
+    """What all words on pairs come to."""
 
-    Attributes:
-        separate: Pairs that somebody spoke of and that are two.
-        representatives: Of each lesson that is merged into another, the place of that one.
-    """
-
-    separate: frozenset[Pair]
-    representatives: Mapping[int, int]
+    separate: frozenset[Pair]  # pairs that somebody spoke of and that are two
+    representatives: Mapping[int, int]  # of each lesson that is merged into another, the place of that one
 
 
 def read_links(words: Iterable[LinkVerdict]) -> LessonLinks:

@@ -47,9 +47,6 @@ def success_measures(beliefs: LessonBeliefs, *, active: float) -> dict[str, floa
         usefulness              (helpful − .5 · harmful) / outcomes
         updates_per_lesson      outcomes per lesson
 
-    Args:
-        active: P(good) from which a lesson is active.
-
     Returns:
         Also `lessons`, `outcomes` and `injections`, which count.
     """
@@ -81,9 +78,6 @@ def success_measures(beliefs: LessonBeliefs, *, active: float) -> dict[str, floa
 
 def confidence_bands(outcomes: Sequence[tuple[float, bool]]) -> Iterator[tuple[Any, ...]]:
     """How often lessons were good by the P(good) that they were injected with, and what to make of it.
-
-    Args:
-        outcomes: P(good) and whether what came of it was good, each.
 
     Yields:
         Of each band low, high, outcomes, the mean of P(good), the share that was good, what that is called, and advice;

@@ -41,29 +41,20 @@ _UNKNOWN = "-"
 
 
 class LessonNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that happened to a lesson, as `weft lessons show` tells it.
+    """One thing that happened to a lesson, as `weft lessons show` tells it."""
 
-    Attributes:
-        what: The `op`, the outcome, or "injected".
-        at: Milliseconds since the epoch.
-        by: Who said so.
-        session: The conversation that it was said in.
-        other: The parent, the representative, or the lesson kept apart from.
-        lesson: The one that it is about; the row names it, the bin does not.
-    """
-
-    what: str
-    at: int
-    by: str
-    session: str
+    what: str  # the `op`, the outcome, or "injected"
+    at: int  # milliseconds since the epoch
+    by: str  # who said so
+    session: str  # the conversation that it was said in
     event: str
     source: str = ""
     origin: str = ""
     why: str = ""
     span: str = ""
     injection: str = ""
-    other: str = ""
-    lesson: str = ""
+    other: str = ""  # the parent, the representative, or the lesson kept apart from
+    lesson: str = ""  # the one that it is about; the row names it, the bin does not
 
 
 _encoder = msgspec.json.Encoder()
@@ -99,9 +90,6 @@ def statement_bin(source: LessonSource, priority: LessonPriority) -> str:
 
 def verdict_bin(word: str, ms: int) -> str:
     """The bin of a person's word: an outcome, `RETIRE` or `RESTORE`.
-
-    Args:
-        ms: Milliseconds since midnight, UTC.
 
     Examples:
         >>> verdict_bin("contradiction", 735)

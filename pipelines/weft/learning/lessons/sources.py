@@ -58,12 +58,7 @@ class SourceRates:
         return cls(prior, stated, goods, totals, share, shift)
 
     def means(self, source: Ints, good: Floats, total: Floats) -> Floats:
-        """The mean of some sources, (k,), from what lessons tell of them but for some observations of each.
-
-        Args:
-            source: Numbers of `SOURCES`, (k,).
-            good, total: Good observations to leave out, and all, (k,).
-        """
+        """The mean of some sources, (k,), from what lessons tell of them but for some observations of each."""
         rates = expit(self.stated + self.shift)
         curve = (self.totals * self.share) @ (rates * (1.0 - rates)) + 1.0 / self.prior.root_spread**2
         rate, of = rates[source], self.share[source]
@@ -75,14 +70,7 @@ class SourceRates:
 
 
 def _common_shift(hits: float, n: Floats, expected: Floats, spread: float) -> float:
-    """By how much all sources are better than stated, in log-odds: normal around 0, and logistic.
-
-    Args:
-        hits: Good observations of all sources.
-        n: Observations of each source, (sources,).
-        expected: Log-odds stated of each source, (sources,).
-        spread: Standard deviation of the shift, > 0.
-    """
+    """By how much all sources are better than stated, in log-odds: normal around 0, and logistic."""
     shift, precision = 0.0, 1.0 / spread**2
     for _ in range(_STEPS):
         rates = expit(expected + shift)

@@ -17,25 +17,17 @@ from weft.learning.uses import UsageKey, Uses, numbered
 
 
 def accuracy_use(day: int, content_hash: str, principal: str, *, accurate: bool) -> Mapping[UsageKey, int]:
-    """One look at one content, as mass about its use.
-
-    Args:
-        principal: Fingerprint of who looked.
-    """
+    """One look at one content, as mass about its use."""
     return {UsageKey(day, content_hash, ACCURATE if accurate else INACCURATE, principal, ""): MICRO}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checks:
-    """What is known of some contents from looking at them, all (n,).
+    """What is known of some contents from looking at them, all (n,)."""
 
-    Attributes:
-        accurate, inaccurate: Who last called it so, in principals, each as far as their word still counts.
-        validated_at: End of the last day on which somebody called it accurate, seconds since the epoch; −inf without.
-    """
-
-    accurate: Floats
+    accurate: Floats  # Who last called it so, in principals, each as far as their word still counts
     inaccurate: Floats
+    # end of the last day on which somebody called it accurate, seconds since the epoch; −inf without
     validated_at: Floats
 
 

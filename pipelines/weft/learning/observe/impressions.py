@@ -110,12 +110,7 @@ class ImpressionCounts:
 def _cells(
     answers: Sequence[tuple[int, ImpressionBuckets, Sequence[ShownResult]]], only: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Cell, int, int, int]]:
-    """Each tally's cells with the masses of results, of their scores and of their leads.
-
-    Args:
-        answers: With at least one result each.
-        only: The place of the one result of each that counts; None counts all.
-    """
+    """Each tally's cells with the masses of results, of their scores and of their leads."""
     results = list(chain.from_iterable(shown for _, _, shown in answers))
     if not results:
         return
@@ -145,12 +140,7 @@ def _cells(
 
 
 def _leads(scores: Floats, sizes: Ints) -> Floats:
-    """How far each score stands above the best of the others of its answer; NaN where it has none, or there are none.
-
-    Args:
-        scores: Of all answers, one after another; NaN where one has none.
-        sizes: How many results each answer has.
-    """
+    """How far each score stands above the best of the others of its answer; NaN where it has none, or there are none."""
     filled = np.where(np.isnan(scores), -np.inf, scores)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     best = np.repeat(np.maximum.reduceat(filled, starts), sizes)

@@ -35,13 +35,7 @@ _PER_DOUBLING = 2  # classes of ranks between one and its double: the first four
 def match_key_at(
     day: int, domain: Domain, places: Sequence[int | None], *, depth: int, good: bool, draw: int | None = None
 ) -> EvidenceKey:
-    """Where a verdict about one result is kept, whoever gave it.
-
-    Args:
-        places: The bin of each measure of the match; None where it is not known.
-        depth: The class of the rank where the result was shown.
-        draw: The class of the chance with which it was asked for; None where nobody asked.
-    """
+    """Where a verdict about one result is kept, whoever gave it."""
     # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
     measured = places[:-1] if places[-1] is None else places
     texts = (_UNKNOWN if place is None else f"{place:02d}" for place in measured)
@@ -72,11 +66,7 @@ def rank_places(ranks: Ints) -> Ints:
 
 
 def match_cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool] | None:
-    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad.
-
-    Args:
-        rarest: Class of chances beyond which all count as that.
-    """
+    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad."""
     places, rest, *draw = bin_.split("/")
     bins, outcome, *depth = rest.split(".")
     if not depth:

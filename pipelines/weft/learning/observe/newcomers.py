@@ -14,12 +14,6 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
     counts as `most` of them at most: share = min(1, most / how many of them there are). Whoever comes back on another
     day counts in full, for what it stated before as well.
 
-    Args:
-        principal: Who states it, numbered from 0, (n,).
-        day: On which day, since the epoch, (n,).
-        cell: What it is about, numbered: a content under a question, (n,).
-        most: New principals that count on one day, > 0: as many as all of them together are worth known ones.
-
     Examples:
         >>> four_new = np.arange(4), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
         >>> newcomer_shares(*four_new, most=3)
@@ -39,11 +33,6 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
 
 def capped_weights(weight: Floats, most: Floats, day: Ints, line: Ints) -> Floats:
     """Weights of statements such that those of new principals count together at most, of each day and line.
-
-    Args:
-        weight: Of each statement, (n,).
-        most: What all of its day may count on one line, (n,); infinite of those that are not new.
-        line: What it is taken to speak of, numbered, (n,).
 
     Examples:
         >>> day = line = np.zeros(3, dtype=np.int64)

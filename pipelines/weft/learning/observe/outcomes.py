@@ -54,19 +54,14 @@ _KINDS = 4  # of an outcome: good or bad, within its principal's allowance or su
 
 
 class OutcomeScope(NamedTuple):
-    """What outcomes are kept under, beside their day and their result's own domain.
-
-    Attributes:
-        principal: Fingerprint under which uses of contents are kept.
-        question: Fingerprint of what was asked, under which outcomes of contents are kept.
-        slope: Logarithm of the odds of a choice per unit of score, >= 0: what a choice of the first is compared with.
-    """
+    """What outcomes are kept under, beside their day and their result's own domain."""
 
     model: str
     agent: str
     intent: str
-    principal: str
-    question: str = ""
+    principal: str  # fingerprint under which uses of contents are kept
+    question: str = ""  # fingerprint of what was asked, under which outcomes of contents are kept
+    # logarithm of the odds of a choice per unit of score, >= 0: what a choice of the first is compared with
     slope: float = 0.0
 
 

@@ -39,14 +39,6 @@ class Pages:
 
         ½ + s − mean, and ½ − (s − mean) / (results that tell the signal − 1), cut to [0, 1]. Of the first one by score
         not its own s counts but the expected one.
-
-        Args:
-            values: Of what was chosen, (n, signals).
-            page: Where it was shown, which are pages of several, (n,).
-            signals: Places of the columns in `SIGNALS`.
-            first: Which of them are first by score, (n,).
-            slope: By how much the logarithm of the odds of a choice grows with the score, (n,); 0 takes the first one
-                as any other.
         """
         where = page[:, None], signals
         expected = np.minimum(slope, self._steepest[page])[:, None] * self._with_score[where]
@@ -56,10 +48,6 @@ class Pages:
 
     def products(self, page: Ints, pairs: Ints) -> Floats:
         """Means over pages of products of signals, each measured against its page: (½ + s − mean)·(½ + t − mean).
-
-        Args:
-            page: Pages of several, (n,).
-            pairs: Places of the products in `PAIRS`.
 
         Returns:
             (n, pairs)
@@ -177,11 +165,7 @@ class Pages:
 
 
 def pairs_of(signals: Ints) -> tuple[Ints, Ints, Ints]:
-    """Columns of both sides of each pair among told signals, and the pair's place in `PAIRS`.
-
-    Args:
-        signals: Place of the signal that each column tells; the column after the last one is 1.
-    """
+    """Columns of both sides of each pair among told signals, and the pair's place in `PAIRS`."""
     columns = {int(place): column for column, place in enumerate(signals)} | {ALONE: len(signals)}
     pairs = [(columns[i], columns[j], at) for at, (i, j) in enumerate(PAIRS) if i in columns and j in columns]
     left, right, at = np.array(pairs, dtype=np.int64).reshape(-1, 3).T

@@ -29,28 +29,19 @@ _EVEN = 0.5  # between right and wrong
 
 
 class VerdictTable(NamedTuple):
-    """What principals hold of contents under questions, a row each.
+    """What principals hold of contents under questions, a row each."""
 
-    Attributes:
-        content, question, principal: Numbers of names.
-        good: 1 for right, 0 for wrong, a share between for what several outcomes come to.
-        weight: Observations, in [0, 1].
-        share: Of the best score on its page that the result was shown with, in [0, 1]; NaN where it was not shown.
-        day, ms: Of it, since the epoch and since midnight; ms is 0 of what was not said outright.
-        spoken: Whether it was said outright.
-        together: What all new principals of its day count together at most on one content; infinite of those that are
-            not new (FBK-13).
-    """
-
-    content: Ints
+    content: Ints  # Numbers of names
     question: Ints
     principal: Ints
-    good: Floats
-    weight: Floats
-    share: Floats
-    day: Ints
+    good: Floats  # 1 for right, 0 for wrong, a share between for what several outcomes come to
+    weight: Floats  # observations, in [0, 1]
+    share: Floats  # of the best score on its page that the result was shown with, in [0, 1]; NaN where it was not shown
+    day: Ints  # Of it, since the epoch and since midnight; ms is 0 of what was not said outright
     ms: Ints
-    spoken: Flags
+    spoken: Flags  # whether it was said outright
+    # what all new principals of its day count together at most on one content; infinite of those that are not new
+    # see (FBK-13)
     together: Floats
 
     def take(self, rows: Ints | Flags) -> VerdictTable:
@@ -60,22 +51,15 @@ class VerdictTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Precedents:
-    """Every word in force at one time.
-
-    Attributes:
-        contents: Names by number: a hash, or the URI of a place.
-        questions, principals: Fingerprints by number.
-        texts: Of questions, by fingerprint, as far as they are known.
-        content_variance, question_variance: Of both effects, as outcomes show it.
-    """
+    """Every word in force at one time."""
 
     prior: OutcomePrior
     verdicts: VerdictTable
-    contents: Sequence[str]
-    questions: Sequence[str]
+    contents: Sequence[str]  # names by number: a hash, or the URI of a place
+    questions: Sequence[str]  # Fingerprints by number
     principals: Sequence[str]
-    texts: Mapping[str, str]
-    content_variance: float
+    texts: Mapping[str, str]  # of questions, by fingerprint, as far as they are known
+    content_variance: float  # Of both effects, as outcomes show it
     question_variance: float
 
     def __len__(self) -> int:
@@ -221,10 +205,6 @@ def _shares(
     a day that nobody else shares each counts (daily_words / n)^flood_power: who floods is hardly heard at all. A crowd
     of new principals counts as `newcomers` of them on each content under a question, shares what so many may say that
     day, and vouches for nobody (FBK-13).
-
-    Args:
-        names: Of contents, questions and principals.
-        new: Whether a word's principal spoke on that day alone.
     """
     named = np.array([name != "" for name in names[2]], dtype=bool)[verdicts.principal]
     crowded = _in_a_crowd(verdicts, new & named, prior.newcomers)

@@ -44,11 +44,7 @@ Masses = Mapping[tuple[str, str], int]
 
 @lru_cache(maxsize=1 << 16)  # the same few sizes and weights come again and again
 def size_masses(made: MadeBy, *, good: bool, weight: float) -> Masses:
-    """What one outcome of a chunk says about the sizes that made it.
-
-    Args:
-        weight: |satisfaction| times the confidence of attribution, >= 0.
-    """
+    """What one outcome of a chunk says about the sizes that made it."""
     outcome = "good" if good else "bad"
     sizes = {TARGET: made.tokens}
     if made.minimum is not None and made.tokens < made.minimum:
@@ -78,18 +74,12 @@ class SizeChoice:
 
 @dataclass(frozen=True, slots=True)
 class DomainSizing:
-    """What is believed of one domain's sizes.
+    """What is believed of one domain's sizes."""
 
-    Attributes:
-        sizes: By the names in `SIZES`; of the target, the length of useful chunks.
-        shortfall: How many times longer a target is than the chunks it makes.
-        n_effective: Observations behind each of them, by the same names and "overflow".
-    """
-
-    sizes: Mapping[str, Gamma]
-    shortfall: float
+    sizes: Mapping[str, Gamma]  # by the names in `SIZES`; of the target, the length of useful chunks
+    shortfall: float  # how many times longer a target is than the chunks it makes
     overflow: Dirichlet
-    n_effective: Mapping[str, float]
+    n_effective: Mapping[str, float]  # observations behind each of them, by the same names and "overflow"
 
     @property
     def expected(self) -> SizeChoice:

@@ -74,12 +74,7 @@ class Tallies:
 
 
 class Tally:
-    """One tally of several, or one by itself.
-
-    Attributes:
-        number: Among those that are frozen together.
-        rows: Where outcomes of all of them are noted; see `note`.
-    """
+    """One tally of several, or one by itself."""
 
     __slots__ = ("_all", "number", "rows")
 
@@ -93,28 +88,17 @@ class Tally:
 
     def note(
         self,
-        result: ShownResult,
-        under: OutcomeScope,
+        result: ShownResult,  # what the outcome is about
+        under: OutcomeScope,  # what it is kept under
         *,
-        day: int,
-        good: bool,
-        weight: float,
-        surplus: bool = False,
-        judged: int = UNJUDGED,
+        day: int,  # it happened on
+        good: bool,  # which of the two it was
+        weight: float,  # in observations, >= 0
+        surplus: bool = False,  # whether its principal's allowance was used up, so that no parameter moves
+        judged: int = UNJUDGED,  # whether somebody said so outright of this very result, and was asked to
         page: Sequence[ShownResult] = (),
     ) -> None:
-        """Note one outcome whose values are known to be in their ranges.
-
-        Args:
-            result: What the outcome is about.
-            under: What it is kept under.
-            day: It happened on.
-            good: Which of the two it was.
-            weight: In observations, >= 0.
-            surplus: Whether its principal's allowance was used up, so that no parameter moves.
-            judged: Whether somebody said so outright of this very result, and was asked to.
-            page: What was shown together, the result among them; without it signals count as they are.
-        """
+        """Note one outcome whose values are known to be in their ranges."""
         self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page, 1))
 
     def note_use(

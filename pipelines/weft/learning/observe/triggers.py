@@ -28,19 +28,13 @@ it. While it is there, the word leads to that content no more, however often it 
 
 @dataclass(frozen=True, slots=True)
 class LearnedTrigger:
-    """One term that a content is found by.
-
-    Attributes:
-        strength: How many have said so, each principal once at most.
-        on_trial: It is told and has no effect yet: it is too young, or too few have said so.
-        first, last: Days since the epoch of the first and the last selection by it.
-    """
+    """One term that a content is found by."""
 
     term: str
     content_hash: ContentHash
-    strength: float
-    on_trial: bool
-    first: int = 0
+    strength: float  # how many have said so, each principal once at most
+    on_trial: bool  # it is told and has no effect yet: it is too young, or too few have said so
+    first: int = 0  # Days since the epoch of the first and the last selection by it
     last: int = 0
 
 

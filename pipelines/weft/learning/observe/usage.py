@@ -33,27 +33,19 @@ _OTHER = -1  # of masses that are no outcome and no use, such as what learned tr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentSignals:
-    """What is known of contents by what became of them; a row per content, all columns (n,).
+    """What is known of contents by what became of them; a row per content, all columns (n,)."""
 
-    Attributes:
-        usage: Belief that the next outcome is good, in (0, 1): the mean of Beta(prior + good, prior + bad).
-        deviation: Standard deviation of that belief.
-        positive, negative: Good and bad outcomes as they count today, in observations.
-        retrieval, inclusion, reference: Exponential moving averages, in events a day: over days d of age a,
-            (1 − α) · Σ α^a · events of d, with α = 2^(−1 / half-life).
-        citations: References ever, each as far as its match was sure; they do not fade.
-        last_feedback: int64, UTC days since the epoch of the last of any of these; `NEVER` without.
-    """
-
-    usage: Floats
-    deviation: Floats
-    positive: Floats
+    usage: Floats  # belief that the next outcome is good, in (0, 1): the mean of Beta(prior + good, prior + bad)
+    deviation: Floats  # standard deviation of that belief
+    positive: Floats  # Good and bad outcomes as they count today, in observations
     negative: Floats
+    # Exponential moving averages, in events a day: over days d of age a, (1 − α) · Σ α^a · events of d, with α =
+    # 2^(−1 / half-life)
     retrieval: Floats
     inclusion: Floats
     reference: Floats
-    citations: Floats
-    last_feedback: Ints
+    citations: Floats  # references ever, each as far as its match was sure; they do not fade
+    last_feedback: Ints  # int64, UTC days since the epoch of the last of any of these; `NEVER` without
 
 
 class Usage:
@@ -81,9 +73,6 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int, aliases: Conte
     """The table of every content with evidence of its use, as it counts on the day `today`.
 
     Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
-
-    Args:
-        evidence: With all masses of a class under its representative; its aliases read the same row.
     """
     uses = Uses.of(evidence.usage).columns()
     bins = np.array([_place(name) for name in uses.bin.values], dtype=np.int64)[uses.bin.codes]
@@ -111,16 +100,11 @@ def _place(name: str) -> int:
 
 
 class _Outcomes(NamedTuple):
-    """Masses of good and bad outcomes; all columns (masses,).
+    """Masses of good and bad outcomes; all columns (masses,)."""
 
-    Attributes:
-        row: Of the content in the table.
-        bin: The column that each counts in.
-    """
-
-    row: Ints
+    row: Ints  # of the content in the table
     principal: DictionaryColumn
-    bin: Ints
+    bin: Ints  # the column that each counts in
     micro: Ints
 
 

@@ -22,15 +22,11 @@ _PERCENT = 100
 
 
 class VerdictBin(NamedTuple):
-    """What the bin of one verdict says.
-
-    Attributes:
-        ms: Milliseconds since midnight, UTC.
-        share: Of the best score on its page that the result was shown with; None where it was not shown, or not scored.
-    """
+    """What the bin of one verdict says."""
 
     good: bool
-    ms: int
+    ms: int  # milliseconds since midnight, UTC
+    # of the best score on its page that the result was shown with; None where it was not shown, or not scored
     share: float | None
 
     @property

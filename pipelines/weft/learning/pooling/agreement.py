@@ -98,12 +98,7 @@ class Intents:
 
 
 def read_intents(priors: Priors, gathered: AgreementTable, today: int, root: Pooled, domain: Level) -> Intents:
-    """Pool intents under their domains, in the way that models are: a rare one hardly departs from its domain.
-
-    Args:
-        root: The belief of all domains together.
-        domain: The level of domains as the hierarchy has it; what it observed is taken from `gathered` instead.
-    """
+    """Pool intents under their domains, in the way that models are: a rare one hardly departs from its domain."""
     domains: dict[Path, int] = {(each.value, ANY): place for place, each in enumerate(Domain)}
     places = numbered(path for path in gathered.paths if path[1] != ANY)
     parent = np.array([domains[path[0], ANY] for path in places], dtype=np.int64)
@@ -223,11 +218,7 @@ def _strongest(line: Sequence[Step]) -> tuple[str, ...]:
 
 
 def read_agreement(priors: Priors, evidence: Evidence, today: int, session: SessionEvidence | None = None) -> Agreement:
-    """Pool the evidence about agreement as it counts on the day `today`.
-
-    Args:
-        session: Whose reading it is; its overlay is a part of `evidence`. None reads what all read.
-    """
+    """Pool the evidence about agreement as it counts on the day `today`."""
     by_node, by_intent = gathered(evidence, priors.robustness)
     project = Discount(today, priors.recency.project_half_life_days)
     nodes = Nodes.of(by_node.paths)

@@ -19,19 +19,13 @@ Sides = dict[tuple[str, ...], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A rate that a session moved one way, while others moved it the other way.
-
-    Attributes:
-        before: The rate at the fork, in (0, 1).
-        session_shift, others_shift: Where each alone moved it; of opposite signs.
-        session_mass, others_mass: Observations behind each.
-    """
+    """A rate that a session moved one way, while others moved it the other way."""
 
     place: tuple[str, ...]
-    before: float
-    session_shift: float
+    before: float  # the rate at the fork, in (0, 1)
+    session_shift: float  # Where each alone moved it; of opposite signs
     others_shift: float
-    session_mass: float
+    session_mass: float  # Observations behind each
     others_mass: float
 
     @property
@@ -60,13 +54,6 @@ def conflicts(before: Sides, after: Sides, session: Sides, *, margin: float, str
 
     The merge itself needs no decision: masses add up, so that more evidence wins. This is for people. It looks at what
     the session spoke about, however much is known besides.
-
-    Args:
-        before: What both started from.
-        after: What is known with the session merged.
-        session: What the session added.
-        margin: In (0, 1).
-        strength: Pseudo-observations of a rate of one half, > 0: few outcomes move no rate far.
     """
     met = (
         _met(place, before.get(place, _NONE), after.get(place, _NONE), mine, strength)

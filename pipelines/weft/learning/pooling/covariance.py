@@ -38,15 +38,10 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class DesignEffect:
-    """What all outcomes of known questions are worth, in observations.
+    """What all outcomes of known questions are worth, in observations."""
 
-    Attributes:
-        worth: As many independent ones would say as much, >= 0.
-        lost: By how many they are more, >= 0.
-    """
-
-    worth: float
-    lost: float
+    worth: float  # as many independent ones would say as much, >= 0
+    lost: float  # by how many they are more, >= 0
 
     def independent(self, outcomes: float) -> float:
         """How many independent outcomes would say as much as so many, in [0, outcomes].
@@ -66,12 +61,7 @@ class DesignEffect:
 def read_design_effect(
     evidence: Evidence, discount: Discount, *, correlation: float, principal_cap: float
 ) -> DesignEffect:
-    """What outcomes are worth by the questions that they came of.
-
-    Args:
-        correlation: ρ, that of outcomes under one question, in [0, 1].
-        principal_cap: Observations that one principal's outcomes of one content under one question count at most.
-    """
+    """What outcomes are worth by the questions that they came of."""
     per_question = _outcomes_per_question(evidence, discount, principal_cap=principal_cap)
     worth = float((per_question / (1.0 + np.maximum(per_question - 1.0, 0.0) * correlation)).sum())
     return DesignEffect(worth, lost=float(per_question.sum()) - worth)
@@ -82,10 +72,6 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
 
     What is not known to come of any question is left out. In this order sums are the same in whichever order evidence
     was gathered.
-
-    Args:
-        principal_cap: Observations that one principal's outcomes of one content under one question count at most, so
-            that nobody makes a question a common one alone. Outcomes whose principal is not known all count.
 
     Examples:
         >>> from weft.learning.uses import UsageKey
@@ -145,10 +131,6 @@ def read_signal_covariance(
     Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
     were; before any evidence all signals vary alike, by v, and independently. Off its diagonal it is shrunk by
     n/(n + μ). A signal's scatter Σ n·c, in units of ν·v, says how far its own spread is known: 1 − e^(−scatter).
-
-    Args:
-        daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
-        principal_cap: Observations that one principal's outcomes of one content count at most.
     """
     masses = _masses(evidence, discount, daily_cap)
     repetition = read_design_effect(

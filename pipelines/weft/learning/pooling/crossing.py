@@ -85,9 +85,6 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
     """Beliefs of every model, agent and pair.
 
     Time is linear in the number of cells.
-
-    Args:
-        effective_cap: At most so many observations of a node stand against its prior (LRN-3).
     """
     # What models have in common is seen within agents, and the other way round.
     apart = math.sqrt(pooling.agents_over_models)
@@ -112,11 +109,7 @@ def cross(domains: Pooled, cells: Cells, pooling: PoolingPrior, *, effective_cap
 
 
 def pair_prior(domain: Pooled, model: Pooled, agent: Pooled) -> Pooled:
-    """What is believed of pairs before they are seen: log-odds of the domain with what each of both adds to them.
-
-    Args:
-        domain, model, agent: Beliefs at the domain, the model and the agent of each pair, a row per pair.
-    """
+    """What is believed of pairs before they are seen: log-odds of the domain with what each of both adds to them."""
     mean = expit(logit(model.mean) + logit(agent.mean) - logit(domain.mean))
     variances = [each.total_variance for each in (model, agent)]
     variance = np.maximum(variances[0] + variances[1] - domain.total_variance, np.maximum(*variances))

@@ -14,16 +14,11 @@ from weft.learning.recency import capped_share
 
 @dataclass(frozen=True, slots=True)
 class DailyMasses:
-    """What each day brought for and against each parameter of each node, arrays (n,), one entry per day, in order.
+    """What each day brought for and against each parameter of each node, arrays (n,), one entry per day, in order."""
 
-    Attributes:
-        place: Node and parameter as one number.
-        hits, misses: int64, micro-units.
-    """
-
-    place: Ints
+    place: Ints  # node and parameter as one number
     day: Ints
-    hits: Ints
+    hits: Ints  # int64, micro-units
     misses: Ints
 
     @classmethod

@@ -76,14 +76,9 @@ def fit_weights(
     prior: AgreementPrior,
     counted_shares: Mapping[Domain, Mapping[Signal, float]],
     *,
-    deviations: Sequence[float] | None = None,
+    deviations: Sequence[float] | None = None,  # τ that are compared; multiples of the stated one by default
 ) -> FittedWeights:
-    """The fit of every domain that enough came of, as shares with their covariance.
-
-    Args:
-        counted_shares: What counting says at the same time: what is counted later moves the fit as far as that.
-        deviations: τ that are compared; multiples of the stated one by default.
-    """
+    """The fit of every domain that enough came of, as shares with their covariance."""
     observations = counted(logged, prior.fit, correlation=prior.spread.question_correlation)
     masses = np.bincount(logged.domain, observations, minlength=len(_DOMAINS))
     enough = [at for at in range(len(_DOMAINS)) if masses[at] >= prior.fit.least]
@@ -263,15 +258,12 @@ def held_out(
     prior: AgreementPrior,
     counted_shares: Mapping[Domain, Mapping[Signal, float]],
     *,
-    deviation: float,
+    deviation: float,  # τ that is taken
     folds: int,
 ) -> dict[Domain, Floats]:
     """By how much the fit orders questions better than counting that it had not seen: a change per question, by domain.
 
     Each question is ordered by a fit to the other folds; counting has seen them all, which is to its advantage.
-
-    Args:
-        deviation: τ that is taken.
     """
     changes: dict[Domain, list[float]] = {}
     for fold in range(folds):

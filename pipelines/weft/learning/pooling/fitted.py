@@ -92,14 +92,10 @@ class DomainFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedWeights:
-    """The fits of the domains in which they go live; empty where counting does everywhere.
-
-    Attributes:
-        deviation: τ that all of them were made under.
-    """
+    """The fits of the domains in which they go live; empty where counting does everywhere."""
 
     by_domain: Mapping[Domain, DomainFit]
-    deviation: float
+    deviation: float  # τ that all of them were made under
 
     def to_json(self) -> str:
         """JSON that `from_json` reads back to equal bits."""

@@ -49,22 +49,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """The beliefs of one level: Beta(prior·κ + evidence) per node and parameter, arrays (n, parameters).
+    """The beliefs of one level: Beta(prior·κ + evidence) per node and parameter, arrays (n, parameters)."""
 
-    Attributes:
-        prior_mean: What the parent says.
-        kappa: Pseudo-observations of the prior.
-        hits, misses: Observations at the node and below it.
-        variance: Of the rate, with what is not known of the parent's mean and of κ; None where both are certain.
-        strength: What is believed about κ of this level; None at the root.
-    """
-
-    prior_mean: Floats
-    kappa: Floats
-    hits: Floats
+    prior_mean: Floats  # what the parent says
+    kappa: Floats  # pseudo-observations of the prior
+    hits: Floats  # Observations at the node and below it
     misses: Floats
+    # of the rate, with what is not known of the parent's mean and of κ; None where both are certain
     variance: Floats | None = None
-    strength: PoolingStrength | None = None
+    strength: PoolingStrength | None = None  # what is believed about κ of this level; None at the root
 
     def at(self, node: int) -> Pooled:
         """One node alone, arrays (1, parameters)."""
@@ -136,9 +129,6 @@ def pool(
     """Beliefs of every node of every level, `root` (one node) first.
 
     Time is linear in the number of nodes.
-
-    Args:
-        effective_cap: At most so many observations of a node stand against its prior (LRN-3).
     """
     hits = _summed_up(levels, [level.hits for level in levels])
     misses = _summed_up(levels, [level.misses for level in levels])
@@ -150,22 +140,15 @@ def pool(
 
 
 def pool_below(
-    above: Pooled,
+    above: Pooled,  # the level of their parents
     level: Level,
     pooling: PoolingPrior,
     *,
-    effective_cap: float = math.inf,
+    effective_cap: float = math.inf,  # see `pool`
     correlation: Correlation | None = None,
-    ratio: float = 1.0,
+    ratio: float = 1.0,  # κ of this level beside that of the one above, as it is expected a priori
 ) -> Pooled:
-    """Beliefs of the nodes of one level, whose evidence holds that of their children.
-
-    Args:
-        above: The level of their parents.
-        effective_cap: See `pool`.
-        correlation: How much siblings differ, where more of them are known than stand in `level`.
-        ratio: κ of this level beside that of the one above, as it is expected a priori.
-    """
+    """Beliefs of the nodes of one level, whose evidence holds that of their children."""
     prior_mean = _prior_means(level, above.mean)
     if correlation is None:
         correlation = intraclass_correlation(

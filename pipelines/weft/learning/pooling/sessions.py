@@ -20,15 +20,10 @@ from weft.learning.pooling.shrinkage import Moments, moments_of
 
 @dataclass(frozen=True, slots=True)
 class SessionEvidence:
-    """What a session reads beside what all read.
+    """What a session reads beside what all read."""
 
-    Attributes:
-        overlay: Evidence that it alone has brought, and no other session reads yet.
-        moments: How much sessions that completed before it started differ, by all of `COLUMNS`.
-    """
-
-    overlay: Evidence
-    moments: Moments
+    overlay: Evidence  # evidence that it alone has brought, and no other session reads yet
+    moments: Moments  # how much sessions that completed before it started differ, by all of `COLUMNS`
 
 
 def observed_by(overlay: Evidence) -> Mapping[Path, Floats]:

@@ -18,16 +18,11 @@ POINTS = 9
 
 
 class Correlation(NamedTuple):
-    """How much siblings differ beyond chance, arrays (parameters,).
+    """How much siblings differ beyond chance, arrays (parameters,)."""
 
-    Attributes:
-        rho: ρ = 1 / (κ + 1), not bounded, and 0 where undefined.
-        freedom: Siblings with evidence less one, summed over families; 0 where undefined.
-        chance: What chance alone makes of it: siblings that are alike differ as if ρ were that, before it is taken off.
-    """
-
-    rho: Floats
-    freedom: Floats
+    rho: Floats  # ρ = 1 / (κ + 1), not bounded, and 0 where undefined
+    freedom: Floats  # siblings with evidence less one, summed over families; 0 where undefined
+    # what chance alone makes of it: siblings that are alike differ as if ρ were that, before it is taken off
     chance: Floats
 
 
@@ -72,12 +67,6 @@ def believed_strength(
     much as the one above: ln κ moves from it by N(0, ln² `ratio`), drawn back by the same prior. The spread of siblings
     is as that of normal ones, ν·(c + ρ̂)/(c + ρ) ~ χ²(ν). So an estimate counts for as much as its evidence can tell:
     many siblings of which next to nothing is known leave κ as open as none.
-
-    Args:
-        correlation: How much siblings differ.
-        above: The posterior of the level above; None at the top.
-        pooling: Bounds and median.
-        ratio: κ of this level beside that of the level above, as it is expected a priori.
     """
     logs = np.linspace(math.log(pooling.minimum), math.log(pooling.maximum), POINTS)
     kappas = np.exp(logs)
@@ -113,18 +102,12 @@ class Moments:
     E Σ n_i·(p_i − m)² = m(1 − m)·[(1 − ρ)·Σ(1 − w_i) + ρ·Σ n_i·(1 − w_i)] (Kleinman, JASA 1973, for beta-binomial
     counts); the ratio is taken over the sums of all families. Fractional observations vary less than counts do, so that
     ρ errs towards pooling.
-
-    Attributes:
-        beyond: Spread of the siblings beyond what chance makes of it at ρ = 0.
-        at_most: What it is beyond that at ρ = 1.
-        freedom: Siblings with evidence less one.
-        weight: Σ n_i·(1 − w_i) less `freedom`.
     """
 
-    beyond: Floats
-    at_most: Floats
-    freedom: Floats
-    weight: Floats
+    beyond: Floats  # spread of the siblings beyond what chance makes of it at ρ = 0
+    at_most: Floats  # what it is beyond that at ρ = 1
+    freedom: Floats  # siblings with evidence less one
+    weight: Floats  # Σ n_i·(1 − w_i) less `freedom`
 
     @classmethod
     def none(cls, parameters: int) -> Moments:

@@ -102,42 +102,27 @@ class _Own:
 
 @dataclass(frozen=True, slots=True)
 class BeliefTree:
-    """Every node's belief.
+    """Every node's belief."""
 
-    Attributes:
-        nodes: Where each scope stands.
-        columns: int64, which of `COLUMNS` were observed at all.
-        levels: In the order of `LEVELS`, arrays (nodes, columns).
-        untold: Of the top and of the domains, of all of `COLUMNS` as if nothing had been observed.
-        own: By level below the top, what a session believes instead; empty where none is read.
-    """
-
-    nodes: Nodes
-    columns: Ints
-    levels: Sequence[Pooled]
+    nodes: Nodes  # where each scope stands
+    columns: Ints  # int64, which of `COLUMNS` were observed at all
+    levels: Sequence[Pooled]  # in the order of `LEVELS`, arrays (nodes, columns)
     unobserved: Sequence[Pooled]
-    own: Sequence[_Own] = ()
+    own: Sequence[_Own] = ()  # by level below the top, what a session believes instead; empty where none is read
 
     @classmethod
     def fit(
         cls,
         nodes: Nodes,
-        root: Pooled,
-        domains: Level,
-        cells: Cells,
+        root: Pooled,  # of all of `COLUMNS`
+        domains: Level,  # at and below each; priors of their own are of all of `COLUMNS`
+        cells: Cells,  # what was observed below them, of `columns`
         *,
         columns: Ints,
         pooling: PoolingPrior,
-        cap: float,
+        cap: float,  # at most so many observations of a node stand against its prior (LRN-3)
     ) -> BeliefTree:
-        """Pool everything observed.
-
-        Args:
-            root: Of all of `COLUMNS`.
-            domains: At and below each; priors of their own are of all of `COLUMNS`.
-            cells: What was observed below them, of `columns`.
-            cap: At most so many observations of a node stand against its prior (LRN-3).
-        """
+        """Pool everything observed."""
         nothing = np.zeros((len(DOMAINS), len(COLUMNS)))
         unobserved = root, pool_below(root, replace(domains, hits=nothing, misses=nothing), pooling)
         offset = None if domains.offset is None else domains.offset[:, columns]
@@ -151,11 +136,6 @@ class BeliefTree:
         """The same with a level more: what one session observed, on top of what its domain, model or agent believes.
 
         Nothing in a session fades (LRN-2). Where it observed nothing it believes what its agent does.
-
-        Args:
-            gathered: What the session alone observed; the nodes' own evidence holds it, too.
-            correlation: How much sessions differ, by all of `COLUMNS`.
-            cap: See `fit`.
         """
         differ = Correlation(*(each[self.columns] for each in correlation))
         own = []

@@ -245,9 +245,6 @@ def discriminant(odds: Floats, spread: Floats) -> Floats:
     By descent along one coordinate after the other, which converges for any positive definite Σ (Tseng, Journal of
     Optimization Theory and Applications 2001).
 
-    Args:
-        spread: Σ, positive definite (signals, signals).
-
     Examples:
         >>> discriminant(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
         [[1.0, 2.0]]

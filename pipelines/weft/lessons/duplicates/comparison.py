@@ -41,50 +41,31 @@ class LessonRelation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two lessons compare.
-
-    Attributes:
-        shared: Share of the words of both that both name, in [0, 1] (Dice).
-        reason: What decided, for whoever reviews it.
-    """
+    """How two lessons compare."""
 
     relation: LessonRelation
-    shared: float
-    reason: str
+    shared: float  # share of the words of both that both name, in [0, 1] (Dice)
+    reason: str  # what decided, for whoever reviews it
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLesson:
-    """A lesson's text taken apart; made once, and compared with many.
+    """A lesson's text taken apart; made once, and compared with many."""
 
-    Attributes:
-        stems: Of everything it names.
-        all_stems: Of every word.
-        names, numbers, flags: Stems that no other word stands for; units belong to their numbers.
-        denies: Whether the whole is denied: "never", "avoid".
-        denied: Stems that are denied by contrast: "rather than", "without".
-        earlier, later: Stems of what is to come first, and of what is to come second, where an order is stated.
-        directions: Stems with "to" between them.
-        deciding: Small words that change what is said: "only" and what it is said of, "some", "may".
-        neighbours: Pairs of stems that stand side by side in a clause.
-        arrangement: In which order its words stand.
-        written: By stem, the first word that has it.
-    """
-
-    stems: frozenset[str]
-    all_stems: frozenset[str]
-    names: frozenset[str]
+    stems: frozenset[str]  # of everything it names
+    all_stems: frozenset[str]  # of every word
+    names: frozenset[str]  # Stems that no other word stands for; units belong to their numbers
     numbers: frozenset[str]
     flags: frozenset[str]
-    denies: bool
-    denied: frozenset[str]
-    earlier: frozenset[str]
+    denies: bool  # whether the whole is denied: "never", "avoid"
+    denied: frozenset[str]  # stems that are denied by contrast: "rather than", "without"
+    earlier: frozenset[str]  # Stems of what is to come first, and of what is to come second, where an order is stated
     later: frozenset[str]
-    directions: frozenset[tuple[str, str]]
-    deciding: frozenset[str]
-    neighbours: frozenset[frozenset[str]]
-    arrangement: WordOrder
-    written: Mapping[str, str]
+    directions: frozenset[tuple[str, str]]  # stems with "to" between them
+    deciding: frozenset[str]  # small words that change what is said: "only" and what it is said of, "some", "may"
+    neighbours: frozenset[frozenset[str]]  # pairs of stems that stand side by side in a clause
+    arrangement: WordOrder  # in which order its words stand
+    written: Mapping[str, str]  # by stem, the first word that has it
     conditions: Conditions
 
 
@@ -119,15 +100,10 @@ def parse_lesson(lesson: Lesson, words: LessonWords) -> ParsedLesson:
 
 @dataclass(frozen=True, slots=True)
 class LessonWording:
-    """The words of a lesson's text, which tell most lessons apart before they are taken apart.
+    """The words of a lesson's text, which tell most lessons apart before they are taken apart."""
 
-    Attributes:
-        stems: Of everything it names.
-        all_stems: Of every word.
-    """
-
-    stems: frozenset[str]
-    all_stems: frozenset[str]
+    stems: frozenset[str]  # of everything it names
+    all_stems: frozenset[str]  # of every word
 
     @classmethod
     def of(cls, content: str, words: LessonWords) -> LessonWording:
@@ -188,12 +164,7 @@ class LessonTexts:
 
 
 class ConflictChecker:
-    """Tells which lessons cannot both be followed; each is taken apart once.
-
-    Args:
-        least: Share of their words that both name, below which they are about other things.
-        settled: Pairs of ids that somebody keeps apart: both hold.
-    """
+    """Tells which lessons cannot both be followed; each is taken apart once."""
 
     def __init__(self, words: LessonWords, least: float, settled: Container[frozenset[str]] = frozenset()) -> None:
         self._words, self._least, self._settled = words, least, settled
@@ -299,15 +270,10 @@ def _written(stems: Sequence[str], *lessons: ParsedLesson) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WordOrder:
-    """The order of a text's stems.
+    """The order of a text's stems."""
 
-    Attributes:
-        orders: As they stand, and with the parts around a comma turned around.
-        passive: Whether what is done may stand behind what it is done to.
-    """
-
-    orders: tuple[tuple[str, ...], ...]
-    passive: bool
+    orders: tuple[tuple[str, ...], ...]  # as they stand, and with the parts around a comma turned around
+    passive: bool  # whether what is done may stand behind what it is done to
 
     @classmethod
     def of(cls, text: str, words: LessonWords) -> WordOrder:

@@ -27,14 +27,7 @@ _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them ex
 
 
 def features_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> MatchFeatures:
-    """How well a candidate matches, on scales that no other candidate moves.
-
-    Args:
-        cosine: Of its vector to the query's; None where the dense channel did not answer.
-        bm25: Its score; None where the lexical channel did not answer.
-        terms: How many the query has, as the channels saw it, at least 1.
-        tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
-    """
+    """How well a candidate matches, on scales that no other candidate moves."""
     dense, met = (None if share is None else min(1.0, max(0.0, share)) for share in (cosine, tokens))
     near = None if dense is None or met is None else (dense + met) / 2.0
     score = None if bm25 is None else max(0.0, bm25)
@@ -54,9 +47,6 @@ def with_verdict_request(results: Sequence[RankedResult], query_id: str, chance:
     drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
     Where the same was asked before, what came of it brought the right results here, and how well they match says less:
     nobody is asked.
-
-    Args:
-        chance: That any one of them is asked about; of a page longer than 1 / chance, an equal share.
     """
     if not results or not chance:
         return tuple(results)
@@ -134,19 +124,12 @@ def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreComponents:
-    """What scores of some results are made of.
+    """What scores of some results are made of."""
 
-    Attributes:
-        values: Of each of `SIGNALS` that adds to a score with its learned weight, 0 of others, (n, signals).
-        fixed: What is added without a learned weight, (n,).
-        learned: Whether any learned weight adds anything, (n,).
-        domains: Whose weights rank each.
-    """
-
-    values: Floats
-    fixed: Floats
-    learned: Flags
-    domains: Sequence[Domain]
+    values: Floats  # of each of `SIGNALS` that adds to a score with its learned weight, 0 of others, (n, signals)
+    fixed: Floats  # what is added without a learned weight, (n,)
+    learned: Flags  # whether any learned weight adds anything, (n,)
+    domains: Sequence[Domain]  # whose weights rank each
 
     def of(self, lines: slice) -> ScoreComponents:
         """Some of the results."""
@@ -210,11 +193,6 @@ def propensities(
     The share of draws of the weights that give it the rank, the draw that was made among them: never 0, so that
     feedback can be weighed by its inverse (Horvitz and Thompson, JASA 1952). Where no learned weight ranks, nothing
     is explored and the probability is 1.
-
-    Args:
-        contenders: All that might have been shown.
-        shown: Which of them are the results, in their order, (results,).
-        would_show: From scores under each draw, (contenders, draws), to who stands at each rank, (k, draws).
     """
     if not contenders.learned.all():
         return [1.0] * len(shown)

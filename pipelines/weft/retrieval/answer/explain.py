@@ -23,30 +23,19 @@ from weft.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, ScoreTer
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """One candidate with all that is known of it.
-
-    Attributes:
-        occurrence: The place it is shown at.
-        channels: Where each channel that ranked it put it.
-        scores: The channels' scores of it, also of channels that did not rank it but could score it nevertheless.
-        signals: Values in [0, 1].
-        contributions: What its score is made of.
-        uris: The documents it speaks for, the best one first.
-        duplicates: Documents of near-duplicates that it stands for.
-        relevance: Σ expected weight · signal, in [0, 1].
-        past: What people called it before; None where nobody said anything.
-    """
+    """One candidate with all that is known of it."""
 
     content: Content
-    occurrence: Occurrence
-    channels: Mapping[Channel, ChannelHit]
+    occurrence: Occurrence  # the place it is shown at
+    channels: Mapping[Channel, ChannelHit]  # where each channel that ranked it put it
+    # the channels' scores of it, also of channels that did not rank it but could score it nevertheless
     scores: Mapping[Channel, float]
-    signals: Mapping[Signal, float]
-    contributions: tuple[Contribution, ...]
-    uris: tuple[str, ...]
-    duplicates: tuple[str, ...]
-    relevance: float
-    past: PastVerdicts | None = None
+    signals: Mapping[Signal, float]  # values in [0, 1]
+    contributions: tuple[Contribution, ...]  # what its score is made of
+    uris: tuple[str, ...]  # the documents it speaks for, the best one first
+    duplicates: tuple[str, ...]  # documents of near-duplicates that it stands for
+    relevance: float  # Σ expected weight · signal, in [0, 1]
+    past: PastVerdicts | None = None  # what people called it before; None where nobody said anything
 
     @property
     def content_hash(self) -> ContentHash:
@@ -65,11 +54,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
-    """Each candidate with all that is known of it, in their order.
-
-    Args:
-        weights: For each query, by the candidate's domain: what is believed of the weights behind its contributions.
-    """
+    """Each candidate with all that is known of it, in their order."""
     merged, numbers, parts = candidates.merged, candidates.number, candidates.parts
     believed = [weights[query](domain) for query, domain in merged.scopes]
     beliefs = [[_belief(part, of_scope) for part in parts] for of_scope in believed]
@@ -129,11 +114,7 @@ def _belief(part: ScoreTerm, weights: Mapping[Signal, SignalWeight]) -> WeightBe
 
 
 def _relevances(candidates: Candidates, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:
-    """Σ expected weight · signal of each, in [0, 1]: the same measure under every fusion mode, explored or not.
-
-    Args:
-        believed: Weights by `scopes` of what was merged.
-    """
+    """Σ expected weight · signal of each, in [0, 1]: the same measure under every fusion mode, explored or not."""
     expected = np.array(
         [[each[signal].belief.mean if signal in each else np.nan for signal in SIGNALS] for each in believed]
     ).reshape(len(believed), len(SIGNALS))
@@ -165,11 +146,7 @@ def is_praised(past: PastVerdicts | None) -> bool:
 
 
 def results(candidates: Sequence[Candidate], beliefs: Beliefs, verdicts: Sequence[Verdict]) -> tuple[RankedResult, ...]:
-    """Candidates of one query, in their order, as ranked results.
-
-    Args:
-        verdicts: On each of them.
-    """
+    """Candidates of one query, in their order, as ranked results."""
     return tuple(
         _result(rank, candidate, beliefs, verdict)
         for rank, (candidate, verdict) in enumerate(zip(candidates, verdicts, strict=True), start=1)

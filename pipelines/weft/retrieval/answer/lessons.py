@@ -30,13 +30,6 @@ class LessonRetriever:
     A lesson is embedded once, by the encoder that embeds queries; a few at a time: no search waits for thousands.
     From which cosine on it is shown for its meaning alone is read from everyday questions, nearly all of which are to
     show nothing: the more lessons there are, the nearer the nearest lies to anything.
-
-    Args:
-        most: Of one answer.
-        least: Share of their words that two name, from which on they are about the same.
-        embed: Embeds lessons; None where they are found by words alone.
-        stored: Tells which texts it embeds at once, having done so before; they do not count as new.
-        everyday: Questions that lessons seldom fit.
     """
 
     def __init__(
@@ -92,13 +85,7 @@ class LessonRetriever:
 
 
 class _Held:
-    """What is kept for one state of beliefs.
-
-    Attributes:
-        vectors: By the text that they were made of.
-        missing: Texts that are not embedded yet.
-        near: The cosine from which on a lesson is shown for its meaning alone.
-    """
+    """What is kept for one state of beliefs."""
 
     def __init__(
         self,

@@ -26,13 +26,7 @@ class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
     def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int) -> None:
-        """Take names up.
-
-        Args:
-            names: Each entity with its spellings.
-            longest: Words that a name has at most; longer ones are not looked for in queries.
-            shortest: Characters that a name has at least.
-        """
+        """Take names up."""
         self._longest = longest
         self._shortest = shortest
         self._named: defaultdict[str, list[int]] = defaultdict(list)
@@ -158,11 +152,6 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
 def spread(seeds: Energies, passes: sparse.csr_array, settings: GraphSettings) -> Energies:
     """Energy that reaches each place in `hops` steps, the energy it starts with not counted.
 
-    Args:
-        seeds: Energy at the start; of several queries at once, where places of the nth one are numbered from n times
-            the number of places.
-        passes: What `passing` made.
-
     Returns:
         Places in their order, and their energies; energies below `least_energy` are not passed on.
     """
@@ -215,11 +204,7 @@ class DegreeChannel:
     """Ranks the hits of other channels by degree; it has none of its own, since degree knows no query."""
 
     def __init__(self, edges: EdgeArrays, weights: Mapping[EdgeKind, float], *, excluded: Collection[int] = ()) -> None:
-        """Weigh every content's edges once.
-
-        Args:
-            excluded: Rows that have no degree: what always holds need not be well connected.
-        """
+        """Weigh every content's edges once."""
         self._scores = degree_scores(edges, weights, excluded=excluded)
 
     def follow(

@@ -45,10 +45,6 @@ class OpenedCache:
     def of(self, generation: object, what: str, way: object, opening: Callable[[], Opened]) -> Opened:
         """What `opening` gives, now or when it was asked for last.
 
-        Args:
-            what: Names what is opened; of each, what was opened last is held.
-            way: All that it depends on beside the generation; equal values open the same.
-
         Raises:
             StoreError: The generation has no such thing.
         """
@@ -69,11 +65,7 @@ def open_channels(
     *,
     terms: TermEncoder | None = None,
 ) -> Channels:
-    """The configured channels over one generation; a dense one only where there is an encoder for it.
-
-    Args:
-        terms: The sparse encoder; without one the channel `sparse` is among those that are wanted and missing.
-    """
+    """The configured channels over one generation; a dense one only where there is an encoder for it."""
     searching_ways = _searching(generation, encoders, terms, settings)
     following_ways = _following(generation, settings, relations)
     searching: dict[Channel, SearchChannel] = {}

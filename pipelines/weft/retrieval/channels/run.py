@@ -58,9 +58,6 @@ class Hits:
     def collapsed(self, representatives: Mapping[int, int]) -> Hits:
         """The same with the representative in the place of each alias, each content once, where it stands first.
 
-        Args:
-            representatives: Row by row of the alias.
-
         Examples:
             >>> list(Hits.of([(7, 0.5), (3, 0.25), (9, 0.125)]).collapsed({7: 3}))
             [(3, 0.5), (9, 0.125)]
@@ -138,31 +135,22 @@ class FollowingChannel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """The channels of one generation.
-
-    Attributes:
-        missing: Reason by name of each that is wanted and cannot be had.
-    """
+    """The channels of one generation."""
 
     searching: Mapping[Channel, SearchChannel]
     following: Mapping[Channel, FollowingChannel] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # reason by name of each that is wanted and cannot be had
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelRankings:
-    """What the channels gave for a batch of queries.
+    """What the channels gave for a batch of queries."""
 
-    Attributes:
-        rankings: One ranking per query, by channel and place of the query in its batch; of channels that failed none,
-            and of others none for queries that did not want them.
-        failed: For each query the reason by channel that it wanted and that was left out.
-        elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
-    """
-
+    # one ranking per query, by channel and place of the query in its batch; of channels that failed none, and of
+    # others none for queries that did not want them
     rankings: Mapping[Channel, Mapping[int, Ranked]]
-    failed: Sequence[Mapping[str, str]]
-    elapsed_ms: float
+    failed: Sequence[Mapping[str, str]]  # for each query the reason by channel that it wanted and that was left out
+    elapsed_ms: float  # milliseconds until the last channel was done with or given up, per query of the batch
 
     def of(self, index: int) -> dict[Channel, Ranked]:
         """What the channels gave for one query of the batch."""
@@ -171,29 +159,18 @@ class ChannelRankings:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRequest:
-    """What one query of a batch asks of the channels.
-
-    Attributes:
-        channels: Those that search for it.
-        depth: Candidates wanted of each of them.
-        among: All that it may find; None for everything.
-    """
+    """What one query of a batch asks of the channels."""
 
     text: str
-    channels: Collection[Channel]
-    depth: int
-    among: RowSet | None = None
+    channels: Collection[Channel]  # those that search for it
+    depth: int  # candidates wanted of each of them
+    among: RowSet | None = None  # all that it may find; None for everything
 
 
 def run_channels(
     channels: Channels, requests: Sequence[ChannelRequest], *, budget_ms: Mapping[Channel, float], threads: Executor
 ) -> ChannelRankings:
-    """Search with all channels at once, then with all that follow them at once.
-
-    Args:
-        threads: That search; who asks only waits, so that nothing that hangs holds it up.
-        budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
-    """
+    """Search with all channels at once, then with all that follow them at once."""
     started = time.perf_counter()
     wanting = {channel: [at for at, each in enumerate(requests) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
@@ -279,11 +256,7 @@ def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[lis
 
 
 def with_elevated(rankings: ChannelRankings, elevated: Mapping[int, Mapping[Channel, Ranked]]) -> ChannelRankings:
-    """Rankings in which some contents stand before all others.
-
-    Args:
-        upfront: What channels found among these contents, by place of the query in its batch.
-    """
+    """Rankings in which some contents stand before all others."""
     joined = {channel: dict(of_channel) for channel, of_channel in rankings.rankings.items()}
     for at, by_channel in elevated.items():
         for channel, ranked in by_channel.items():

@@ -140,12 +140,7 @@ class TriggerChannel:
     """Ranks contents whose trigger phrase stands in the query, word by word."""
 
     def __init__(self, phrases: Iterable[tuple[str, tuple[int, ...]]]) -> None:
-        """Take phrases up.
-
-        Args:
-            phrases: Each with the rows of the contents it speaks for; the first one is ranked, the others have the same
-                score where another channel ranks them.
-        """
+        """Take phrases up."""
         self._rows: defaultdict[Words, list[tuple[int, ...]]] = defaultdict(list)
         self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the phrases that begin with a word
         for phrase, rows in phrases:
@@ -187,20 +182,15 @@ def _look_up(scores: Mapping[int, float], rows: Ints) -> Floats:
 
 def with_learned_triggers(
     plan: Plan,
-    by_channel: Mapping[Channel, Ranked],
+    by_channel: Mapping[Channel, Ranked],  # of one query; the trigger channel may be missing
     triggers: LearnedTriggers,
-    row_of: Callable[[ContentHash], int | None],
-    is_common: Callable[[str], bool],
+    row_of: Callable[[ContentHash], int | None],  # row of a content; None of one that the generation does not hold
+    is_common: Callable[[str], bool],  # whether a word stands in much of the generation
 ) -> tuple[Plan, dict[Channel, Ranked]]:
     """Rankings and what learned triggers lead to (RET-17); triggers on trial are reported in the plan, and no more.
 
     A content's score is the share of the query's own words that are its triggers. Words of the domain's vocabulary
     trigger nothing: they stand in much of the corpus, and lead to all of that.
-
-    Args:
-        by_channel: Of one query; the trigger channel may be missing.
-        row_of: Row of a content; None of one that the generation does not hold.
-        is_common: Whether a word stands in much of the generation.
     """
     if Channel.TRIGGERS not in by_channel or not triggers.count:
         return plan, dict(by_channel)

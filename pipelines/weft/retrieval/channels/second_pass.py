@@ -36,33 +36,22 @@ FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a second pass may ask of the generation.
+    """What a second pass may ask of the generation."""
 
-    Attributes:
-        texts_of: Texts of contents by row.
-        names_near: At most so many names near those in a text.
-        name_of: What a content is called, by row: title, symbol, headings and place of the document.
-        good_enough: How many of some rows match a query well enough to answer it; all where that is not known.
-    """
-
-    texts_of: Callable[[Sequence[int]], Sequence[str]]
-    names_near: Callable[[str, int], Sequence[str]]
-    name_of: Callable[[int], str]
+    texts_of: Callable[[Sequence[int]], Sequence[str]]  # texts of contents by row
+    names_near: Callable[[str, int], Sequence[str]]  # at most so many names near those in a text
+    name_of: Callable[[int], str]  # what a content is called, by row: title, symbol, headings and place of the document
     count_answering: Callable[[Plan, Mapping[Channel, Ranked], Ints], int]
 
 
 def search_again(
     plans: Sequence[Plan],
     first_pass: ChannelRankings,
-    run: Callable[[Sequence[ChannelRequest]], ChannelRankings],
+    run: Callable[[Sequence[ChannelRequest]], ChannelRankings],  # A search through the channels for a batch
     hints: Hints,
     settings: RetrievalSettings,
 ) -> tuple[list[Plan], ChannelRankings]:
-    """The plans after a first look, and all rankings, with those of queries that needed another pass.
-
-    Args:
-        run: A search through the channels for a batch.
-    """
+    """The plans after a first look, and all rankings, with those of queries that needed another pass."""
     revised = [revise_plan(plan, first_pass.of(at), hints, settings) for at, plan in enumerate(plans)]
     # Whether the query's own words would match something else now.
     changed = [(old.depth, old.channels) != (new.depth, new.channels) for old, new in zip(plans, revised, strict=True)]
@@ -167,10 +156,6 @@ def feedback_variant(
 
     Pseudo-relevance feedback (Rocchio 1971; Lavrenko and Croft, SIGIR 2001), with the further results of the same
     query as background: (share of the first texts) · ln((1 + texts) / (1 + texts with the term)).
-
-    Args:
-        first: Texts taken for relevant.
-        others: Texts ranked after them.
     """
     in_first, in_all = (
         Counter(term for text in texts for term in _terms(text)) for texts in (first, [*first, *others])

@@ -35,12 +35,7 @@ class QuestionSimilarity:
     """
 
     def __init__(self, past: Sequence[Wording], overlap: float) -> None:
-        """Count words.
-
-        Args:
-            past: Questions that were asked.
-            overlap: What it adds that all content words are the same, >= 0.
-        """
+        """Count words."""
         self._overlap = overlap
         self._asked = len(past)
         holding: defaultdict[str, list[int]] = defaultdict(list)
@@ -74,17 +69,11 @@ class QuestionSimilarity:
 
 
 class Factors(NamedTuple):
-    """How far outcomes under one question count for another, by bins of similarity (LRN-19).
+    """How far outcomes under one question count for another, by bins of similarity (LRN-19)."""
 
-    Attributes:
-        similarity: Where each bin begins.
-        by_similarity: In [0, 1], of each bin.
-        same_words: Where the content words are the same.
-    """
-
-    similarity: Sequence[float]
-    by_similarity: Sequence[float]
-    same_words: float
+    similarity: Sequence[float]  # where each bin begins
+    by_similarity: Sequence[float]  # in [0, 1], of each bin
+    same_words: float  # where the content words are the same
 
     @classmethod
     def of(cls, prior: NearPrior) -> Factors:
@@ -220,11 +209,7 @@ class _Indexed:
 
 
 class QuestionIndex:
-    """Past questions by meaning, each encoded and taken apart once; shared by threads.
-
-    Args:
-        encode: Encodes them.
-    """
+    """Past questions by meaning, each encoded and taken apart once; shared by threads."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
@@ -234,11 +219,7 @@ class QuestionIndex:
         self._indexed: WeakKeyDictionary[Precedents, _Indexed] = WeakKeyDictionary()
 
     def near(self, text: str, vector: np.ndarray | None, precedents: Precedents, prior: NearPrior) -> dict[str, float]:
-        """Past questions that count for one, by fingerprint, with the factor; itself, where it was asked, with 1.
-
-        Args:
-            vector: Of the question, a unit vector; None finds the question itself alone.
-        """
+        """Past questions that count for one, by fingerprint, with the factor; itself, where it was asked, with 1."""
         own = question_of(text)
         near = {own: 1.0} if len(precedents.under(own)) else {}
         if vector is None or not precedents.texts:

@@ -44,29 +44,18 @@ None where there are no words in it, or where the index cannot tell.
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One query as it will be run.
+    """One query as it will be run."""
 
-    Attributes:
-        query: With what was inferred from its text filled in: its intent where it states none, and filters.
-        text: The normalised query text.
-        words: What channels are asked: the text, and where words alone are to answer also the parts of its names.
-        truncated: `text` lost something to the limits of RET-21.
-        channels: Those that search for it.
-        depth: Candidates wanted of each channel.
-        k: Results wanted.
-        among: All that may match; None for everything.
-        first: What stands before all else, for the signs of the query; None where it has none that ask for that.
-    """
-
-    query: Query
-    text: str
-    words: str
-    truncated: bool
+    query: Query  # with what was inferred from its text filled in: its intent where it states none, and filters
+    text: str  # the normalised query text
+    words: str  # what channels are asked: the text, and where words alone are to answer also the parts of its names
+    truncated: bool  # `text` lost something to the limits of RET-21
     understanding: Understanding
-    channels: tuple[Channel, ...]
-    depth: int
-    k: int
-    among: RowSet | None
+    channels: tuple[Channel, ...]  # those that search for it
+    depth: int  # candidates wanted of each channel
+    k: int  # results wanted
+    among: RowSet | None  # all that may match; None for everything
+    # what stands before all else, for the signs of the query; None where it has none that ask for that
     first: RowSet | None = None
 
 
@@ -138,10 +127,6 @@ def escalated_plan(plan: Plan, settings: RetrievalSettings) -> Plan:
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
     r"""A text that no channel can choke on: NFC, single blanks, no control characters, lone surrogates replaced.
 
-    Args:
-        max_bytes: UTF-8 bytes at most, >= 1; a character stays whole or not at all.
-        max_terms: Terms, separated by blanks, at most, >= 1.
-
     Returns:
         The text, and whether a limit cut it.
 
@@ -168,19 +153,12 @@ def _printable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QueryOperator:
-    """One sign of a query.
+    """One sign of a query."""
 
-    Attributes:
-        typed: As it stands in the query.
-        words: What it is about.
-        phrase: Whether these stand side by side, as they are.
-        excludes: Whether texts that hold them are left out; else they stand first.
-    """
-
-    typed: str
-    words: str
-    phrase: bool
-    excludes: bool
+    typed: str  # as it stands in the query
+    words: str  # what it is about
+    phrase: bool  # whether these stand side by side, as they are
+    excludes: bool  # whether texts that hold them are left out; else they stand first
 
 
 def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
@@ -223,27 +201,16 @@ def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class AppliedOperators:
-    """What the signs of a query come to in one generation.
+    """What the signs of a query come to in one generation."""
 
-    Attributes:
-        among: All that may match; None for everything.
-        first: What stands before all else; None where no sign asks for that.
-        held: Signs that were followed, as they are typed.
-        unheld: Signs that are taken as plain words, or as not there: no text has what they ask for.
-    """
-
-    among: RowSet | None
-    first: RowSet | None = None
-    held: tuple[str, ...] = ()
-    unheld: tuple[str, ...] = ()
+    among: RowSet | None  # all that may match; None for everything
+    first: RowSet | None = None  # what stands before all else; None where no sign asks for that
+    held: tuple[str, ...] = ()  # signs that were followed, as they are typed
+    unheld: tuple[str, ...] = ()  # signs that are taken as plain words, or as not there: no text has what they ask for
 
 
 def apply_operators(signs: tuple[QueryOperator, ...], among: RowSet | None, holding: Holding) -> AppliedOperators:
-    """Follow the signs of a query as far as there are texts that have all they ask for.
-
-    Args:
-        among: All that may match by other filters.
-    """
+    """Follow the signs of a query as far as there are texts that have all they ask for."""
     allowed = None if among is None else among.mask
     excluded: np.ndarray | None = None
     first: np.ndarray | None = None

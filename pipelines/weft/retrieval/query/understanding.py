@@ -60,10 +60,6 @@ def understood(
     """What a query asks for, the query with what was inferred filled in, and the text that is searched.
 
     What the caller states is never overruled: an intent, a domain and filters stay as they are.
-
-    Args:
-        text: The query's text within bounds.
-        exists: Whether any document has a value under a name.
     """
     kind, confidence, cues = query_type(text, settings.type)
     inferring, against = settings.prefilter.enabled, compares(text, settings.router)
@@ -156,9 +152,6 @@ def only_names(text: str) -> bool:
 def names_all(text: str, name: str, characters: int) -> bool:
     """Whether a name holds every word of a text; words agree that begin alike, whether one or several are meant.
 
-    Args:
-        characters: By how many of their first characters words agree, >= 1.
-
     Examples:
         >>> names_all("parse dates", "jobs/clock.py parseDate", 5), names_all("parse times", "parse_date", 5)
         (True, False)
@@ -230,10 +223,6 @@ def inferred_filters(
     "name:value" states one outright; a path of folders asks for what lies in it, more surely after "in" or the like.
     Only what at least one document has is a filter: of anything else the text speaks. Where two values of one name are
     asked for, neither leaves the other out; nor does a path in a comparison leave out what is compared with it.
-
-    Args:
-        exists: Whether any document has the value under the name.
-        compares: Whether the query is a comparison.
 
     Examples:
         >>> from weft.settings import load_settings

@@ -27,12 +27,7 @@ _DIRECTIONS = frozenset({"to", "into", "before", "after", "from", "over"})
 
 
 class Lexicon:
-    """What is known of words, by stem.
-
-    Attributes:
-        idle: Words that say nothing about what is asked for.
-        negations: Words that deny.
-    """
+    """What is known of words, by stem."""
 
     def __init__(self, prior: NearPrior) -> None:
         self.prior = prior
@@ -83,12 +78,7 @@ def _in_full(word: str) -> tuple[str, ...]:
 
 
 class Wording:
-    """A question taken apart.
-
-    Attributes:
-        words: In lower case.
-        stems: Of each word.
-    """
+    """A question taken apart."""
 
     def __init__(self, text: str, lexicon: Lexicon) -> None:
         self.words = lexicon.words(text)

@@ -36,18 +36,12 @@ class QuestionVerdicts:
     """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
 
     Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
-
-    Attributes:
-        row: Of the content.
-        table: The verdicts.
-        factor: How far its question counts for this one, in (0, 1].
-        own: Whether the asker said so of this very question.
     """
 
-    row: Ints
-    table: VerdictTable
-    factor: Floats
-    own: Flags
+    row: Ints  # of the content
+    table: VerdictTable  # the verdicts
+    factor: Floats  # how far its question counts for this one, in (0, 1]
+    own: Flags  # whether the asker said so of this very question
 
     def __len__(self) -> int:
         return len(self.row)
@@ -56,13 +50,7 @@ class QuestionVerdicts:
     def of(
         cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
     ) -> QuestionVerdicts:
-        """The verdicts under some questions.
-
-        Args:
-            near: Factor by fingerprint of the question.
-            rows: Of what verdicts are about, by its number.
-            principal: Fingerprint of who asks.
-        """
+        """The verdicts under some questions."""
         lines = [
             (row, word, factor)
             for question, factor in near.items()
@@ -99,21 +87,14 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastOutcomes:
-    """All that is known of what came of contents, for one query.
-
-    Attributes:
-        near: Factor of each question that counts, by fingerprint.
-        numbers: Of what verdicts name, by row of the content that it is.
-        share: Of what came of contents elsewhere, in [0, 1]: less after a change of topic.
-        revised: Numbers of contents whose text was edited since.
-    """
+    """All that is known of what came of contents, for one query."""
 
     precedents: Precedents
     verdicts: QuestionVerdicts
-    near: Mapping[str, float]
-    numbers: Mapping[int, Sequence[int]]
-    share: float = 1.0
-    revised: frozenset[int] = frozenset()
+    near: Mapping[str, float]  # factor of each question that counts, by fingerprint
+    numbers: Mapping[int, Sequence[int]]  # of what verdicts name, by row of the content that it is
+    share: float = 1.0  # of what came of contents elsewhere, in [0, 1]: less after a change of topic
+    revised: frozenset[int] = frozenset()  # numbers of contents whose text was edited since
 
     @property
     def own(self) -> Mapping[int, bool]:
@@ -134,11 +115,7 @@ class Effects(NamedTuple):
 
 
 def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effects:
-    """The effects of contents by row (LRN-18).
-
-    Args:
-        share: Of the best score for the query, in [0, 1], (n,).
-    """
+    """The effects of contents by row (LRN-18)."""
     log_odds = past_outcomes.precedents.expected(share)
     content, content_deviation, elsewhere = _over_all_questions(past_outcomes, rows)
     content = content * past_outcomes.share
@@ -247,13 +224,7 @@ def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Ef
 
 
 def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
-    """Candidates with what came of them before added to their scores, best first.
-
-    Args:
-        candidates: With their scores by all signals.
-        outcomes: Of each query; None where nothing is known.
-        level: Of the intervals.
-    """
+    """Candidates with what came of them before added to their scores, best first."""
     values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
     beliefs: dict[int, dict[str, WeightBelief]] = {}
     for query, lines in candidates.queries:
@@ -289,9 +260,6 @@ def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | 
 
     Own verdicts are evidence like others, with a large variance; what is missing to their place
     is added on top.
-
-    Args:
-        candidates: With their final scores.
     """
     values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:
@@ -311,11 +279,7 @@ def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | 
 
 
 def _own_effects(prior: OutcomePrior, scores: Floats, right: Flags, wrong: Flags) -> Floats:
-    """By how much own verdicts move results of one query; NaN of those that they say nothing of.
-
-    Args:
-        scores: In log-odds, but for what is added to all.
-    """
+    """By how much own verdicts move results of one query; NaN of those that they say nothing of."""
     own = np.flatnonzero(right | wrong)
     mode, _ = random_effects(
         prior.curve.intercept + scores[own],

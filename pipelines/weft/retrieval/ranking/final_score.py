@@ -38,13 +38,6 @@ def collapse_documents(
     best chunk, or one that falls behind it by less than its headings name more of the question. A content that is
     shown for several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
 
-    Args:
-        candidates: Scored by stage 2.
-        factor: Weight >= 0 of the further chunks.
-        floor: Share of the best chunk's score, in [0, 1), from which on a further one counts: it says that much less.
-        lifted: By the candidate's number, what is added to its score where the best chunk is chosen.
-        named: What is added where the shown one is chosen, for the headings above it.
-
     Returns:
         Best first, ties by content hash; each at its place in the best document that it speaks for.
     """
@@ -89,12 +82,7 @@ def separate_chunks(candidates: Candidates) -> Candidates:
 
 
 def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed) -> Candidates:
-    """Candidates as results of the configured unit.
-
-    Args:
-        lifted: By the candidate's number, what is added to its score where a document's best chunk is chosen.
-        named: How much of a query the headings above chunks name.
-    """
+    """Candidates as results of the configured unit."""
     if settings.unit is ResultUnit.CHUNK:
         return separate_chunks(candidates)
     # Scores of the other modes have other scales.
@@ -109,18 +97,13 @@ def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats
 
 
 class _Best(NamedTuple):
-    """What is shown for each document of each query: the candidate's number, where it stands, what the others add.
-
-    Attributes:
-        support: Σ max(0, S_rest − floor · S_max) / √N; NaN where there are no others.
-        behind: By how much it falls behind the best chunk; NaN where it is that one.
-    """
+    """What is shown for each document of each query: the candidate's number, where it stands, what the others add."""
 
     number: Ints
     document: Ints
     place: Ints
-    support: Floats
-    behind: Floats
+    support: Floats  # Σ max(0, S_rest − floor · S_max) / √N; NaN where there are no others
+    behind: Floats  # by how much it falls behind the best chunk; NaN where it is that one
 
 
 def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
@@ -180,12 +163,7 @@ REPEATED = "repeated"
 
 
 def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty: float) -> Candidates:
-    """Candidates less those that their query's session was given before, or with these lowered, as the query asks.
-
-    Args:
-        candidates: With their final scores.
-        penalty: Share of its score, in [0, 1], that a repeated result loses.
-    """
+    """Candidates less those that their query's session was given before, or with these lowered, as the query asks."""
     if all(query.memory is None or query.repeats is Repeats.KEEP for query in queries):
         return candidates
     left, lowered = (np.zeros(len(candidates), dtype=bool) for _ in range(2))
@@ -206,12 +184,7 @@ ACROSS = "across_domains"
 
 
 def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
-    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it.
-
-    Args:
-        candidates: Best first by their scores.
-        weight: In [0, 1]; 0 leaves everything as it is.
-    """
+    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it."""
     if weight == 0.0 or not any(query.across_domains for query in queries):
         return candidates
     agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
@@ -240,10 +213,6 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
 
     n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
     in the candidate's domain, w̄ the mean of its weights in the domains that there are.
-
-    Args:
-        weights: For each query, by the candidate's domain.
-        of: Signals that count.
     """
     places, scopes = [SIGNAL_AT[signal] for signal in of], candidates.merged.scope[candidates.number]
     values = np.full(len(candidates), np.nan)
@@ -262,26 +231,20 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
 
 
 def best_results(
-    candidates: Candidates,
-    depths: Ints,
-    beliefs: Sequence[Beliefs],
+    candidates: Candidates,  # contents, which become results of the configured unit
+    depths: Ints,  # how many are wanted for each query, (queries,)
+    beliefs: Sequence[Beliefs],  # Of each query
     weights: Sequence[SignalWeights],
     *,
     moments: Sequence[RequestContext],
     past: Sequence[PastOutcomes | None],
     settings: RetrievalSettings,
-    named: Named = unnamed,
+    named: Named = unnamed,  # how much of a query the headings above chunks name
 ) -> Candidates:
     """The best results of each query by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
     signals are there for the sake of the explanation and of feedback.
-
-    Args:
-        candidates: Contents, which become results of the configured unit.
-        depths: How many are wanted for each query, (queries,).
-        beliefs, weights, moments, past: Of each query.
-        named: How much of a query the headings above chunks name.
     """
     units = in_units(candidates, settings, lifts(candidates, past), named)
     queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty

@@ -29,13 +29,9 @@ ORDER_DRAWS = 400
 
 @dataclass(frozen=True, slots=True)
 class SignalWeight:
-    """What a signal is multiplied with.
+    """What a signal is multiplied with."""
 
-    Attributes:
-        value: The weight applied: the posterior mean, or this query's draw where it explores.
-    """
-
-    value: float
+    value: float  # the weight applied: the posterior mean, or this query's draw where it explores
     belief: WeightBelief
 
 
@@ -97,12 +93,7 @@ def believed_draws(query: Query, beliefs: Beliefs, active: Collection[Signal], n
 
 
 def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
-    """Candidates with what those of the weighed signals add that each has, in the order of `Signal`.
-
-    Args:
-        weights: For each query, by the candidate's domain.
-        of: Signals that count now.
-    """
+    """Candidates with what those of the weighed signals add that each has, in the order of `Signal`."""
     believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
     weighing = frozenset().union(*believed).intersection(of)
     counted = [signal for signal in SIGNALS if signal in weighing]
@@ -128,10 +119,6 @@ of text: then the least score of the query stands in for it."""
 def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
     """Fuse by rank: score = Σ over channels of weight / (k + rank).
 
-    Args:
-        weights: Weight >= 0 of every channel that ranked anything; need not sum to 1.
-        k: Damping of the head, in ranks (Cormack, Clarke and Büttcher, SIGIR 2009, use 60).
-
     Returns:
         Every candidate, best first, ties by content hash.
     """
@@ -147,21 +134,12 @@ def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Ca
 
 
 def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
-    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1].
-
-    Args:
-        sigmas: n, the half-width of the span in standard deviations; 3 leaves outliers without a say in the scale.
-    """
+    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1]."""
     return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
 
 
 def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
-    """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
-
-    Args:
-        candidates: With the signals of their similarity to the query filled in.
-        weights: For each query, by the candidate's domain.
-    """
+    """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals."""
     filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
     return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
 
@@ -174,10 +152,6 @@ def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: 
     """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that ranked anything rank it.
 
     Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
-
-    Args:
-        candidates: Fused by a static mode.
-        bonus: Share of its score, >= 0, that a candidate gains which every channel ranked.
     """
     counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
     if bonus == 0.0 or len(counted) < 2:
@@ -190,11 +164,7 @@ def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: 
 
 
 def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
-    """Candidates by one score, best first, by the configured mode.
-
-    Args:
-        weights: Learned ones for each query, which only the learned mode uses.
-    """
+    """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates, weights)
     by_channel = settings.static_weights

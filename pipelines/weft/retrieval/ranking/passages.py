@@ -37,9 +37,6 @@ class Headings:
 
         Of the words of a question that say what it asks about, the share that stands in the headings, whatever their
         endings, synonyms counted as one: in [0, 1], 0 where a question has no such word.
-
-        Args:
-            prior: What is known of words.
         """
         reader = self._reading(prior)
         asked = [Wording(question, reader.lexicon).content for question in questions]

@@ -21,15 +21,10 @@ _HARDLY = 0.5  # of a person; who counts less than that, hardly counts
 
 
 class RanksWithoutVerdicts(NamedTuple):
-    """Where results of one query would stand, from 1, if nobody had called anything right or wrong.
+    """Where results of one query would stand, from 1, if nobody had called anything right or wrong."""
 
-    Attributes:
-        rows: By row of the content.
-        uris: By document, of those that stand for it there.
-    """
-
-    rows: Mapping[int, int]
-    uris: Mapping[str, int]
+    rows: Mapping[int, int]  # by row of the content
+    uris: Mapping[str, int]  # by document, of those that stand for it there
 
     def of(self, row: int, uris: Sequence[str]) -> int | None:
         """Of one result: by itself, or else by what stood for its documents; None where nothing finds it."""
@@ -38,23 +33,15 @@ class RanksWithoutVerdicts(NamedTuple):
 
 
 def with_past_verdicts(
-    shown: Candidates,
-    scored: Candidates,
-    outcomes: Sequence[PastOutcomes | None],
+    shown: Candidates,  # the results
+    scored: Candidates,  # what they were chosen from
+    outcomes: Sequence[PastOutcomes | None],  # of each query
     best_of: Callable[..., Candidates],
-    page: Callable[[Candidates], Candidates],
+    page: Callable[[Candidates], Candidates],  # what is shown of these
     *,
     settings: RetrievalSettings,
 ) -> Candidates:
-    """Results with what people called them before; where scores are not learned, that counts for nothing.
-
-    Args:
-        shown: The results.
-        scored: What they were chosen from.
-        outcomes: Of each query.
-        best_of: The best results among candidates: `best_results` but for these, depths and `past`.
-        page: What is shown of these.
-    """
+    """Results with what people called them before; where scores are not learned, that counts for nothing."""
     spoken = np.array([each is not None and len(each.verdicts) > 0 for each in outcomes], dtype=bool)
     if settings.fusion is not FusionMode.LEARNED or not spoken.any():
         return shown
@@ -68,12 +55,7 @@ def with_past_verdicts(
 def ranks_without_verdicts(
     page: Candidates, every: Candidates, *, by_document: bool
 ) -> dict[int, RanksWithoutVerdicts]:
-    """Places of each query by its place in the batch: what its page shows first, then all others in their order.
-
-    Args:
-        page, every: Without what people called them, best first.
-        by_document: Whether a result stands for its documents; else it does for near-duplicates that it leaves out.
-    """
+    """Places of each query by its place in the batch: what its page shows first, then all others in their order."""
     before, first = {}, dict(page.queries)
     for query, lines in every.queries:
         shown = page.number[first[query]].tolist() if query in first else []
@@ -91,12 +73,7 @@ def ranks_without_verdicts(
 def past_verdicts(
     candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, RanksWithoutVerdicts]
 ) -> dict[int, PastVerdicts]:
-    """What people called candidates before, by the candidate's number; of those of whom anybody said anything.
-
-    Args:
-        outcomes: Of each query.
-        before: By place of the query in its batch.
-    """
+    """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
         past_outcomes, places = outcomes[query], before.get(query, RanksWithoutVerdicts({}, {}))

@@ -70,12 +70,7 @@ def answering(by_channel: Mapping[Channel, Ranked]) -> frozenset[Channel]:
 def active_signals(
     channels: Collection[Channel], without: Collection[Signal] = (), *, available: Collection[Signal] = ()
 ) -> frozenset[Signal]:
-    """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
-
-    Args:
-        without: Signals that are switched off: reported, and not weighed.
-        available: Signals that only some generations, queries and rerankers have, and these do.
-    """
+    """Signals that are weighed when these channels answered: without a channel its similarity has no weight."""
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
@@ -87,12 +82,7 @@ def active_signals(
 def with_similarity(
     candidates: Candidates, answered: Sequence[Collection[Channel]], *, degree_cap: float
 ) -> Candidates:
-    """Candidates with their similarity to their query, measured among its own, and whether channels agree.
-
-    Args:
-        answered: The channels that answered each query.
-        degree_cap: The most that the signal of degree can be, in [0, 1].
-    """
+    """Candidates with their similarity to their query, measured among its own, and whether channels agree."""
 
     def degree(scores: Floats, _queries: Groups) -> Floats:
         return signals.degree(scores, degree_cap)
@@ -130,10 +120,6 @@ def with_pseudo_relevance(
 
     First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
     nothing of weights, so that it is the same whatever was learned.
-
-    Args:
-        candidates: With their similarity to the query.
-        vectors: Of each query; None where there are none: then it has no such signal.
     """
     able = np.array([of_query is not None for of_query in vectors])
     if not settings.first or not able.any():
@@ -154,10 +140,6 @@ def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
 
     The first ones weigh exp((score − best) / temperature). What is nobody's like, and what has no company, is NaN or 0.
 
-    Args:
-        vectors: Unit rows, (n, dimension).
-        scores: In [0, 1], (n,); of equals the first.
-
     Returns:
         In [0, 1], (n,); NaN where there are no others.
     """
@@ -173,17 +155,13 @@ def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Who asks, when and after what: what quality depends on beside the content itself.
+    """Who asks, when and after what: what quality depends on beside the content itself."""
 
-    Attributes:
-        query: Who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10).
-        now: Seconds since the epoch, what ages are measured to.
-        nearness: Cosine of contents, by row, to what the session asked before; None without such a session.
-    """
-
+    # who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10)
     query: Query
-    now: float
+    now: float  # seconds since the epoch, what ages are measured to
     facts: GenerationFacts = field(default_factory=GenerationFacts)
+    # cosine of contents, by row, to what the session asked before; None without such a session
     nearness: ScoreRows | None = None
 
 
@@ -196,11 +174,7 @@ def available_signals(moment: RequestContext) -> frozenset[Signal]:
 def with_quality(
     candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[RequestContext], settings: QualitySettings
 ) -> Candidates:
-    """Candidates with the quality of the best document that each speaks for.
-
-    Args:
-        beliefs, moments: Of each query.
-    """
+    """Candidates with the quality of the best document that each speaks for."""
     columns: dict[Signal, Floats] = {}
 
     def fill(lines: Ints | slice, values_of: Mapping[Signal, Floats]) -> None:
@@ -303,12 +277,7 @@ RELEASE_NOTES = "release_notes"
 def without_release_notes(
     candidates: Candidates, questions: Sequence[str], facts: GenerationFacts, settings: ReleaseNotesSettings
 ) -> Candidates:
-    """Candidates of which those of release notes lose a share of their score, where a query does not ask for changes.
-
-    Args:
-        candidates: Scored so far, each at its representative.
-        questions: The text of each query.
-    """
+    """Candidates of which those of release notes lose a share of their score, where a query does not ask for changes."""
     if settings.loses == 0.0 or not facts.release_notes.any():
         return candidates
     others = np.array([not asks_for_changes(question, settings.asked_by) for question in questions])
@@ -317,11 +286,7 @@ def without_release_notes(
 
 
 def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
-    """Candidates with what their parts say for them: the best score among candidates below each in its document.
-
-    Args:
-        candidates: Scored so far; their scores are taken as they are, at most 1.
-    """
+    """Candidates with what their parts say for them: the best score among candidates below each in its document."""
     if Signal.PROPAGATED not in facts.available_signals:
         return candidates
     occurrences, parents = candidates.occurrences, facts.parents

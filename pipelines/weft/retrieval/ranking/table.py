@@ -28,59 +28,39 @@ SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
 
 
 class ScoreTerm(NamedTuple):
-    """One addend of scores.
+    """One addend of scores."""
 
-    Attributes:
-        name: A signal, a channel or a boost.
-        signal: The signal whose learned weight it has; None for what has no learned weight.
-    """
-
-    name: str
-    signal: Signal | None = None
+    name: str  # A signal, a channel or a boost
+    signal: Signal | None = None  # the signal whose learned weight it has; None for what has no learned weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OccurrenceTable:
-    """Where candidates stand, as far as the filters of their queries let through.
+    """Where candidates stand, as far as the filters of their queries let through."""
 
-    Attributes:
-        contents: Content hash by row, ascending.
-        documents: Facts of the generation's documents, by number.
-        owner, place, document: A line per place: the candidate's number, the chunk's and its document's; in the order
-            of candidates, each one's representative first.
-        first: Lines that are the first of their candidate in their document.
-    """
-
-    contents: Sequence[ContentHash]
+    contents: Sequence[ContentHash]  # content hash by row, ascending
     store: ChunkStore
-    documents: Documents
+    documents: Documents  # facts of the generation's documents, by number
+    # A line per place: the candidate's number, the chunk's and its document's; in the order of candidates, each
+    # one's representative first
     owner: Ints
     place: Ints
     document: Ints
-    first: Ints
+    first: Ints  # lines that are the first of their candidate in their document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """What channels ranked: a candidate per query and content, numbered by query and then by content hash.
+    """What channels ranked: a candidate per query and content, numbered by query and then by content hash."""
 
-    Attributes:
-        query: Place in its batch of its query, (candidates,).
-        row: Of the content in every index of the generation, (candidates,).
-        domain: Place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,).
-        scopes: The pairs of query and domain that there are, each once.
-        scope: Place in `scopes` of its own, (candidates,).
-        ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not, (candidates, channels).
-        scores: The channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN
-            where there is none, (candidates, channels).
-    """
-
-    query: Ints
-    row: Ints
-    domain: Ints
-    scopes: Sequence[tuple[int, Domain]]
-    scope: Ints
-    ranks: Ints
+    query: Ints  # place in its batch of its query, (candidates,)
+    row: Ints  # of the content in every index of the generation, (candidates,)
+    domain: Ints  # place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,)
+    scopes: Sequence[tuple[int, Domain]]  # the pairs of query and domain that there are, each once
+    scope: Ints  # place in `scopes` of its own, (candidates,)
+    ranks: Ints  # where each of `CHANNELS` put it, from 1; 0 where a channel did not, (candidates, channels)
+    # the channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN where
+    # there is none; shape (candidates, channels)
     scores: Floats
 
 
@@ -89,36 +69,26 @@ class Candidates:
     """Contents that at least one channel ranked: a line each, by query, and there by hash or the best first.
 
     Columns that stages fill in are stored by the candidate's number, so that another order moves nothing but numbers.
-
-    Attributes:
-        number: Of the candidate of each line, (n,).
-        documents, places: Where it is shown: in the best document it speaks for, or its representative's before
-            stage 3, (candidates,).
-        signals: Each of `SIGNALS` in [0, 1]; NaN where there is none, (candidates, signals).
-        parts: What scores are made of so far; a stage adds to it and takes nothing away.
-        values, weights: Of each part, (candidates, parts); NaN where it adds nothing to a candidate.
-        totals: The score: the sum of values times weights, rounded once, (candidates,).
-        document_ids: Documents by candidate number, the best first, of those that speak for several.
-        duplicates: Documents of near-duplicates by number of the candidate that stands for them.
-        effects: What is believed of what came of candidates before, by number and name of the part.
-        past: What people called candidates before, by number.
-        upfront: Those that stand before all others of their query, for its signs, (candidates,); None where none do.
     """
 
     occurrences: OccurrenceTable
     merged: Merged
-    number: Ints
+    number: Ints  # of the candidate of each line, (n,)
+    # Where it is shown: in the best document it speaks for, or its representative's before stage 3, (candidates,)
     documents: Ints
     places: Ints
-    signals: Floats
-    parts: tuple[ScoreTerm, ...]
-    values: Floats
+    signals: Floats  # each of `SIGNALS` in [0, 1]; NaN where there is none, (candidates, signals)
+    parts: tuple[ScoreTerm, ...]  # what scores are made of so far; a stage adds to it and takes nothing away
+    values: Floats  # Of each part, (candidates, parts); NaN where it adds nothing to a candidate
     weights: Floats
-    totals: Floats
+    totals: Floats  # the score: the sum of values times weights, rounded once, (candidates,)
+    # documents by candidate number, the best first, of those that speak for several
     document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    # documents of near-duplicates by number of the candidate that stands for them
     duplicates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    # what is believed of what came of candidates before, by number and name of the part
     effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
-    past: Mapping[int, PastVerdicts] = field(default_factory=dict)
+    past: Mapping[int, PastVerdicts] = field(default_factory=dict)  # what people called candidates before, by number
     elevated: Flags | None = None
 
     def __len__(self) -> int:
@@ -201,11 +171,7 @@ class Candidates:
         return replace(self, number=self.number[lines])
 
     def first(self, depth: Ints | int) -> Ints:
-        """The first lines of each query.
-
-        Args:
-            depth: How many, for each query or by its place in the batch.
-        """
+        """The first lines of each query."""
         most = depth if isinstance(depth, int) else depth[self.query]
         return np.asarray((self.queries.places() < most).nonzero()[0])
 
@@ -221,11 +187,7 @@ class Candidates:
         return replace(self, signals=columns)
 
     def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
-        """The same candidates with further addends to their scores.
-
-        Args:
-            values, weights: Of each line, (n, parts); NaN where a part adds nothing.
-        """
+        """The same candidates with further addends to their scores."""
         some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
         numbers = self.number[some]
         all_values, shares = (
@@ -241,11 +203,7 @@ class Candidates:
 
 
 def with_elevated(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
-    """Candidates of which some stand before all others.
-
-    Args:
-        first: Of each query, the contents that do; None where none do.
-    """
+    """Candidates of which some stand before all others."""
     if all(rows is None for rows in first):
         return candidates
     elevated = np.zeros(len(candidates.totals), dtype=bool)
@@ -273,24 +231,15 @@ def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
 
 
 def merge(
-    by_channel: Sequence[Mapping[Channel, Hits]],
+    by_channel: Sequence[Mapping[Channel, Hits]],  # of each query
     scorers: Sequence[Mapping[Channel, ScoreRows]],
     *,
-    contents: Sequence[ContentHash],
+    contents: Sequence[ContentHash],  # content hash by row, ascending: so the order of rows is that of hashes
     store: ChunkStore,
-    documents: Documents,
+    documents: Documents,  # of the generation, by number
     filters: Sequence[Mapping[str, str]],
 ) -> Candidates:
-    """One candidate per query and content, with every channel that ranked it.
-
-    Args:
-        by_channel: Of each query.
-        scorers: Of each query, by channel: what scores contents that the channel did not rank. What a channel did not
-            rank is not thereby unlike the query: a similarity that is known must not count as none.
-        contents: Content hash by row, ascending: so the order of rows is that of hashes.
-        documents: Of the generation, by number.
-        filters: What each query asks of a document's metadata; other documents of a content are left out.
-    """
+    """One candidate per query and content, with every channel that ranked it."""
     size = max(1, len(contents))
     hits = [
         (query, channel, each)
@@ -324,16 +273,11 @@ def occurrences_of(
     store: ChunkStore,
     documents: Documents,
     *,
-    query: Ints,
+    query: Ints,  # Of each candidate
     row: Ints,
-    filters: Sequence[Mapping[str, str]],
+    filters: Sequence[Mapping[str, str]],  # of each query
 ) -> OccurrenceTable:
-    """Places of contents that the filters of their queries let through.
-
-    Args:
-        query, row: Of each candidate.
-        filters: Of each query.
-    """
+    """Places of contents that the filters of their queries let through."""
     owner, place, document = store.occurrence_arrays(row)
     if any(filters):
         asked = query[owner] * len(documents.facts) + document
@@ -374,11 +318,7 @@ def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, 
 def head(
     by_channel: Mapping[Channel, Hits], depth: int, contents: Sequence[ContentHash]
 ) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:
-    """The contents that each channel ranked first to `depth` for one query, with its scores, best first.
-
-    Args:
-        contents: Content hash by row.
-    """
+    """The contents that each channel ranked first to `depth` for one query, with its scores, best first."""
     heads = {channel: by_channel[channel].head(depth) for channel in CHANNELS if channel in by_channel}
     return {
         channel: tuple((contents[row], score) for row, score in hits) for channel, hits in heads.items() if len(hits)

@@ -28,32 +28,22 @@ TextLookup = Callable[[Ints], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rerankers:
-    """What scores the candidates of one query again: by signal, the values in [0, 1] of contents by row.
-
-    Attributes:
-        left_out: Why others that are wanted do not, by name.
-    """
+    """What scores the candidates of one query again: by signal, the values in [0, 1] of contents by row."""
 
     used: Mapping[Signal, ScoreRows]
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, str]  # why others that are wanted do not, by name
 
 
 def rerankers(
-    text: str,
+    text: str,  # the query
     by_channel: Mapping[Channel, Ranked],
-    pairs: PairScorer | None,
+    pairs: PairScorer | None,  # the cross-encoder, where there is one
     settings: RetrievalSettings,
     *,
     wanted: Collection[Channel],
     texts_of: TextLookup,
 ) -> Rerankers:
-    """What is switched on and can score this query's candidates.
-
-    Args:
-        text: The query.
-        pairs: The cross-encoder, where there is one.
-        wanted: Channels that the query asks: without the dense one there are no tokens of it, and nothing is missed.
-    """
+    """What is switched on and can score this query's candidates."""
     used: dict[Signal, ScoreRows] = {}
     left_out: dict[str, str] = {}
     if settings.rerank.late_interaction:
@@ -93,10 +83,6 @@ def reranked(
 
     All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
     adds nothing to their score.
-
-    Args:
-        candidates: Best first by fused score.
-        by_query, weights: Of each query.
 
     Returns:
         Best first; and for each query why wanted rerankers gave nothing, by name.

@@ -30,25 +30,18 @@ Passes = Callable[[Candidates], bool]
 
 
 def diverse(
-    candidates: Candidates,
-    ks: Ints,
+    candidates: Candidates,  # best first by final score, more of each query than are shown where there are more
+    ks: Ints,  # how many are shown of each query, (queries,)
     vectors: Sequence[VectorLookup | None],
     settings: RetrievalSettings,
     *,
-    passes: Sequence[Passes],
+    passes: Sequence[Passes],  # of each query
     relations: ResolvedRelations = NO_RELATIONS,
 ) -> Candidates:
     """The candidates to show, best first.
 
     Where scores are not learned, near-duplicates stay, so that published baselines are what they were: there every
     channel that has weight has its word, and nothing else is done.
-
-    Args:
-        candidates: Best first by final score, more of each query than are shown where there are more.
-        ks: How many are shown of each query, (queries,).
-        vectors: Of each query; None where no vectors are kept: then nothing counts as a duplicate.
-        passes: Of each query.
-        relations: What contradicts or supersedes another is no near-duplicate of it: both are shown (CON-4).
     """
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     chosen = marginal(candidates, vectors, tuned, relations.opposed) if learned else candidates
@@ -67,11 +60,7 @@ def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Seq
 
 
 def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequence[int]]]) -> Candidates:
-    """Candidates that name the documents of the aliases which they stand for (CON-2).
-
-    Args:
-        left_out: Of each query: rows of aliases by the row of their representative.
-    """
+    """Candidates that name the documents of the aliases which they stand for (CON-2)."""
     if not any(left_out):
         return candidates
     duplicates = dict(candidates.duplicates)
@@ -85,20 +74,15 @@ def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequenc
 
 
 def marginal(
-    candidates: Candidates,
+    candidates: Candidates,  # best first
     vectors: Sequence[VectorLookup | None],
     settings: DiversitySettings,
-    opposed: Counterparts = NO_RELATIONS.opposed,
+    opposed: Counterparts = NO_RELATIONS.opposed,  # what takes nothing from one another, whatever its cosine
 ) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
     subtraction is a contribution). A near-duplicate is left out, and named by the one that stands above it.
-
-    Args:
-        candidates: Best first.
-        vectors: Of each query: of as many of its first candidates as are compared; the others stay as they are.
-        opposed: What takes nothing from one another, whatever its cosine.
     """
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
     stays = np.ones(len(candidates), dtype=bool)
@@ -148,10 +132,6 @@ def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversityS
     Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
     kept unless that cosine reaches `duplicate_cosine`: then it is a near-duplicate. A search is one draw.
 
-    Args:
-        scores: Of each candidate under each draw, (n, draws); of each draw its best `depth` are compared.
-        cosines: Of each to each, (n, n).
-
     Returns:
         Whose turn it is, and its greatest cosine, at least 0, to those kept before, NaN of near-duplicates; both
         (steps, draws).
@@ -190,9 +170,6 @@ def represented(
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
     result of all stays, and so does whoever is the only one of its channel.
-
-    Args:
-        counted: Which channels count, (channels,).
     """
     if not len(candidates):
         return candidates
@@ -216,14 +193,7 @@ def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
 
 
 def with_channel_coverage(head: Flags, by_channel: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
-    """Which candidates of one query are shown, (n,), where they stand best first.
-
-    Args:
-        head: Those that would be shown by their scores alone.
-        by_channel: Which channel ranked which, (n, channels).
-        able: Which may stand for which channel that none of the head was ranked by, (n, channels).
-        passes: Whether the one at a place is good enough to.
-    """
+    """Which candidates of one query are shown, (n,), where they stand best first."""
     shown = np.flatnonzero(head).tolist()
     for channel in np.flatnonzero(able.any(axis=0)).tolist():
         waiting = np.flatnonzero(able[:, channel] & ~head).tolist()
@@ -250,29 +220,17 @@ def contending(candidates: Candidates, query: int) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one query's results are chosen.
+    """How one query's results are chosen."""
 
-    Attributes:
-        contenders: Of that query alone, all that might be shown, by content hash, as equals come.
-        k: How many are shown.
-        vectors: None where no vectors are kept.
-        passes: Whether one of them may stand for its channel.
-        relations: See `diverse`.
-    """
-
-    contenders: Candidates
-    k: int
-    vectors: VectorLookup | None
+    contenders: Candidates  # of that query alone, all that might be shown, by content hash, as equals come
+    k: int  # how many are shown
+    vectors: VectorLookup | None  # none where no vectors are kept
     settings: DiversitySettings
-    passes: Passes
-    relations: ResolvedRelations = NO_RELATIONS
+    passes: Passes  # whether one of them may stand for its channel
+    relations: ResolvedRelations = NO_RELATIONS  # see `diverse`
 
     def ranked(self, scores: Floats) -> Ints:
-        """What is shown at each rank under each draw: lines of `contenders`, (k, draws); −1 where nothing is.
-
-        Args:
-            scores: Of each contender under each draw, (contenders, draws).
-        """
+        """What is shown at each rank under each draw: lines of `contenders`, (k, draws); −1 where nothing is."""
         left = self._lowered((scores.T + self.contenders.elevation).T)
         order = np.argsort(-left, axis=0, kind="stable")
         stays = np.isfinite(np.take_along_axis(left, order, axis=0))
@@ -306,11 +264,7 @@ class Choice:
         return lower
 
     def _represent(self, order: Ints, stays: Flags, head: Flags) -> None:
-        """Let channels have their word in every draw where one is missing, in place; as `diversity.represented` has it.
-
-        Args:
-            order: Lines of contenders under each draw, the best first; `stays` and `head` follow it.
-        """
+        """Let channels have their word in every draw where one is missing, in place; as `diversity.represented` has it."""
         by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
         fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
         passes = cache(partial(_passes_at, self.contenders, self.passes))

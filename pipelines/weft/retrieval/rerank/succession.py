@@ -23,10 +23,6 @@ def after_successors(shown: Candidates, among: Candidates, newer: Counterparts) 
 
     Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
     next and are the sum of what is told (ARC-7).
-
-    Args:
-        shown: Best first.
-        among: All that might have been shown: a circle is one though a part of it is not shown.
     """
     if not newer.rows and not newer.documents:
         return shown
@@ -69,12 +65,7 @@ def successions(candidates: Candidates, newer: Counterparts) -> Pairs:
 
 
 def lowered(scores: Floats, shown: Flags, pairs: Pairs) -> Floats:
-    """Scores in which what is superseded has less than what supersedes it, under many draws at once.
-
-    Args:
-        scores, shown: Of each line under each draw, (n, draws): what is not shown moves nothing.
-        pairs: Without circles.
-    """
+    """Scores in which what is superseded has less than what supersedes it, under many draws at once."""
     less, moved = scores.copy(), True
     while moved:
         moved = False

@@ -66,39 +66,27 @@ class Categorical(Generic[Value]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """Every document of a generation, by its number.
-
-    Attributes:
-        domain: Place in `DOMAINS`, (documents,).
-        dated_at: When it was changed last, seconds since the epoch; without a date the middle of its domain, or of all
-            dates where its domain has none. NaN where nothing has a date, (documents,).
-        committed_at: Of the last commit that touched what it was taken from, where that is later than it was changed;
-            else −inf, (documents,).
-        indexed_at: When it was first indexed, seconds since the epoch, (documents,).
-        trust_level: 0 to 100, (documents,).
-        measures: How often others cite it, as far as it declares that; 0 where unknown, (documents, `MEASURES`).
-        source: The type of source that trust is learned by.
-    """
+    """Every document of a generation, by its number."""
 
     facts: Sequence[StoredDocument]
-    domain: Ints
+    domain: Ints  # place in `DOMAINS`, (documents,)
+    # when it was changed last, seconds since the epoch; without a date the middle of its domain, or of all dates
+    # where its domain has none. NaN where nothing has a date, (documents,)
     dated_at: Floats
+    # of the last commit that touched what it was taken from, where that is later than it was changed; else −inf,
+    # shape (documents,)
     committed_at: Floats
-    indexed_at: Floats
-    trust_level: Ints
-    measures: Floats
-    source: Categorical[str]
+    indexed_at: Floats  # when it was first indexed, seconds since the epoch, (documents,)
+    trust_level: Ints  # 0 to 100, (documents,)
+    measures: Floats  # how often others cite it, as far as it declares that; 0 where unknown, (documents, `MEASURES`)
+    source: Categorical[str]  # the type of source that trust is learned by
     tier: Categorical[str | None]
     validation: Categorical[str | None]
     intent: Categorical[str | None]
 
     @classmethod
     def of(cls, facts: Sequence[StoredDocument], *, created_at: float = 0.0) -> Documents:
-        """The columns of these documents.
-
-        Args:
-            created_at: When their generation was made, in which those are new that no earlier one held.
-        """
+        """The columns of these documents."""
         places = {domain: at for at, domain in enumerate(DOMAINS)}
         domain = np.array([places[each.domain] for each in facts], dtype=np.int64)
         modified_at = np.array([each.modified_at for each in facts], dtype=np.float64)
@@ -183,20 +171,13 @@ class GenerationFacts:
 
 def read_facts(
     generation: OpenGeneration,
-    encoder: str,
+    encoder: str,  # the one by whose vectors contents stand alone or not
     *,
-    most: int,
-    release_notes: Sequence[str] = (),
-    counted: CitationCounts = NO_CITATION_COUNTS,
+    most: int,  # values of a name above which it is none that one filters by
+    release_notes: Sequence[str] = (),  # names of files and folders that say what changed
+    counted: CitationCounts = NO_CITATION_COUNTS,  # what providers say of works
 ) -> GenerationFacts:
-    """What a generation's documents declare, and how often they cite one another.
-
-    Args:
-        encoder: The one by whose vectors contents stand alone or not.
-        most: Values of a name above which it is none that one filters by.
-        release_notes: Names of files and folders that say what changed.
-        counted: What providers say of works.
-    """
+    """What a generation's documents declare, and how often they cite one another."""
     documents = generation.chunks.documents()
     isolation, momentum = _isolation(generation, encoder), _momentum(generation)
     columns = Documents.of(documents, created_at=generation.created_at)

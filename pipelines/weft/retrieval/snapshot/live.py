@@ -40,42 +40,24 @@ _NONE = GenerationId("")  # where no generation is live
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What was live at one time, in values alone: whoever is handed it opens the same snapshot, in any process (ARC-2).
-
-    Attributes:
-        learned: None where no version was live.
-        evidence: Everything that was believed then follows from it, and from `fitted`.
-        listing: The sessions that were open.
-        at: When that was, seconds since the epoch.
-        store: Which store that was; None of one that has not been written since stores have ids.
-        fitted: Weights that the live version held; None where it held none.
-        relations: Declared in the store.
-        aliases: Contents that stand for one another in the live version.
-        edges: Between contents, found by the nights that the live version comes from.
-        counted: What providers say of works.
-        thinned: Contents that searches of everything pass over.
-    """
+    """What was live at one time, in values alone: whoever is handed it opens the same snapshot, in any process (ARC-2)."""
 
     generation: GenerationId
-    learned: LearnedVersion | None
-    evidence: Evidence
-    listing: SessionListing
-    at: float
-    store: StoreId | None
-    fitted: FittedWeights | None = None
-    relations: tuple[Relation, ...] = ()
-    aliases: ContentAliases = NO_ALIASES
-    edges: LearnedEdges = NO_EDGES
-    counted: CitationCounts = field(default_factory=dict)
-    thinned: Thinned = NOTHING_THINNED
+    learned: LearnedVersion | None  # none where no version was live
+    evidence: Evidence  # everything that was believed then follows from it, and from `fitted`
+    listing: SessionListing  # the sessions that were open
+    at: float  # when that was, seconds since the epoch
+    store: StoreId | None  # which store that was; None of one that has not been written since stores have ids
+    fitted: FittedWeights | None = None  # weights that the live version held; None where it held none
+    relations: tuple[Relation, ...] = ()  # declared in the store
+    aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
+    edges: LearnedEdges = NO_EDGES  # between contents, found by the nights that the live version comes from
+    counted: CitationCounts = field(default_factory=dict)  # what providers say of works
+    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over
 
 
 class CatalogSource:
-    """What a catalog says is live.
-
-    Args:
-        arithmetic: How queries are encoded; a generation of another precision is not searched.
-    """
+    """What a catalog says is live."""
 
     def __init__(
         self,

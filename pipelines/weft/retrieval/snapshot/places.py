@@ -25,16 +25,11 @@ _MARKS = re.compile(r"[^\w\- ]")
 
 @dataclass(frozen=True, slots=True)
 class LocatedPrecedents:
-    """Where what was spoken of stands.
+    """Where what was spoken of stands."""
 
-    Attributes:
-        rows: By number of the content in the precedents.
-        numbers: The same the other way round.
-        revised: Numbers of contents whose text was edited since: their rows are those of what it became (ARC-4).
-    """
-
-    rows: Mapping[int, Sequence[int]]
-    numbers: Mapping[int, Sequence[int]]
+    rows: Mapping[int, Sequence[int]]  # by number of the content in the precedents
+    numbers: Mapping[int, Sequence[int]]  # the same the other way round
+    # numbers of contents whose text was edited since: their rows are those of what it became (ARC-4)
     revised: frozenset[int] = frozenset()
 
 
@@ -136,10 +131,6 @@ def anchor_of(heading: str) -> str:
 
 def place_of(name: str, uris: Sequence[str], places: ContentLocator) -> str:
     """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
-
-    Args:
-        uris: Of all documents.
-        places: What stands where in them.
 
     Raises:
         StoreError: No document is called so, or several are; or it has no such heading or line.

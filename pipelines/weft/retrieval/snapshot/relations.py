@@ -37,35 +37,24 @@ _OPPOSED = (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """An edge that was declared or found since, between contents.
-
-    Attributes:
-        share: How strong it is of its origin, in (0, 1].
-    """
+    """An edge that was declared or found since, between contents."""
 
     source: int
     kind: EdgeKind
     target: int
     origin: RelationSource
-    share: float = 1.0
+    share: float = 1.0  # how strong it is of its origin, in (0, 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Counterparts:
-    """What stands against what, of contents by row and of documents by URI.
+    """What stands against what, of contents by row and of documents by URI."""
 
-    Attributes:
-        rows, documents: The counterparts of each.
-    """
-
-    rows: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    rows: Mapping[int, frozenset[int]] = field(default_factory=dict)  # The counterparts of each
     documents: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def pairs(self, rows: Sequence[int], uris: Sequence[str]) -> list[tuple[int, int]]:
         """Places of contents and of their counterparts among them, in ascending order.
-
-        Args:
-            rows, uris: Of each content, and of the document that it is shown in.
 
         Examples:
             >>> newer = Counterparts({7: frozenset({3})}, {"old.md": frozenset({"new.md"})})
@@ -88,26 +77,16 @@ _NOBODY: frozenset[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRelations:
-    """The causal relations of one generation.
+    """The causal relations of one generation."""
 
-    Attributes:
-        by_end: What stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk.
-        further: Edges that the generation's own table does not hold.
-        opposed: What contradicts or supersedes what, either way.
-        newer: What supersedes what.
-    """
-
+    # what stands in a relation with a document, by its URI, or with a part of it, by the id of the chunk
     by_end: Mapping[str, Sequence[RelatedDocument]] = field(default_factory=dict)
-    further: Sequence[_Edge] = ()
-    opposed: Counterparts = field(default_factory=Counterparts)
-    newer: Counterparts = field(default_factory=Counterparts)
+    further: Sequence[_Edge] = ()  # edges that the generation's own table does not hold
+    opposed: Counterparts = field(default_factory=Counterparts)  # what contradicts or supersedes what, either way
+    newer: Counterparts = field(default_factory=Counterparts)  # what supersedes what
 
     def relations_of(self, uris: Sequence[str], chunk_id: str) -> tuple[RelatedDocument, ...]:
-        """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind.
-
-        Args:
-            uris: The documents it stands in, the best one first: only that one's relations count, and none among them.
-        """
+        """What a result has to do with others: what supersedes it first, then what contradicts it, then by kind."""
         every = {each for end in (uris[0], chunk_id) for each in self.by_end.get(end, ()) if each.uri not in uris}
         return tuple(
             sorted(
@@ -127,11 +106,7 @@ class ResolvedRelations:
         return replace(self, further=[each for each in self.further if (each.kind, each.origin) != silent])
 
     def extend_edges(self, edges: EdgeArrays, strengths: Mapping[RelationSource, float]) -> EdgeArrays:
-        """The edges of the generation, and those that were declared or found since.
-
-        Args:
-            strengths: By who says so, in (0, 1].
-        """
+        """The edges of the generation, and those that were declared or found since."""
         if not self.further:
             return edges
         return replace(
@@ -165,12 +140,7 @@ def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: f
 def resolve_relations(
     generation: OpenGeneration, declared: Sequence[Relation], learned: LearnedEdges = NO_EDGES
 ) -> ResolvedRelations:
-    """Find where relations lead in a generation; those to documents that it does not hold are named, and left out.
-
-    Args:
-        declared: Beside those that its documents declare.
-        learned: Found by nights; those of contents that are gone are left out.
-    """
+    """Find where relations lead in a generation; those to documents that it does not hold are named, and left out."""
     by_end: defaultdict[str, list[RelatedDocument]] = defaultdict(list)
     disputes: list[tuple[_End, _End]] = []
     for kind, both, relations in _stored(generation):

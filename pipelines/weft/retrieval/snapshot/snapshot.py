@@ -36,16 +36,12 @@ SESSIONS_HELD = 256
 
 @dataclass(frozen=True, slots=True)
 class BeliefReading:
-    """What one request believes.
-
-    Attributes:
-        calibration: None while no learned version carries one.
-        built: From when on a match counts as an answer, by the generation's own questions; None where it had too few.
-    """
+    """What one request believes."""
 
     learned: LearnedVersion
     beliefs: Beliefs
-    calibration: ScoreCalibration | None = None
+    calibration: ScoreCalibration | None = None  # none while no learned version carries one
+    # from when on a match counts as an answer, by the generation's own questions; None where it had too few
     built: Answering | None = None
 
     @property
@@ -123,31 +119,20 @@ class ListedSessions:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An opened generation, and the beliefs as they were at one time.
-
-    Attributes:
-        filters: Row masks of the generation.
-        calibration: None while no learned version carries one.
-        sessions: What open sessions believe instead; None where there are none.
-        built: See `BeliefReading.built`.
-        relations: Declared in the store, beside those of the generation.
-        edges: Found by the nights that the live version comes from.
-        counted: What providers say of works.
-        thinned: Contents that searches of everything pass over.
-    """
+    """An opened generation, and the beliefs as they were at one time."""
 
     generation_id: GenerationId
     generation: OpenGeneration
-    filters: RowFilter
+    filters: RowFilter  # row masks of the generation
     learned: LearnedVersion
     beliefs: Beliefs
-    calibration: ScoreCalibration | None = None
-    sessions: ListedSessions | None = None
-    built: Answering | None = None
-    relations: tuple[Relation, ...] = ()
-    edges: LearnedEdges = NO_EDGES
-    counted: CitationCounts = field(default_factory=dict)
-    thinned: Thinned = NOTHING_THINNED
+    calibration: ScoreCalibration | None = None  # none while no learned version carries one
+    sessions: ListedSessions | None = None  # what open sessions believe instead; None where there are none
+    built: Answering | None = None  # see `BeliefReading.built`
+    relations: tuple[Relation, ...] = ()  # declared in the store, beside those of the generation
+    edges: LearnedEdges = NO_EDGES  # found by the nights that the live version comes from
+    counted: CitationCounts = field(default_factory=dict)  # what providers say of works
+    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""

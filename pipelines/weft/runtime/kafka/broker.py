@@ -26,13 +26,6 @@ class EmbeddedBroker:
     It also ends when this process dies, however; on Linux the kernel sees to that, where the thread that enters
     outlives the block.
 
-    Args:
-        port: 0 takes a free one.
-        storage: Where it keeps its log, such as "s3://bucket/", which outlives it; keys and the address of such a
-            place are taken from the environment.
-
-    Attributes:
-        bootstrap: host:port to give to any Kafka client.
     """
 
     def __init__(self, *, port: int = 0, storage: str = "memory://tansu/") -> None:

@@ -31,16 +31,11 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a client wants of Kafka.
-
-    Attributes:
-        operation: As Kafka names it: Read, Write, Describe or Create.
-        topic: Which one it is about.
-    """
+    """What a client wants of Kafka."""
 
     settings: KafkaSettings
-    operation: str
-    topic: str
+    operation: str  # as Kafka names it: Read, Write, Describe or Create
+    topic: str  # which one it is about
 
     def __str__(self) -> str:
         return f"{_DOING[self.operation]} {self.topic} at {self.settings.bootstrap}"

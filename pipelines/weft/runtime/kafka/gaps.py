@@ -23,17 +23,11 @@ _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []
 
 
 class OffsetRange(NamedTuple):
-    """A batch of a log.
+    """A batch of a log."""
 
-    Attributes:
-        first: Offset of its first record.
-        behind: Offset behind its last record, as it was written.
-        delivered: Offsets of its records that readers get; empty for control records and aborted ones.
-    """
-
-    first: int
-    behind: int
-    delivered: frozenset[int]
+    first: int  # offset of its first record
+    behind: int  # offset behind its last record, as it was written
+    delivered: frozenset[int]  # offsets of its records that readers get; empty for control records and aborted ones
 
 
 class LogGaps:

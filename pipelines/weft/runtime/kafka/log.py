@@ -11,20 +11,14 @@ FETCH_BYTES = 4_194_304
 
 
 class Record(NamedTuple):
-    """One record as it lies in the log; nothing in it has been decoded or checked.
-
-    Attributes:
-        timestamp: Milliseconds since the epoch, set by the broker or by whoever produced it; any integer occurs.
-        value: None is a tombstone.
-        by_broker: Whether the broker set the timestamp, which no producer can choose then.
-    """
+    """One record as it lies in the log; nothing in it has been decoded or checked."""
 
     partition: int
     offset: int
-    timestamp: int
+    timestamp: int  # milliseconds since the epoch, set by the broker or by whoever produced it; any integer occurs
     key: bytes | None
-    value: bytes | None
-    by_broker: bool = False
+    value: bytes | None  # none is a tombstone
+    by_broker: bool = False  # whether the broker set the timestamp, which no producer can choose then
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,30 +63,19 @@ class Records(Sequence[Record]):
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Which log answers under the topic's name, asked of the broker just now.
-
-    Attributes:
-        topic_id: Changes when a topic is deleted and made again.
-        partitions: How many the topic has.
-    """
+    """Which log answers under the topic's name, asked of the broker just now."""
 
     topic: str
-    topic_id: str
-    partitions: int
+    topic_id: str  # changes when a topic is deleted and made again
+    partitions: int  # how many the topic has
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that keeps the records behind it from being read.
+    """A transaction that keeps the records behind it from being read."""
 
-    Attributes:
-        name: Whose it is: a transactional id, or a producer's number.
-        first_offset: Of its first record in the partition.
-        since_ms: When it began, in milliseconds since the epoch.
-    """
-
-    name: str
-    first_offset: int
-    since_ms: int
+    name: str  # whose it is: a transactional id, or a producer's number
+    first_offset: int  # of its first record in the partition
+    since_ms: int  # when it began, in milliseconds since the epoch
 
 
 Batches = Mapping[int, Sequence[Record]]

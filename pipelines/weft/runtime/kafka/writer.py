@@ -55,10 +55,6 @@ def create_topic(
 
     Record times are asked to be the broker's own, so that no producer can choose them.
 
-    Args:
-        replication: Copies of each partition; None leaves their number to the broker.
-        operation: What the caller wants of it, such as Read or Write: it is checked that this is permitted.
-
     Raises:
         ConfigurationError: The brokers do not let this client in, do not permit the operation, or not to make topics.
         BrokerUnavailableError: No broker answers.
@@ -145,10 +141,6 @@ class KafkaTopics:
 
 class KafkaPublisher:
     """Sends keyed records to one topic, acknowledged by every replica in sync. Any thread may call it.
-
-    Attributes:
-        waiting: Records that `send` took, neither acknowledged nor given up yet.
-        lost: Records that `send` took, and that were given up.
 
     Raises:
         BrokerUnavailableError: On opening: no broker answers, or the topic is missing.

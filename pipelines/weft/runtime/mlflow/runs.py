@@ -22,12 +22,8 @@ def uri_of(store: Path) -> str:
 
 
 class RecordedRun(NamedTuple):
-    """What a finished run left.
+    """What a finished run left."""
 
-    Attributes:
-        started: Seconds since the epoch.
-    """
-
-    started: float
+    started: float  # seconds since the epoch
     metrics: Mapping[str, float]
     parameters: Mapping[str, str]

@@ -54,16 +54,7 @@ class ActorPool:
     def __init__(
         self, worker: Callable[..., Any], *arguments: Any, size: int, cpus: float, deaths: int, name: str
     ) -> None:
-        """Start the actors.
-
-        Args:
-            worker: A plain class, whose constructor does nothing that can fail.
-            size: How many work side by side, at least 1.
-            cpus: Logical CPUs that each of them holds.
-            deaths: How many actors may die over one task before it is given up, or without having started before the
-                pool goes on with fewer.
-            name: What an actor is, for messages: "a search process".
-        """
+        """Start the actors."""
         self._start: Callable[[], Any] = partial(start_actor, worker, *arguments, num_cpus=cpus)
         self._size = size
         self._deaths = deaths

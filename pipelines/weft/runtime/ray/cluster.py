@@ -81,10 +81,6 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
 def require_head(address: str, source: str, *, within_s: float) -> None:
     """Check that a Ray head answers at an address within some seconds: Ray itself waits minutes, and then exits.
 
-    Args:
-        address: As Ray takes it: host:port, `auto`, or ray://host:port.
-        source: What names it, for people.
-
     Raises:
         WeftError: Nothing answers there as a Ray head does.
     """
@@ -198,11 +194,7 @@ def _make_private(token: Path) -> None:
 
 
 def remote_cause(error: BaseException, passed: type[Exception] | tuple[type[Exception], ...]) -> BaseException:
-    """What was raised inside a worker, out of the wrappers that Ray puts around it.
-
-    Args:
-        passed: What comes through as it is; of anything else, what Ray says of it does, as a `WeftError`.
-    """
+    """What was raised inside a worker, out of the wrappers that Ray puts around it."""
     inner: BaseException | None = error
     while inner is not None:
         # Ray makes its wrapper an instance of what it wraps, too.

@@ -41,18 +41,12 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step and the actors that share it.
+    """One step and the actors that share it."""
 
-    Attributes:
-        worker: Makes the worker in each actor, from `arguments`, which must be picklable.
-        actors: How many work side by side.
-        cpus: Logical CPUs that each of them holds.
-    """
-
-    worker: Callable[..., Worker]
+    worker: Callable[..., Worker]  # makes the worker in each actor, from `arguments`, which must be picklable
     arguments: tuple[Any, ...]
-    actors: int
-    cpus: float
+    actors: int  # how many work side by side
+    cpus: float  # logical CPUs that each of them holds
 
 
 def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -157,18 +151,12 @@ def cluster_cpus() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Where work runs.
+    """Where work runs."""
 
-    Attributes:
-        stream: Passes batches through stages.
-        tasks: Runs a function on tasks, like `map`.
-        cpus: Logical CPUs there are.
-        on_other_hosts: Runs a function once on every other host there is; its name, and what was returned there.
-    """
-
-    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]
-    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-    cpus: Callable[[], int]
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]  # passes batches through stages
+    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # runs a function on tasks, like `map`
+    cpus: Callable[[], int]  # logical CPUs there are
+    # runs a function once on every other host there is; its name, and what was returned there
     on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
 
     def guarded(self, guard: Guard) -> Executor:

@@ -75,10 +75,6 @@ _UNEXPLAINED = frozenset(
 def advice_on(error: BaseException, *, damaged: str = LOOK_AROUND, otherwise: str = LOOK_AROUND) -> str:
     """One thing that helps, by the code of an error, or by the system's own words for it in its text.
 
-    Args:
-        damaged: What helps where SQLite's file is damaged.
-        otherwise: What helps against anything else.
-
     Examples:
         >>> advice_on(OSError(28, "No space left on device"))
         'free space on that disk'

@@ -23,14 +23,10 @@ _NAME_BYTES = 512  # more than a process id and the longest name of a host take
 
 
 class LockHolder(NamedTuple):
-    """A process that holds a lock of a file.
-
-    Attributes:
-        is_stopped: Whether it does nothing until somebody lets it go on.
-    """
+    """A process that holds a lock of a file."""
 
     pid: int
-    is_stopped: bool
+    is_stopped: bool  # whether it does nothing until somebody lets it go on
 
     def __str__(self) -> str:
         if self.is_stopped:
@@ -39,15 +35,10 @@ class LockHolder(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long to wait for a lock, in seconds.
+    """How long to wait for a lock, in seconds."""
 
-    Attributes:
-        stopped_s: For one that a stopped process holds.
-        seconds: For any other.
-    """
-
-    stopped_s: float
-    seconds: float
+    stopped_s: float  # for one that a stopped process holds
+    seconds: float  # for any other
 
 
 def holders_of(path: Path) -> list[LockHolder]:
@@ -96,9 +87,6 @@ def _open_places(process: Path) -> Iterator[str]:
 
 def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) -> None:
     """Take a lock as soon as it can be had.
-
-    Args:
-        take: Takes it within so many seconds, or returns False.
 
     Raises:
         StoreError: It could not be had in time; the message names who holds it, as far as that can be known.

@@ -15,9 +15,6 @@ def read_parquet(source: Path | BinaryIO, *, by_number: Sequence[str] = ()) -> p
 
     `pyarrow.parquet.read_table` reads the same, and imports pandas where that is installed: a quarter of a second.
 
-    Args:
-        by_number: Columns of texts that are read as dictionaries.
-
     Raises:
         OSError: A page's checksum is wrong.
         pyarrow.ArrowInvalid: The file is no Parquet file.

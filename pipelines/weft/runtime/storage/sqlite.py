@@ -69,9 +69,6 @@ class BlobCache:
     Losing the file costs time and nothing else: one that is damaged is replaced by an empty one, whenever that shows.
     One that the disk refuses to write stays as it is. After a crash every `put` that returned is whole or absent.
 
-    Args:
-        path: The file; its folder is made. It must lie on a disk of this machine: SQLite's locks need that.
-
     Raises:
         StoreError: From every method: the disk refuses, or another process holds the file all the time.
     """

@@ -76,14 +76,7 @@ def insert(connection: Database, table: str, columns: Mapping[str, str], rows: I
 
 
 class TableQueries:
-    """SQL over Parquet files within a memory limit; what does not fit is spilled to a folder and removed at the end.
-
-    Args:
-        spill: A folder for what does not fit; made when needed.
-        memory_mb: Memory of sorts, joins and groups together.
-        threads: Threads of one query.
-        advice: What to do where a query takes more memory, for its error.
-    """
+    """SQL over Parquet files within a memory limit; what does not fit is spilled to a folder and removed at the end."""
 
     def __init__(
         self, spill: Path, *, memory_mb: int, threads: int, advice: str = "give `index.merge` more memory"

@@ -30,27 +30,17 @@ _MOST_ROWS = 4  # of a header
 
 @dataclass(slots=True)
 class _Table:
-    """A table that is open.
-
-    Attributes:
-        row: Where its row begins, while one is open.
-        rest: Where what stands below its header begins.
-        complete: Whether a row came that is none of the header.
-    """
+    """A table that is open."""
 
     header: list[str] = field(default_factory=list)
-    row: int | None = None
-    rest: int = 0
-    complete: bool = False
+    row: int | None = None  # where its row begins, while one is open
+    rest: int = 0  # where what stands below its header begins
+    complete: bool = False  # whether a row came that is none of the header
     in_head: bool = False
 
 
 class HtmlHeads:
-    """Reads tags in the order of a source.
-
-    Attributes:
-        fences: What opens code whose language is known, by where its tag stands.
-    """
+    """Reads tags in the order of a source."""
 
     def __init__(self, source: bytes) -> None:
         self.fences: list[tuple[int, str]] = []
@@ -129,9 +119,6 @@ def shown_text(markup: str) -> str:
 
 def language_of(tag: str, *, own: bool) -> str | None:
     """The language of code that a tag names.
-
-    Args:
-        own: Whether it is the tag of the code itself, which may have an attribute for that.
 
     Examples:
         >>> language_of('<div class="highlight highlight-source-python">', own=False)

@@ -97,11 +97,7 @@ def outermost(heads: Iterable[Head]) -> list[Head]:
 def heads_of_lines(
     source: bytes, start: int = 0, end: int | None = None, readers: Sequence[Reader] | None = None
 ) -> list[Head]:
-    """Heads of tables and blocks of code in a span, as Org, AsciiDoc, Markdown and plain text have them, in order.
-
-    Args:
-        readers: Of which kinds; all without.
-    """
+    """Heads of tables and blocks of code in a span, as Org, AsciiDoc, Markdown and plain text have them, in order."""
     lines = _Lines(source, start, len(source) if end is None else end)
     heads: list[Head] = []
     at = 0
@@ -223,12 +219,7 @@ ALL: Sequence[Reader] = (_drawn, _piped, _ruled, _fenced, _org_code, _asciidoc_c
 
 
 def listed_head(lines: Sequence[Line], first: int, body: int, after: int) -> _Region | None:
-    """The head of a table that a directive holds as a list of rows, or as CSV; None where none is named.
-
-    Args:
-        first: Where its options begin.
-        body: Where its rows do.
-    """
+    """The head of a table that a directive holds as a list of rows, or as CSV; None where none is named."""
     options = {match[1]: (at, match[2]) for at in range(first, body) if (match := _OPTION.match(lines[at].text))}
     while body < after and not lines[body].text:
         body += 1
@@ -278,9 +269,6 @@ def options_end(lines: Sequence[Line], first: int, after: int) -> int:
 
 def csv_columns(source: bytes, longest: int) -> list[Head]:
     r"""The first row of a table whose rows are lines: it names the columns. Remarks above it go with it.
-
-    Args:
-        longest: Bytes that are looked at.
 
     Examples:
         >>> [head.text for head in csv_columns(b'"a\nb",c\n1,2\n', 100)]
