@@ -86,7 +86,7 @@ class Embedded(NamedTuple):
 
 
 class EmbeddedCache:
-    """Vectors and, where they are kept, token embeddings and term weights, in one file; a text is known by all of them."""
+    """Vectors and, where they are kept, token embeddings and term weights, in one file; all of them name a text."""
 
     def __init__(self, path: Path, width: int | None, weighed_with: str = "") -> None:
         self._vectors = VectorCache(path)

@@ -63,7 +63,7 @@ class SparseHead:
         return np.asarray(np.maximum(states @ self._weight + self._bias, 0.0))
 
     def of_texts(self, texts: Sequence[str], tokens: Sequence[np.ndarray], most: int) -> list[TermWeights]:
-        """The weights of texts, in their order: of each the `most` heaviest terms; special and unknown tokens are none."""
+        """The weights of texts, in their order: each with its `most` heaviest; special and unknown tokens are none."""
         special = self._read.special
         weighed: list[TermWeights] = []
         for read, of_text in zip(self._read(texts), tokens, strict=True):

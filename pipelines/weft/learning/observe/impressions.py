@@ -140,7 +140,7 @@ def _cells(
 
 
 def _leads(scores: Floats, sizes: Ints) -> Floats:
-    """How far each score stands above the best of the others of its answer; NaN where it has none, or there are none."""
+    """How far each score stands above the best other of its answer; NaN where it has none, or there are none."""
     filled = np.where(np.isnan(scores), -np.inf, scores)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     best = np.repeat(np.maximum.reduceat(filled, starts), sizes)

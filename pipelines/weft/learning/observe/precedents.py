@@ -40,8 +40,8 @@ class VerdictTable(NamedTuple):
     day: Ints  # Of it, since the epoch and since midnight; ms is 0 of what was not said outright
     ms: Ints
     spoken: Flags  # whether it was said outright
-    # what all new principals of its day count together at most on one content; infinite of those that are not new
-    # see (FBK-13)
+    # what all new principals of its day count together at most on one content; infinite of those that are not
+    # new see (FBK-13)
     together: Floats
 
     def take(self, rows: Ints | Flags) -> VerdictTable:

@@ -184,7 +184,7 @@ ACROSS = "across_domains"
 
 
 def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
-    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it."""
+    """Each with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it."""
     if weight == 0.0 or not any(query.across_domains for query in queries):
         return candidates
     agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)

@@ -277,7 +277,7 @@ RELEASE_NOTES = "release_notes"
 def without_release_notes(
     candidates: Candidates, questions: Sequence[str], facts: GenerationFacts, settings: ReleaseNotesSettings
 ) -> Candidates:
-    """Candidates of which those of release notes lose a share of their score, where a query does not ask for changes."""
+    """Candidates; those of release notes lose a share of their score, where a query does not ask for changes."""
     if settings.loses == 0.0 or not facts.release_notes.any():
         return candidates
     others = np.array([not asks_for_changes(question, settings.asked_by) for question in questions])

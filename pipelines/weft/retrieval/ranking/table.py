@@ -59,8 +59,8 @@ class Merged:
     scopes: Sequence[tuple[int, Domain]]  # the pairs of query and domain that there are, each once
     scope: Ints  # place in `scopes` of its own, (candidates,)
     ranks: Ints  # where each of `CHANNELS` put it, from 1; 0 where a channel did not, (candidates, channels)
-    # the channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN where
-    # there is none; shape (candidates, channels)
+    # the channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN
+    # where there is none; shape (candidates, channels)
     scores: Floats
 
 

@@ -264,7 +264,7 @@ class Choice:
         return lower
 
     def _represent(self, order: Ints, stays: Flags, head: Flags) -> None:
-        """Let channels have their word in every draw where one is missing, in place; as `diversity.represented` has it."""
+        """Give channels their word in every draw where one is missing, in place; as `diversity.represented` has it."""
         by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
         fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
         passes = cache(partial(_passes_at, self.contenders, self.passes))

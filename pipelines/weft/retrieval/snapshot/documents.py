@@ -73,8 +73,8 @@ class Documents:
     # when it was changed last, seconds since the epoch; without a date the middle of its domain, or of all dates
     # where its domain has none. NaN where nothing has a date, (documents,)
     dated_at: Floats
-    # of the last commit that touched what it was taken from, where that is later than it was changed; else −inf,
-    # shape (documents,)
+    # of the last commit that touched what it was taken from, where that is later than it was changed; else
+    # −inf, shape (documents,)
     committed_at: Floats
     indexed_at: Floats  # when it was first indexed, seconds since the epoch, (documents,)
     trust_level: Ints  # 0 to 100, (documents,)

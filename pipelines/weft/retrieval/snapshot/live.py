@@ -40,7 +40,7 @@ _NONE = GenerationId("")  # where no generation is live
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What was live at one time, in values alone: whoever is handed it opens the same snapshot, in any process (ARC-2)."""
+    """What was live at one time, in values alone: its holder opens the same snapshot, in any process (ARC-2)."""
 
     generation: GenerationId
     learned: LearnedVersion | None  # none where no version was live
