@@ -264,7 +264,7 @@ class InjectedLesson(Struct, kw_only=True, frozen=True, gc=False):
 
     lesson_id: Name
     # probability that it was, under the policy in force: below 1 where lessons in need of validation are
-    # drawn see (LES-3)
+    # drawn (LES-3)
     propensity: Share = 1.0
     # what was believed of it then: calibration is measured against what comes of it (LES-11)
     p_good: Share | None = None
