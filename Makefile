@@ -165,6 +165,10 @@ schema: setup ## write the JSON Schema of feedback events anew
 reference: setup ## write anew the page of what applications import
 	$(BIN)/python -m tests.support.reference
 
+.PHONY: recording
+recording: setup ## record anew the picture of the README, from a real run, in a minute
+	$(BIN)/python -m tests.support.recording
+
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement
 	$(BIN)/python -m tests.support.requirements

@@ -98,7 +98,7 @@ def test_every_job_and_option_that_is_named_exists() -> None:
         for name, arguments in JOB.findall(commands(text)):
             module = importlib.import_module(f"jobs.{name}")
             app = typer.Typer()
-            app.command()(getattr(module, name))
+            app.command()(module.main.args[0])
             assert given(arguments) <= options_of(typer.main.get_command(app)), (name, arguments)
 
 
