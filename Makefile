@@ -162,7 +162,7 @@ schema: setup ## write the JSON Schema of feedback events anew
 	  > infra/kafka/feedback.schema.json
 
 .PHONY: reference
-reference: setup ## write anew the page of what applications import
+reference: setup ## write anew what applications import, and the list of ports
 	$(BIN)/python -m tests.support.reference
 
 .PHONY: recording
