@@ -24,10 +24,9 @@ from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult,
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.lessons.rows import outcome_bin, statement_bin, text_bin
 from weft.learning.uses import UsageKey, Uses
-from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.duplicates import DuplicateIndex
 from weft.lessons.finding import finder_of
 from weft.lessons.relevance import ToolUse
-from weft.lessons.wording import LessonWords
 
 TOOLS = ("Bash", "Edit", "Write", "Read", "Grep", "mcp__*")
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release", "backup")
@@ -86,7 +85,7 @@ def test_duplicates_among_a_hundred_thousand_are_found(capsys: pytest.CaptureFix
     syllables = [first + second for first in "bcdfgklmnprst" for second in "aeiou"]
     things = ["".join(rng.choices(syllables, k=4)) for _ in range(20_000)]
     frequent = list(accumulate(1.0 / (rank + 10) for rank in range(len(things))))
-    index, said = DuplicateIndex(SETTINGS.lessons, LessonWords(SETTINGS.lessons.words)), []
+    index, said = DuplicateIndex(SETTINGS.lessons.duplicates), []
     for number in range(95_238):
         one, other, *rest = rng.choices(things, cum_weights=frequent, k=7)
         said.append(f"Run the {one} before the {other} and keep {' with '.join(rest)}")
@@ -107,8 +106,8 @@ def test_duplicates_among_a_hundred_thousand_are_found(capsys: pytest.CaptureFix
 @pytest.mark.slow
 def test_lessons_are_looked_up_for_a_tool_use(capsys: pytest.CaptureFixture[str]) -> None:
     """LES-8: among 10,000; goal 10 ms."""
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    finder = finder_of(believed(evidence_of(10_000, 1)), weights, words, SETTINGS.lessons.duplicates.proposed)
+    weights = SETTINGS.priors.lessons.relevance
+    finder = finder_of(believed(evidence_of(10_000, 1)), weights, SETTINGS.lessons.duplicates)
     use, rng = ToolUse("Bash", text="drop the index of the schema before the release"), random.Random(1)
     say(capsys, "look-up among 10,000", timed(lambda: finder.find(use, limit=20, rng=rng), rounds=50))
     assert finder.find(use, limit=20, rng=rng)

@@ -12,13 +12,11 @@ import pytest
 
 from tests.support.duplicate_bench import collection
 from tests.support.opposed_texts import Pair, opposed, unopposed
-from weft.app.night import word_lists
-from weft.quality.opposites import opposition
-from weft.quality.statements import Statements
 from weft.settings import load_settings
+from weft.wording.statements import Statements
 
 SETTINGS = load_settings(environment={})
-LISTS, RULES = word_lists(SETTINGS), SETTINGS.consolidation
+RULES = SETTINGS.consolidation
 EACH = 30
 PRECISION = 0.95
 
@@ -29,10 +27,7 @@ def verdicts(texts: list[str], makers: Mapping[str, Callable[[str], Pair | None]
     for kind, make in makers.items():
         pairs = [pair for text in texts if (pair := make(text)) is not None][:EACH]
         assert len(pairs) == EACH
-        found = [
-            opposition(*(Statements(each, LISTS) for each in pair), LISTS, least=RULES.duplicates.least_overlap)
-            for pair in pairs
-        ]
+        found = [Statements(pair[0]).opposes(Statements(pair[1]), RULES.duplicates.least_overlap) for pair in pairs]
         told[kind] = Counter(
             "nothing"
             if one is None

@@ -10,8 +10,8 @@ import pytest
 
 from weft.embedding.encoders.encoder import load_encoder
 from weft.retrieval.query.near import Factors, QuestionSimilarity
-from weft.retrieval.query.wording import Lexicon, Wording
 from weft.settings import load_settings
+from weft.wording.questions import Question
 
 pytestmark = pytest.mark.integration
 
@@ -23,15 +23,15 @@ def factors() -> dict[str, Sequence[float]]:
     """How far each pair counts; words are as rare as they are among all questions here."""
     settings = load_settings(environment={})
     prior, encoder = settings.priors.near, load_encoder(settings.embedding)
-    lexicon, counting = Lexicon(prior), Factors.of(prior)
+    counting = Factors.of(prior)
     asked = {
         name: [tuple(row) for row in csv.reader((PAIRS / f"{name}.tsv").open(encoding="utf-8"), delimiter="\t")][1:]
         for name in ("paraphrases", "look_alikes")
     }
-    likeness = QuestionSimilarity([Wording(one, lexicon) for one, _ in asked["paraphrases"]], prior.overlap)
+    likeness = QuestionSimilarity([Question(one) for one, _ in asked["paraphrases"]], prior.overlap)
 
     def factor(one: str, other: str) -> float:
-        ours, theirs = Wording(one, lexicon), Wording(other, lexicon)
+        ours, theirs = Question(one), Question(other)
         first, second = encoder.encode([one, other])
         return counting.factor(ours, theirs, likeness.of(ours, theirs, float(first @ second)))
 

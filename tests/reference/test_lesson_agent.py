@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
-from tests.support.lessons import labelled, lesson_words
+from tests.support.lessons import labelled
 from weft.domain.lesson import Lesson
 from weft.lessons.finding import LessonFinder, finder_of
 from weft.lessons.reflection import EpisodeStep, RuleReflector
@@ -33,7 +33,7 @@ def correction(situation: Situation) -> list[Lesson]:
     use = situation["use"]
     done = EpisodeStep(use["text"], "tool", use["tool"], tuple(use["files"]))
     said = situation["content"][0].lower() + situation["content"][1:]
-    reflector = RuleReflector(SETTINGS.lessons, lesson_words())
+    reflector = RuleReflector(SETTINGS.lessons)
     episode = [EpisodeStep(use["text"]), done, EpisodeStep(f"No. You forgot to {said}.")]
     return list(reflector.reflect(episode, []).proposals)
 
@@ -63,7 +63,7 @@ def test_repeats_halve_after_one_correction_and_others_stay() -> None:
 
     def mistakes(learned: Sequence[Situation]) -> Counter[str]:
         said = [lesson_added(lesson) for each in learned for lesson in lessons[each["content"]]]
-        finder = finder_of(believed(said), weights, lesson_words(), SETTINGS.lessons.duplicates.proposed)
+        finder = finder_of(believed(said), weights, SETTINGS.lessons.duplicates)
         return made([*corrected, *known, *unknown], finder, taught)
 
     before, after = mistakes(known), mistakes([*known, *corrected])

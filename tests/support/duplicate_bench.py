@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.support.near_duplicates import opposites, plantings
-from weft.app.night import word_lists
 from weft.consolidation.tending.duplicates import find_duplicates
 from weft.domain.ids import ContentHash, content_hash
 from weft.embedding.static_vectors import static_vectors
@@ -110,7 +109,7 @@ def main(texts_file: str, found_file: str) -> None:
     began, used = time.perf_counter(), time.process_time()
     memory = PlainMemory(texts)
     vectors = static_vectors(settings.embedding)
-    found = find_duplicates(memory, vectors, Evidence(), word_lists(settings), settings.consolidation.duplicates)
+    found = find_duplicates(memory, vectors, Evidence(), settings.consolidation.duplicates)
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     place = dict(zip(memory.contents, memory.places, strict=True))
     standing = [place[found.aliases.of(content_hash(text))] for text in texts]

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.feedback_events import lesson_added
 from tests.support.lesson_words import believed as believed_of
-from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, lines_of, settings
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lines_of, settings
 from weft.consolidation.probes import BUNDLED, probes
 from weft.domain.lesson import Lesson, LessonSource
 from weft.domain.lesson_match import BelievedLesson
@@ -24,17 +24,17 @@ from weft.domain.ranking import Query
 from weft.embedding.encoders.encoder import Encoder, load_encoder
 from weft.embedding.tokens import load_token_counter
 from weft.lessons.detection import Detector, Injection, Utterance
-from weft.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
+from weft.lessons.duplicates import compare_lessons
 from weft.lessons.prompt import prompt_form
 from weft.lessons.reflection import EpisodeStep, RuleReflector
 from weft.lessons.relevance import ConditionIndex, ToolUse
 from weft.retrieval.answer.lessons import LessonRetriever
+from weft.wording.comparison import TextRelation
 
 
-def relation(one: Lesson, other: Lesson) -> LessonRelation:
+def relation(one: Lesson, other: Lesson) -> TextRelation:
     """What two lessons are to each other."""
-    left, right = (parse_lesson(each, lesson_words()) for each in (one, other))
-    return compare(left, right, lesson_words(), settings().lessons).relation
+    return compare_lessons(one, other, settings().lessons.duplicates).relation
 
 
 def steps_of(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
@@ -52,8 +52,8 @@ def steps_of(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
 def says(lesson: Lesson, expected: str) -> bool:
     """Whether a proposal is the expected lesson, perhaps in other words."""
     return lesson.content == expected or relation(lesson, a_lesson(expected)) in {
-        LessonRelation.SAME,
-        LessonRelation.PROPOSED,
+        TextRelation.SAME,
+        TextRelation.PROPOSED,
     }
 
 
@@ -68,7 +68,7 @@ def duplicates(records: Sequence[dict[str, Any]]) -> str:
 def detection(records: Sequence[dict[str, Any]]) -> str:
     """Precision and recall; a detection is right with the result and the lesson."""
     named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
-    detector = Detector(settings().lessons, lesson_words())
+    detector = Detector(settings().lessons)
     right = detected = wanted = 0
     for turn in records:
         injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
@@ -82,7 +82,7 @@ def detection(records: Sequence[dict[str, Any]]) -> str:
 
 def reflection(records: Sequence[dict[str, Any]]) -> str:
     """Precision of proposals, and the share of episodes of which something is learned."""
-    reflector = RuleReflector(settings().lessons, lesson_words())
+    reflector = RuleReflector(settings().lessons)
     right = proposed = learned = taught = 0
     for episode in records:
         injected = [a_lesson(content) for content in episode.get("injected", ())]
@@ -124,10 +124,9 @@ def free_queries(
     ]
     beliefs, given = believed_of(lesson_added(lesson) for lesson in lessons), settings()
     beside = LessonRetriever(
-        lesson_words(),
         given.priors.lessons.relevance,
         most=10,
-        least=given.lessons.duplicates.proposed,
+        duplicates=given.lessons.duplicates,
         embed=encoder.encode,
         everyday=probes(BUNDLED),
     )
@@ -173,7 +172,7 @@ def _kinds(asked: Sequence[dict[str, Any]], figures: Sequence[float]) -> str:
 def conditions(*, held_out: bool) -> str:
     """Recall@5 among all labelled lessons."""
     lessons = of_uses()
-    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
+    index = ConditionIndex(lessons, settings().priors.lessons.relevance)
     asked = labelled("uses", held_out=held_out)
     hits = 0
     for each in asked:
@@ -199,7 +198,7 @@ def speed() -> str:
         believed(a_lesson(f"{each['content']} {at}", tools=tuple(each["tools"]), words=tuple(each["words"])))
         for at, each in enumerate(every * (10_000 // len(every) + 1))
     ][:10_000]
-    index = ConditionIndex(lessons, settings().priors.lessons.relevance, lesson_words())
+    index = ConditionIndex(lessons, settings().priors.lessons.relevance)
     took = []
     for each in every:
         began = time.process_time()
@@ -209,7 +208,7 @@ def speed() -> str:
     injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named)]
     turns = [Utterance(turn["text"]) for turn in labelled("turns", held_out=True)]
     began = time.process_time()
-    Detector(settings().lessons, lesson_words()).detect(turns, injections)
+    Detector(settings().lessons).detect(turns, injections)
     detecting = (time.process_time() - began) / len(turns)
     slowest = sorted(took)[int(0.95 * len(took))]
     return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}, detection {1e3 * detecting:.2f} ms a turn"

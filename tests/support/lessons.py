@@ -21,7 +21,6 @@ from weft.domain.lesson import (
     one_line,
 )
 from weft.domain.lesson_match import BelievedLesson
-from weft.lessons.wording import LessonWords
 from weft.settings import Settings, load_settings
 
 LABELLED = Path(__file__).resolve().parents[1] / "unit/lessons/labelled"
@@ -31,12 +30,6 @@ LABELLED = Path(__file__).resolve().parents[1] / "unit/lessons/labelled"
 def settings() -> Settings:
     """As they are delivered."""
     return load_settings(environment={})
-
-
-@cache
-def lesson_words() -> LessonWords:
-    """The delivered words."""
-    return LessonWords(settings().lessons.words)
 
 
 def a_lesson(

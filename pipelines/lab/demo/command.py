@@ -149,7 +149,7 @@ class Again:
     _SAMPLE = 120  # enough to see shares of tenths, within seconds
 
     def __init__(self, searcher: Searcher, lessons: Sequence[SyntheticQuestion], settings: Settings) -> None:
-        self._searcher, self._prior = searcher, settings.priors.near
+        self._searcher = searcher
         self._rng = random.Random(settings.evaluation.seed)  # noqa: S311  repeatable by its seed
         self._questions = self._rng.sample(list(lessons), min(self._SAMPLE, len(lessons)))
         self.right: dict[str, float] = {}
@@ -163,7 +163,7 @@ class Again:
         """Ask them all, and remember for how many the right answer is first."""
         texts = [each.text for each in self._questions]
         if reworded:
-            texts = [paraphrase(text, self._prior, self._rng) for text in texts]
+            texts = [paraphrase(text, self._rng) for text in texts]
         queries = [Query(text=text, k=PAGE, agent="demo", principal="somebody else") for text in texts]
         answers = self._searcher.search_many(queries)
         first = [answer.results[0].content_hash if answer.results else None for answer in answers]

@@ -19,8 +19,8 @@ from lab.settings import SimulationSettings
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Answer, Query
 from weft.feedback.events.producer import FeedbackProducer
-from weft.learning.priors import NearPrior, Priors
-from weft.retrieval.query.wording import Lexicon
+from weft.learning.priors import Priors
+from weft.wording.lexicon import DIRECTIONS, IDLE, LACKING, LOOSE, NEGATIONS, SYNONYMS, meaning_of, sure_stem
 
 _ANSWERS = 0.5  # probability that a user who is asked about a result says what it is, wherever it stands
 _FIRST_REFRESH = 20  # sessions after which searches first see what was learned
@@ -222,10 +222,10 @@ def with_replies(
     return [each for each in reactions if each.satisfaction is None or each.content_hash not in replied] + replies
 
 
-def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
+def paraphrase(text: str, rng: random.Random) -> str:
     """The same question in other words: synonyms, without idle words, or within another sentence."""
-    idle, words = Lexicon(prior).idle, [_exchanged(word, prior, rng) for word in text.split()]
-    content = [word for word in words if _bare(word) not in idle]
+    words = [_exchanged(word, rng) for word in text.split()]
+    content = [word for word in words if _bare(word) not in IDLE | DIRECTIONS]
     if len(content) >= _SHORT and rng.random() < 0.5:
         words = content
     plain = " ".join(words).strip()
@@ -233,13 +233,12 @@ def paraphrase(text: str, prior: NearPrior, rng: random.Random) -> str:
     return frame.format(plain.rstrip("?.!"))
 
 
-def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Random) -> str | None:
+def near_miss(text: str, others: Sequence[str], rng: random.Random) -> str | None:
     """A question that differs in what it asks for; None of a text without a word to exchange."""
-    words, lexicon = text.split(), Lexicon(prior)
-    places = [at for at, word in enumerate(words) if _is_content(word, lexicon)]
-    own = {lexicon.stem(_bare(word)) for word in words}
-    strange = (word for other in others for word in other.split() if lexicon.stem(_bare(word)) not in own)
-    foreign = [word for word in strange if _is_content(word, lexicon)]
+    words = text.split()
+    places = [at for at, word in enumerate(words) if _is_content(word)]
+    own = set(map(_meaning, words))
+    foreign = [word for other in others for word in other.split() if _meaning(word) not in own and _is_content(word)]
     if numbered := [at for at, word in enumerate(words) if _NUMBER.search(word)]:
         at = rng.choice(numbered)
         words[at] = _NUMBER.sub(lambda number: str(int(number[0]) + 1), words[at], count=1)
@@ -250,14 +249,18 @@ def near_miss(text: str, others: Sequence[str], prior: NearPrior, rng: random.Ra
     return " ".join(words)
 
 
-def _exchanged(word: str, prior: NearPrior, rng: random.Random) -> str:
-    groups = [group for group in prior.synonyms if _bare(word) in group]
+def _exchanged(word: str, rng: random.Random) -> str:
+    groups = [group for group in (*LOOSE, *SYNONYMS) if _bare(word) in group]
     return rng.choice([each for each in groups[0] if each != _bare(word)] or [word]) if groups else word
 
 
-def _is_content(word: str, lexicon: Lexicon) -> bool:
+def _is_content(word: str) -> bool:
     bare = _bare(word)
-    return len(bare) > _SHORT and bare.isalpha() and bare not in lexicon.idle | lexicon.negations
+    return len(bare) > _SHORT and bare.isalpha() and bare not in IDLE | DIRECTIONS | NEGATIONS | LACKING
+
+
+def _meaning(word: str) -> str:
+    return meaning_of(sure_stem(_bare(word)))
 
 
 def _bare(word: str) -> str:

@@ -144,9 +144,9 @@ def _praised(world: _Class, queries: Sequence[JudgedQuery], rng: random.Random) 
     """A result among the first ten, called right by one, two and three people; in other words, too."""
     before = world.ask(queries, _STRANGER)
     chosen = [rng.choice(answer.results[1:]).content_hash if len(answer.results) > 1 else None for answer in before]
-    prior, texts = world.settings.priors.near, [query.text for query in queries]
-    reworded = [paraphrase(text, prior, rng) for text in texts]
-    alike = [near_miss(text, rng.sample(texts, min(20, len(texts))), prior, rng) or text for text in texts]
+    texts = [query.text for query in queries]
+    reworded = [paraphrase(text, rng) for text in texts]
+    alike = [near_miss(text, rng.sample(texts, min(20, len(texts))), rng) or text for text in texts]
     plain = _places(world.ask(queries, _STRANGER, texts=alike), chosen)
     outcomes = []
     for number, who in enumerate(_PEOPLE, start=1):
@@ -227,7 +227,7 @@ def _pointed(world: _Class, queries: Sequence[JudgedQuery], rng: random.Random) 
             own = [_first_is(answer, uri) for answer, uri in zip(world.ask(deep, who), right, strict=True)]
             outcomes.append(_share("pointed at: first for who pointed", own, ">= 0.95"))
     everybody = [_first_is(answer, uri) for answer, uri in zip(world.ask(deep, _STRANGER), right, strict=True)]
-    reworded = [paraphrase(query.text, world.settings.priors.near, rng) for query in deep]
+    reworded = [paraphrase(query.text, rng) for query in deep]
     again = [
         _first_is(answer, uri) for answer, uri in zip(world.ask(deep, _STRANGER, texts=reworded), right, strict=True)
     ]

@@ -71,7 +71,6 @@ from weft.learning.calibration.matching import Probe
 from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.fitted import Learned
-from weft.quality.statements import WordLists
 from weft.retrieval.snapshot.relations import resolve_relations
 from weft.runtime.clock import Clock, day_of, system_clock
 from weft.runtime.process import linear_algebra_threads
@@ -185,10 +184,9 @@ def probe_of(settings: Settings) -> Probe | None:
 
 def duplicates_of(settings: Settings) -> FindDuplicates | None:
     """Finds near-duplicates in the live generation; None where nothing is live."""
-    catalog, rules, lists = (
+    catalog, rules = (
         Catalog(Path(settings.storage.root)),
         settings.consolidation.duplicates,
-        word_lists(settings),
     )
     if catalog.pointer().generation is None:
         return None
@@ -197,7 +195,7 @@ def duplicates_of(settings: Settings) -> FindDuplicates | None:
         vectors = static_vectors(settings.embedding)
         with closing(catalog.open_live()) as generation:
             memory = GenerationContents(generation.contents, generation.chunks)
-            return find_duplicates(memory, vectors, evidence, lists, rules, superseded=superseded)
+            return find_duplicates(memory, vectors, evidence, rules, superseded=superseded)
 
     return find
 
@@ -211,8 +209,7 @@ def contradictions_of(settings: Settings) -> FindContradictions | None:
     def find(duplicates: Duplicates, newer: LearnedEdges, evidence: Evidence) -> Contradictions:
         with closing(catalog.open_live()) as generation:
             declared, least = declared_in(generation, catalog.relations(), newer), rules.duplicates.least_overlap
-            lists = word_lists(settings)
-            return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
+            return find_contradictions(duplicates, declared, evidence, rules.contradictions, least=least)
 
     return find
 
@@ -323,21 +320,6 @@ def texts_of(settings: Settings) -> TextLookup | None:
             return dict(zip(names, generation.chunks.texts(rows), strict=True))
 
     return read
-
-
-def word_lists(settings: Settings) -> WordLists:
-    """Words in which near-duplicates must agree: those of questions, and of lessons."""
-    rules, near, words = settings.consolidation.duplicates, settings.priors.near, settings.lessons.words
-    return WordLists.of(
-        near.negations,
-        rules.absolutes,
-        rules.numerals,
-        rules.order,
-        (*near.opposites, *words.opposites),
-        near.idle_words,
-        words.units,
-        rules.conditions,
-    )
 
 
 def _newest(settings: Settings) -> list[Query]:

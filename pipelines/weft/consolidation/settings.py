@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 
 from weft.domain.links import Provider
 from weft.domain.sections import Section
-from weft.quality.opposites import Polarity
+from weft.wording.statements import Polarity
 
 FOLDS = 5
 """Parts of the observations, each predicted by a calibration that was fitted on the others."""
@@ -61,11 +61,6 @@ class NearDuplicateSettings(Section):
 
     least_cosine: Annotated[float, Field(gt=0.0)]  # of their static vectors; above 1 none are
     least_overlap: Annotated[float, Field(ge=0.0, le=1.0)]  # share of their words that both have, in [0, 1]
-    absolutes: tuple[str, ...]  # Words that both must have alike, beside what denies
-    conditions: tuple[str, ...]  # words that both or neither must have, in texts that differ in few places
-    numerals: tuple[str, ...]
-    # words that say what comes first; where one stands, words that both have must stand in one order
-    order: tuple[str, ...]
 
 
 class ContradictionSettings(Section):

@@ -119,11 +119,6 @@ class NearPrior(Section):
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
     strength: Positive  # pairs of verdicts under near questions that each of these is worth
     held: Annotated[int, Field(ge=0)]  # past questions that are compared
-    synonyms: tuple[tuple[str, ...], ...]  # groups of words of one meaning
-    opposites: tuple[tuple[str, str], ...]  # pairs of words of which one excludes the other
-    negations: tuple[str, ...]  # words that deny
-    question_words: tuple[str, ...]  # words that say what kind of answer is wanted
-    idle_words: tuple[str, ...]  # words that say nothing about what is asked for
 
     @model_validator(mode="after")
     def _rising(self) -> Self:

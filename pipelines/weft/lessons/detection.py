@@ -15,7 +15,9 @@ from math import log1p
 from typing import TYPE_CHECKING
 
 from weft.domain.lesson import Lesson, LessonResult
-from weft.lessons.wording import LessonWords, words_of
+from weft.wording.lexicon import sure_stem
+from weft.wording.text import is_denying, named
+from weft.wording.words import words_of
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
@@ -84,11 +86,10 @@ def outcome_id(injection_id: str, lesson_id: str, rule: str) -> str:
 class Detector:
     """Tells outcomes of lessons from conversations; without state, shared by threads."""
 
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
-        self._words = words
+    def __init__(self, settings: LessonSettings) -> None:
         self._settings = settings.detection
         self._bare = frozenset(settings.atomicity.verbs)
-        self._verbs = {words.stem(verb) for verb in settings.atomicity.verbs}
+        self._verbs = set(map(sure_stem, settings.atomicity.verbs))
         rules = settings.detection
         # In this order: "that is wrong, it is not missing" contradicts.
         self._rules: Mapping[LessonResult, re.Pattern[str]] = {
@@ -116,7 +117,7 @@ class Detector:
         return list(detections.values())
 
     def _of_turn(self, text: str, before: str, turn: int, injections: Sequence[Injection]) -> list[Detection]:
-        subjects = _Subjects([each.lesson for each in injections], self._words, self._verbs)
+        subjects = _Subjects([each.lesson for each in injections], self._verbs)
         sentences = [match for match in _SENTENCE.finditer(unquoted(text)) if match.group().strip()]
         detections = []
         for at, sentence in enumerate(sentences):
@@ -151,7 +152,7 @@ class Detector:
         Of a lesson that forbids something, a prohibition is a reminder, what was not done is as it should be, and what
         was done is a failure.
         """
-        forbids = any(map(self._words.denying, words_of(lesson.content)))
+        forbids = any(map(is_denying, words_of(lesson.content)))
         result = results[0] if results else None
         asked = _ASKED.match(lowered)
         if result is LessonResult.CONFIRMATION and asked and asked["verb"] in self._bare:
@@ -162,7 +163,7 @@ class Detector:
             return None
         if result is LessonResult.CONFIRMATION or result is LessonResult.CONTRADICTION:
             return result
-        denied = any(map(self._words.denying, words_of(lowered))) and "supposed" not in lowered
+        denied = any(map(is_denying, words_of(lowered))) and "supposed" not in lowered
         return LessonResult.FAILURE if (done or result is not None) and not denied else None
 
     def _nearest(
@@ -201,10 +202,9 @@ class Detector:
 class _Subjects:
     """What lessons are about, among each other: what all of them name tells none of them."""
 
-    def __init__(self, lessons: Sequence[Lesson], words: LessonWords, verbs: set[str]) -> None:
-        self._words = words
+    def __init__(self, lessons: Sequence[Lesson], verbs: set[str]) -> None:
         self._lessons = lessons
-        self._stems = [frozenset(words.subject(f"{lesson.content} {lesson.missed or ''}")) for lesson in lessons]
+        self._stems = [frozenset(named(f"{lesson.content} {lesson.missed or ''}")) for lesson in lessons]
         self._weights: dict[str, float] = {}
         for stem in frozenset().union(*self._stems):
             count = sum(stem in stems for stems in self._stems)
@@ -212,10 +212,10 @@ class _Subjects:
 
     def shares(self, sentence: str) -> list[float]:
         """By lesson, the share of its weight that a sentence names; all of it where the id is named."""
-        named = frozenset(self._words.subject(sentence))
+        mentioned = frozenset(named(sentence))
         if any(lesson.id in sentence for lesson in self._lessons):
             return [float(lesson.id in sentence) for lesson in self._lessons]
-        return [self._weight(stems & named) / (self._weight(stems) or 1.0) for stems in self._stems]
+        return [self._weight(stems & mentioned) / (self._weight(stems) or 1.0) for stems in self._stems]
 
     def _weight(self, stems: frozenset[str]) -> float:
         return sum(self._weights[stem] for stem in sorted(stems))

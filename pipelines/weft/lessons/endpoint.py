@@ -11,7 +11,6 @@ from weft.domain.lesson import Lesson
 from weft.lessons.gate import RejectedLesson, pass_gate
 from weft.lessons.reflection import EpisodeStep, Reflection, Reflector
 from weft.lessons.sensitive.parts import sensitive_parts
-from weft.lessons.wording import LessonWords
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
@@ -36,10 +35,9 @@ _LONGEST = 24_000  # characters of an episode: its end, where users correct
 class EndpointReflector:
     """Asks a model, and holds its answer to what every proposal is held to."""
 
-    def __init__(self, complete: Complete, settings: LessonSettings, words: LessonWords, otherwise: Reflector) -> None:
+    def __init__(self, complete: Complete, settings: LessonSettings, otherwise: Reflector) -> None:
         self._complete = complete
         self._settings = settings
-        self._words = words
         self._otherwise = otherwise
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
@@ -53,7 +51,7 @@ class EndpointReflector:
         except (OSError, ValueError, RecursionError):
             return self._otherwise.reflect(episode, injected)
         lessons, refused = _lessons_of(stated)
-        passed, rejected = pass_gate(lessons, injected, self._words, self._settings)
+        passed, rejected = pass_gate(lessons, injected, self._settings)
         return Reflection(passed, (*refused, *rejected))
 
 

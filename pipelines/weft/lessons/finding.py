@@ -7,9 +7,9 @@ from typing import Protocol
 
 from weft.domain.lesson import Lesson, LessonId
 from weft.domain.lesson_match import BelievedLesson, ChosenLesson
-from weft.lessons.duplicates.comparison import ConflictChecker
+from weft.lessons.duplicates import ConflictChecker
 from weft.lessons.relevance import ConditionIndex, RelevanceWeights, ToolUse
-from weft.lessons.wording import LessonWords
+from weft.lessons.settings import DuplicateSettings
 
 _FURTHER = 3  # times as many are looked at as are wanted: some are not drawn
 
@@ -29,11 +29,10 @@ class LessonFinder:
         lessons: Sequence[BelievedLesson],
         propensities: Mapping[LessonId, float],
         weights: RelevanceWeights,
-        words: LessonWords,
         opposed: ConflictChecker,
     ) -> None:
         self.lessons = lessons
-        self._index = ConditionIndex(lessons, weights, words)
+        self._index = ConditionIndex(lessons, weights)
         self._propensities = propensities
         self._opposed = opposed
 
@@ -81,8 +80,8 @@ class LessonBeliefSource(Protocol):
         """The probability that one is, where it fits."""
 
 
-def finder_of(beliefs: LessonBeliefSource, weights: RelevanceWeights, words: LessonWords, least: float) -> LessonFinder:
+def finder_of(beliefs: LessonBeliefSource, weights: RelevanceWeights, duplicates: DuplicateSettings) -> LessonFinder:
     """What finds lessons among those that may be shown."""
     lessons = beliefs.injectable()
     propensities = {each.lesson.id: beliefs.propensity(each.lesson.id) for each in lessons}
-    return LessonFinder(lessons, propensities, weights, words, ConflictChecker(words, least, beliefs.separate))
+    return LessonFinder(lessons, propensities, weights, ConflictChecker(duplicates, beliefs.separate))

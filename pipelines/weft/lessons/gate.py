@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson
-from weft.lessons.duplicates.comparison import LessonRelation, compare, parse_lesson
+from weft.lessons.duplicates import LessonTexts
 from weft.lessons.sensitive.parts import require_storable
-from weft.lessons.wording import LessonWords, words_of
+from weft.wording.comparison import TextRelation
+from weft.wording.lexicon import DENYING_VERBS, IDLE, NEGATIONS
+from weft.wording.words import words_of
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
@@ -64,7 +66,7 @@ def vague(text: str, settings: LessonSettings) -> bool:
     rest = whole = " ".join(words_of(text))
     for directive in sorted(settings.atomicity.directives, key=len, reverse=True):
         rest = re.sub(rf"\b{re.escape(directive)}\b", " ", rest)
-    general = {*settings.atomicity.general, *settings.words.idle, *settings.words.negations}
+    general = {*settings.atomicity.general, *IDLE, *NEGATIONS, *DENYING_VERBS, "don't"}
     telling = {word for word in rest.split() if word not in general and len(word) > 1 and not word.endswith("ly")}
     return len(telling) < (1 if rest == whole else _TELLING)
 
@@ -115,17 +117,16 @@ def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | Non
 
 
 def pass_gate(
-    lessons: Iterable[Lesson], injected: Sequence[Lesson], words: LessonWords, settings: LessonSettings
+    lessons: Iterable[Lesson], injected: Sequence[Lesson], settings: LessonSettings
 ) -> tuple[tuple[Lesson, ...], tuple[RejectedLesson, ...]]:
     """Proposals that are lessons, each once, and why the others are none."""
-    shown = [parse_lesson(lesson, words) for lesson in injected]
+    texts = LessonTexts()
     passed: dict[str, Lesson] = {}
     refused: list[RejectedLesson] = []
     for lesson in lessons:
         problem = problem_of(lesson, settings)
-        parsed = parse_lesson(lesson, words)
-        relations = {compare(parsed, each, words, settings).relation for each in shown}
-        if problem is None and relations & {LessonRelation.SAME, LessonRelation.PROPOSED}:
+        relations = {texts.compare(lesson, each, settings.duplicates).relation for each in injected}
+        if problem is None and relations & {TextRelation.SAME, TextRelation.PROPOSED}:
             problem = RejectedLesson(
                 "injected", "expected something new, found what an injected lesson says: confirm that"
             )

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson, LessonId, LessonResult
-from weft.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
-from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.duplicates import DuplicateIndex, compare_lessons
 from weft.lessons.gate import problem_of
-from weft.lessons.wording import LessonWords
+from weft.wording.comparison import TextRelation
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
@@ -126,13 +125,12 @@ class Applied:
 class SkillManager:
     """Checks and applies operations; without state of its own."""
 
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+    def __init__(self, settings: LessonSettings) -> None:
         self._settings = settings
-        self._words = words
 
     def apply(self, book: LessonBook, operations: Sequence[LessonOperation]) -> Applied:
         """Operations one after the other: each sees what those before it did, and one that fails stops none."""
-        work = _Work(book, self._settings, self._words)
+        work = _Work(book, self._settings)
         errors = []
         for index, operation in enumerate(operations):
             if problem := work.apply(operation):
@@ -143,13 +141,12 @@ class SkillManager:
 class _Work:
     """A book while operations are applied to it."""
 
-    def __init__(self, book: LessonBook, settings: LessonSettings, words: LessonWords) -> None:
+    def __init__(self, book: LessonBook, settings: LessonSettings) -> None:
         self._settings = settings
-        self._words = words
         self._lessons = dict(book.lessons)
         self._retired = set(book.retired)
         self._apart = set(book.apart)
-        self._near = DuplicateIndex(settings, words)
+        self._near = DuplicateIndex(settings.duplicates)
         self._indexed = False
         self._accepted: list[LessonOperation] = []
         self._conflicts: list[tuple[LessonId, LessonId, str]] = []
@@ -209,9 +206,9 @@ class _Work:
         if operation.lesson_id == operation.other_id:
             return "merge: expected two lessons, found one: name another representative"
         one, other = (self._lessons[each] for each in (operation.lesson_id, operation.other_id))
-        comparison = self._compared(one, other)
-        if comparison.relation is LessonRelation.CONFLICT:
-            return f"merge: expected two lessons that say the same, found opposites ({comparison.reason}): retire one"
+        comparison = compare_lessons(one, other, self._settings.duplicates)
+        if comparison.relation is TextRelation.OPPOSITE:
+            return f"merge: expected two lessons that say the same, found opposites ({comparison.why}): retire one"
         self._apart.discard(frozenset({one.id, other.id}))
         self._accepted.append(operation)
         return None
@@ -250,19 +247,15 @@ class _Work:
             pair = frozenset({lesson.id, other.id})
             if other.id == except_for or other.id in self._retired or pair in self._apart:
                 continue
-            if comparison.relation is LessonRelation.SAME:
+            if comparison.relation is TextRelation.SAME:
                 merge = OperationKind.MERGE
                 self._accepted.append(
-                    LessonOperation(kind=merge, lesson_id=lesson.id, other_id=other.id, why=comparison.reason)
+                    LessonOperation(kind=merge, lesson_id=lesson.id, other_id=other.id, why=comparison.why)
                 )
                 break  # one representative
-            if comparison.relation is LessonRelation.CONFLICT:
-                self._conflicts.append((lesson.id, other.id, comparison.reason))
-            elif comparison.relation is LessonRelation.PROPOSED:
-                self._proposals.append((lesson.id, other.id, comparison.reason))
+            if comparison.relation is TextRelation.OPPOSITE:
+                self._conflicts.append((lesson.id, other.id, comparison.why))
+            elif comparison.relation is TextRelation.PROPOSED:
+                self._proposals.append((lesson.id, other.id, comparison.why))
         self._lessons[lesson.id] = lesson
         self._near.add(lesson)
-
-    def _compared(self, one: Lesson, other: Lesson) -> Comparison:
-        parsed = [parse_lesson(each, self._words) for each in (one, other)]
-        return compare(parsed[0], parsed[1], self._words, self._settings)

@@ -16,7 +16,7 @@ from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonPriority, LessonSource
 from weft.lessons.detection import unquoted
 from weft.lessons.gate import RejectedLesson, pass_gate
-from weft.lessons.wording import LessonWords, stem_of, words_of
+from weft.wording.words import stem_of, words_of
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
@@ -72,9 +72,8 @@ class _Idea:
 class RuleReflector:
     """The default reflector: without a model, deterministic."""
 
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+    def __init__(self, settings: LessonSettings) -> None:
         self._settings = settings
-        self._words = words
         self._rules = _Rules(settings)
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
@@ -85,7 +84,7 @@ class RuleReflector:
                 lessons.append(self._lesson(idea))
             except InvalidLessonError as error:
                 refused.append(RejectedLesson("invalid", str(error)))
-        passed, rejected = pass_gate(lessons, injected, self._words, self._settings)
+        passed, rejected = pass_gate(lessons, injected, self._settings)
         return Reflection(passed, (*refused, *rejected))
 
     def _lesson(self, idea: _Idea) -> Lesson:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,7 +22,9 @@ from typing import Protocol
 
 from weft.domain.lesson import LessonPriority
 from weft.domain.lesson_match import BelievedLesson, LessonMatch, MatchedCondition
-from weft.lessons.wording import LessonWords, words_of
+from weft.wording.lexicon import sure_stem
+from weft.wording.text import named
+from weft.wording.words import words_of
 
 _WILD = re.compile(r"[*?\[]")
 
@@ -72,10 +74,9 @@ def file_pattern(pattern: str) -> re.Pattern[str]:
 class ConditionIndex:
     """Lessons by their conditions; built once for a snapshot, and shared by threads."""
 
-    def __init__(self, lessons: Sequence[BelievedLesson], weights: RelevanceWeights, lexicon: LessonWords) -> None:
+    def __init__(self, lessons: Sequence[BelievedLesson], weights: RelevanceWeights) -> None:
         self._lessons = lessons
         self._weights = weights
-        self._lexicon = lexicon
         self._factors = [believed.p_good * weights.priorities[believed.lesson.priority] for believed in lessons]
         self._actions: dict[str, list[int]] = defaultdict(list)
         self._words: dict[str, list[int]] = defaultdict(list)
@@ -85,8 +86,8 @@ class ConditionIndex:
         for at, believed in enumerate(lessons):
             conditions = believed.lesson.conditions
             self._group_of.append(groups.setdefault((conditions.tools, conditions.files), len(groups)))
-            actions = frozenset(lexicon.stem(word) for word in conditions.actions)
-            words = context_words(believed, lexicon)
+            actions = frozenset(map(sure_stem, conditions.actions))
+            words = context_words(believed)
             most = weights.enough_words
             self._enough.append((max(1, min(len(actions), most)), max(1, min(len(words), most))))
             for index, values in ((self._actions, actions), (self._words, words)):
@@ -139,7 +140,7 @@ class ConditionIndex:
 
     def _met_words(self, use: ToolUse) -> dict[int, tuple[float, float]]:
         """By lesson that has a word of the use, how far its action words and its context words are met."""
-        stems = {self._lexicon.stem(word) for word in words_of(use.text)}
+        stems = set(map(sure_stem, words_of(use.text)))
         actions = Counter(at for stem in stems.intersection(self._actions) for at in self._actions[stem])
         words = Counter(at for stem in stems.intersection(self._words) for at in self._words[stem])
         met: dict[int, tuple[float, float]] = {}
@@ -172,8 +173,7 @@ class ConditionIndex:
         return LessonMatch(believed, relevance, priority, relevance * self._factors[at], contributions)
 
 
-def context_words(believed: BelievedLesson, lexicon: LessonWords) -> Collection[str]:
+def context_words(believed: BelievedLesson) -> Collection[str]:
     """Stems of the words that the context is to name: the stated ones, or those of the lesson's own text."""
     stated = believed.lesson.conditions.words
-    of_text: Iterable[str] = lexicon.subject(believed.lesson.content)
-    return frozenset(lexicon.stem(word) for word in stated) if stated else frozenset(of_text)
+    return frozenset(map(sure_stem, map(str.casefold, stated)) if stated else named(believed.lesson.content))

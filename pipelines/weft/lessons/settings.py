@@ -12,18 +12,6 @@ Phrases = tuple[str, ...]
 Patterns = tuple[str, ...]
 
 
-class LessonWordSettings(Section):
-    """Words by what they do."""
-
-    idle: Phrases  # say nothing about a subject
-    negations: Phrases  # deny what they stand with
-    synonyms: tuple[Phrases, ...]  # groups of one meaning
-    opposites: tuple[tuple[str, str], ...]  # pairs of which one excludes the other
-    numerals: Phrases  # numbers in letters
-    units: Phrases  # what stands behind a number and is part of it
-    deciding: Phrases  # small ones that change what is said: two lessons are one only where both or neither have them
-
-
 class AtomicitySettings(Section):
     """How whole and how exact a lesson is, in [0, 1]."""
 
@@ -100,7 +88,6 @@ class ReflectorSettings(Section):
 class LessonSettings(Section):
     """Everything in `conf/base/lessons.yaml`."""
 
-    words: LessonWordSettings
     atomicity: AtomicitySettings
     prompt: PromptSettings
     duplicates: DuplicateSettings

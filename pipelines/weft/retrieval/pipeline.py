@@ -73,7 +73,7 @@ class Pipeline(Resources):
             if tuned.fusion is FusionMode.LEARNED:
                 best = without_release_notes(best, questions, self.facts, tuned.quality.release_notes)
             scored = with_propagated(best, self.facts, tuned.quality)
-            named = self.headings.named(questions, contexts[0].reading.beliefs.near)
+            named = self.headings.named(questions)
         with watch.stage("assembly"):
             ks, moments = np.array([each.plan.k for each in contexts]), [each.moment for each in contexts]
             depths = ks + tuned.diversity.depth

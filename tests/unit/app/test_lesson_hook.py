@@ -20,7 +20,6 @@ from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
 from weft.lessons.finding import finder_of
 from weft.lessons.prompt import MOST_LESSONS
 from weft.lessons.relevance import ToolUse
-from weft.lessons.wording import LessonWords
 
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release")
 TOOLS = ("Bash", "Edit", "Write", "mcp__*")
@@ -71,9 +70,9 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     root = root_of(partition)
     write_board(root, SETTINGS)
     beliefs = live_lessons(partition.catalog, SETTINGS)
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    weights = SETTINGS.priors.lessons.relevance
     finder, board, rng = (
-        finder_of(beliefs, weights, words, SETTINGS.lessons.duplicates.proposed),
+        finder_of(beliefs, weights, SETTINGS.lessons.duplicates),
         hook.Board(root / "lessons" / "board.sqlite"),
         random.Random(4),
     )
@@ -202,8 +201,7 @@ def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, s
         partition.publish()
         write_board(root, SETTINGS)
         beliefs = live_lessons(partition.catalog, SETTINGS)
-        least = SETTINGS.lessons.duplicates.proposed
-        finder = finder_of(beliefs, weights, LessonWords(SETTINGS.lessons.words), least)
+        finder = finder_of(beliefs, weights, SETTINGS.lessons.duplicates)
         by_hook = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
         shown = [each.match.believed.lesson.content for each in finder.find(use, limit=5, rng=Always())]
         assert [each.match.believed.lesson.content for each in by_hook] == shown

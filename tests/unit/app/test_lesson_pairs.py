@@ -7,7 +7,7 @@ from tests.support.lesson_words import believed
 from weft.app.lessons.pairs import open_pairs
 from weft.domain.events import LessonEvent
 from weft.domain.lesson import Lesson, LessonSource
-from weft.lessons.duplicates.comparison import LessonRelation
+from weft.wording.comparison import TextRelation
 
 
 def correction(content: str) -> Lesson:
@@ -22,7 +22,7 @@ RUN, PRIOR = (
 SAID: list[LessonEvent] = [lesson_added(each) for each in (ALWAYS, NEVER, RUN, PRIOR)]
 
 
-def pairs(*more: LessonEvent) -> dict[frozenset[str], LessonRelation]:
+def pairs(*more: LessonEvent) -> dict[frozenset[str], TextRelation]:
     found = open_pairs(believed([*SAID, *more]), SETTINGS)
     return {frozenset({each.lesson.id, each.other.id}): each.comparison.relation for each in found}
 
@@ -30,8 +30,8 @@ def pairs(*more: LessonEvent) -> dict[frozenset[str], LessonRelation]:
 def test_opposites_and_likely_duplicates_are_shown_once() -> None:
     """LES-13: opposites are never offered as one."""
     assert pairs() == {
-        frozenset({ALWAYS.id, NEVER.id}): LessonRelation.CONFLICT,
-        frozenset({RUN.id, PRIOR.id}): LessonRelation.PROPOSED,
+        frozenset({ALWAYS.id, NEVER.id}): TextRelation.OPPOSITE,
+        frozenset({RUN.id, PRIOR.id}): TextRelation.PROPOSED,
     }
     (conflict,) = (each for each in open_pairs(believed(SAID[:2]), SETTINGS))
     assert not any("merge" in each for each in conflict.commands)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from weft.app.night import word_lists
 from weft.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
 from weft.consolidation.tending.duplicates import Duplicates, NearPair
 from weft.domain.ids import ContentHash, content_hash
@@ -15,7 +14,7 @@ from weft.learning.uses import UsageKey
 from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
-LISTS, RULES = word_lists(SETTINGS), SETTINGS.consolidation
+RULES = SETTINGS.consolidation
 TEXT = "Workers {0} listed in the console with the machine that they run on. The queue holds {1} tasks at a time."
 A, B, C, D = sorted(content_hash(letter) for letter in "abcd")
 
@@ -33,7 +32,7 @@ def found(
 ) -> Contradictions:
     duplicates = Duplicates(aliases or ContentAliases(), len(refused), refused, ())
     return find_contradictions(
-        duplicates, declared or DeclaredContradictions(), evidence or Evidence(), LISTS, RULES.contradictions, least=0.8
+        duplicates, declared or DeclaredContradictions(), evidence or Evidence(), RULES.contradictions, least=0.8
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support.duplicate_bench import PlainMemory
-from weft.app.night import word_lists
 from weft.consolidation.tending.duplicates import find_duplicates
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.evidence import MICRO, Evidence
@@ -40,7 +39,7 @@ def test_those_that_served_come_first_and_then_those_least_alike() -> None:
     served = content_hash(COPIES[3])
     evidence = Evidence({}, {UsageKey(100, served, "positive", "ada", "why"): MICRO})
     memory = PlainMemory([*ORIGINALS, *COPIES])
-    found = find_duplicates(memory, leaning, evidence, word_lists(SETTINGS), SETTINGS.consolidation.duplicates)
+    found = find_duplicates(memory, leaning, evidence, SETTINGS.consolidation.duplicates)
     assert len(found.aliases) == TOPICS
     first, *others = found.examples
     assert len(others) == 9

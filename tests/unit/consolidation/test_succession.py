@@ -13,7 +13,6 @@ import pytest
 from tests.support.duplicate_bench import PlainMemory
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
-from weft.app.night import word_lists
 from weft.consolidation.tending.duplicates import GenerationContents, find_duplicates
 from weft.consolidation.tending.succession import Page, Passage, Successions, find_successions
 from weft.domain.documents import ContentType
@@ -207,7 +206,6 @@ def test_what_is_superseded_stands_for_nothing_newer() -> None:
             PlainMemory(both),
             lambda texts: np.ones((len(list(texts)), 1), np.float32),
             Evidence(),
-            word_lists(SETTINGS),
             SETTINGS.consolidation.duplicates,
             superseded={content_hash(old)},
         )
@@ -229,7 +227,6 @@ def test_of_equally_supported_near_duplicates_the_first_leads(tmp_path: Path) ->
             GenerationContents(generation.contents, generation.chunks),
             lambda texts: np.ones((len(list(texts)), 1), np.float32),
             Evidence(),
-            word_lists(SETTINGS),
             SETTINGS.consolidation.duplicates,
         )
         assert led.aliases.representatives == {content_hash(second): content_hash(first)}

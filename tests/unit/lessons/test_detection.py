@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.lessons import LABELLED, a_lesson, labelled, lesson_words, settings
+from tests.support.lessons import LABELLED, a_lesson, labelled, settings
 from weft.domain.lesson import LessonResult
 from weft.lessons.detection import Detection, Detector, Injection, Utterance
 
@@ -15,7 +15,7 @@ INJECTIONS = {
     name: [Injection(f"{name}-{at}", a_lesson(content)) for at, content in enumerate(contents)]
     for name, contents in LESSONS.items()
 }
-DETECTOR = Detector(settings().lessons, lesson_words())
+DETECTOR = Detector(settings().lessons)
 MIGRATIONS = "Run the migrations before starting the API"
 
 

@@ -7,40 +7,39 @@ from itertools import combinations
 
 import pytest
 
-from tests.support.lessons import a_lesson, labelled, lesson_words, lines_of, settings
+from tests.support.lessons import a_lesson, labelled, lines_of, settings
 from weft.domain.lesson import Lesson
-from weft.lessons.duplicates.comparison import Comparison, LessonRelation, compare, parse_lesson
-from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.duplicates import DuplicateIndex, compare_lessons
+from weft.wording.comparison import Comparison, TextRelation
+from weft.wording.text import Text
 
 
 def compared(one: Lesson, other: Lesson) -> Comparison:
-    left, right = (parse_lesson(lesson, lesson_words()) for lesson in (one, other))
-    forth = compare(left, right, lesson_words(), settings().lessons)
-    back = compare(right, left, lesson_words(), settings().lessons)
+    forth, back = (compare_lessons(*both, settings().lessons.duplicates) for both in ((one, other), (other, one)))
     assert forth.relation == back.relation
     return forth
 
 
-def relation(one: str, other: str) -> LessonRelation:
+def relation(one: str, other: str) -> TextRelation:
     return compared(a_lesson(one), a_lesson(other)).relation
 
 
 def test_no_opposite_is_merged_and_most_paraphrases_are_recognised() -> None:
     """LES-13: 0 opposites, 0 other lessons merged; 7 in 10 paraphrases merged or proposed, on pairs not chosen by."""
-    counts: Counter[tuple[str, LessonRelation]] = Counter()
+    counts: Counter[tuple[str, TextRelation]] = Counter()
     for pair in labelled("pairs", held_out=True):
         counts[pair["label"], relation(pair["left"], pair["right"])] += 1
     assert sum(count for (label, _), count in counts.items() if label == "opposite") >= 25
-    assert counts["opposite", LessonRelation.SAME] == counts["different", LessonRelation.SAME] == 0
+    assert counts["opposite", TextRelation.SAME] == counts["different", TextRelation.SAME] == 0
     paraphrases = sum(count for (label, _), count in counts.items() if label == "same")
-    assert counts["same", LessonRelation.SAME] + counts["same", LessonRelation.PROPOSED] >= 0.7 * paraphrases
+    assert counts["same", TextRelation.SAME] + counts["same", TextRelation.PROPOSED] >= 0.7 * paraphrases
 
 
 def test_no_pair_of_either_half_is_merged_wrongly() -> None:
     """LES-13: safety is asked of every pair."""
     pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False), *lines_of("fresh_pairs")]
     assert len(pairs) >= 280
-    merged = [pair for pair in pairs if relation(pair["left"], pair["right"]) is LessonRelation.SAME]
+    merged = [pair for pair in pairs if relation(pair["left"], pair["right"]) is TextRelation.SAME]
     assert {pair["label"] for pair in merged} == {"same"}
 
 
@@ -55,7 +54,7 @@ PASSIVES = [
 @pytest.mark.parametrize(("one", "other"), PASSIVES)
 def test_what_is_to_be_done_is_what_is_asked_for(one: str, other: str) -> None:
     """LES-13: in the passive, with forms that no ending tells; "without" denies what stands before the verb alone."""
-    assert relation(one, other) is LessonRelation.SAME
+    assert relation(one, other) is TextRelation.SAME
 
 
 CONFLICTS = [
@@ -77,23 +76,23 @@ CONFLICTS = [
 @pytest.mark.parametrize(("one", "other"), CONFLICTS)
 def test_opposites_are_conflicts(one: str, other: str) -> None:
     """LES-13: always and never, before and after, 3 and 30."""
-    assert relation(one, other) is LessonRelation.CONFLICT
+    assert relation(one, other) is TextRelation.OPPOSITE
 
 
 def test_what_states_an_order_is_not_merged_with_what_states_none() -> None:
     """LES-13: else two that contradict one another could be one through it."""
     first, second = (a_lesson(f"Run the migrations {word} starting the API") for word in ("before", "after"))
     neither = a_lesson("Run the migrations when starting the API")
-    assert compared(first, second).relation is LessonRelation.CONFLICT
+    assert compared(first, second).relation is TextRelation.OPPOSITE
     for each in (first, second):
-        assert compared(each, neither).relation is not LessonRelation.SAME
+        assert compared(each, neither).relation is not TextRelation.SAME
 
 
 def test_conditions_that_exclude_each_other_keep_lessons_apart_until_a_person_says_so() -> None:
     """LES-13: one text for two tools may be meant twice."""
     one, other = (a_lesson("Quote every path", tools=(tool,)) for tool in ("Bash", "Edit"))
-    assert compared(one, other).relation is LessonRelation.PROPOSED
-    assert compared(one, a_lesson("Every path is to be quoted", section="other")).relation is LessonRelation.SAME
+    assert compared(one, other).relation is TextRelation.PROPOSED
+    assert compared(one, a_lesson("Every path is to be quoted", section="other")).relation is TextRelation.SAME
 
 
 ASKED = [
@@ -112,7 +111,7 @@ ASKED = [
 @pytest.mark.parametrize(("one", "other"), ASKED)
 def test_a_small_word_that_changes_what_is_said_keeps_lessons_apart(one: str, other: str) -> None:
     """LES-13: merged without asking is only what cannot mean another thing."""
-    assert relation(one, other) is not LessonRelation.SAME
+    assert relation(one, other) is not TextRelation.SAME
 
 
 def test_the_index_finds_what_comparing_everything_finds() -> None:
@@ -120,16 +119,15 @@ def test_the_index_finds_what_comparing_everything_finds() -> None:
     pairs = [*labelled("pairs", held_out=False), *labelled("pairs", held_out=True)]
     every = [a_lesson(pair[side]) for pair in pairs for side in ("left", "right")]
     lessons = sorted({each.id: each for each in every}.values(), key=lambda lesson: lesson.id)
-    index = DuplicateIndex(settings().lessons, lesson_words())
+    index = DuplicateIndex(settings().lessons.duplicates)
     for each in lessons:
         index.add(each)
-    expected, parsed = {}, {each.id: parse_lesson(each, lesson_words()) for each in lessons}
+    expected, parsed = {}, {each.id: Text(each.content) for each in lessons}
     for one, other in combinations(lessons, 2):
         left, right = parsed[one.id], parsed[other.id]
-        comparison = compare(left, right, lesson_words(), settings().lessons)
-        assert comparison.relation == compare(right, left, lesson_words(), settings().lessons).relation
-        opposed = comparison.shared * (len(left.stems) + len(right.stems)) / 2 - len(left.stems & right.stems)
-        if comparison.relation is not LessonRelation.APART and opposed < 1.5:
+        comparison = compared(one, other)
+        opposed = comparison.shared * (len(left.content) + len(right.content)) / 2 - len(left.content & right.content)
+        if comparison.relation is not TextRelation.OTHER and opposed < 1.5:
             expected[frozenset({one.id, other.id})] = comparison.relation
     assert len(expected) > len(lessons) // 4
     found = {frozenset({one.id, other.id}): each.relation for one, other, each in index.pairs()}
@@ -155,8 +153,8 @@ REARRANGED = [
 @pytest.mark.parametrize(("one", "other"), REARRANGED)
 def test_the_same_words_in_another_order_are_not_merged_without_asking(one: str, other: str) -> None:
     """LES-13: they may say the opposite."""
-    assert relation(one, other) is not LessonRelation.SAME
-    assert relation(one, one) is relation(other, other) is LessonRelation.SAME
+    assert relation(one, other) is not TextRelation.SAME
+    assert relation(one, one) is relation(other, other) is TextRelation.SAME
 
 
 OPPOSED = [
@@ -173,20 +171,20 @@ OPPOSED = [
 @pytest.mark.parametrize(("one", "other"), OPPOSED)
 def test_opposites_of_everyday_are_conflicts(one: str, other: str) -> None:
     """LES-13."""
-    assert relation(one, other) is LessonRelation.CONFLICT
+    assert relation(one, other) is TextRelation.OPPOSITE
 
 
 def test_a_reason_names_words_as_they_are_written() -> None:
     """LES-13: whoever reviews a pair reads words, and no stems."""
-    one, other = (parse_lesson(a_lesson(f"{word} squash commits"), lesson_words()) for word in ("Always", "Never"))
-    assert compare(one, other, lesson_words(), settings().lessons).reason == "opposites: always and never"
+    one, other = (a_lesson(f"{word} squash commits") for word in ("Always", "Never"))
+    assert compared(one, other).why == "opposites: always and never"
 
 
 def test_never_without_is_always_with() -> None:
     """LES-13: of two denials nothing is left to deny."""
     plan = "Never deploy without a rollback plan"
-    assert relation(plan, "Always deploy with a rollback plan") is LessonRelation.SAME
-    assert relation(plan, "Deploy without a rollback plan") is LessonRelation.CONFLICT
-    assert relation(plan, "Never deploy with a rollback plan") is LessonRelation.CONFLICT
+    assert relation(plan, "Always deploy with a rollback plan") is TextRelation.SAME
+    assert relation(plan, "Deploy without a rollback plan") is TextRelation.OPPOSITE
+    assert relation(plan, "Never deploy with a rollback plan") is TextRelation.OPPOSITE
     asking = "Ask the user before deleting any branch"
-    assert relation(asking, "Don't delete a branch without asking the user") is LessonRelation.PROPOSED
+    assert relation(asking, "Don't delete a branch without asking the user") is TextRelation.PROPOSED

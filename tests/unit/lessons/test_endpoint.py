@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tests.support.lessons import a_lesson, lesson_words, settings
+from tests.support.lessons import a_lesson, settings
 from weft.lessons.endpoint import EndpointReflector
 from weft.lessons.reflection import EpisodeStep, RuleReflector
 
-RULES = RuleReflector(settings().lessons, lesson_words())
+RULES = RuleReflector(settings().lessons)
 EPISODE = [
     EpisodeStep("curl -u bob:Sup3rS3cret x", "tool", "Bash"),
     EpisodeStep("Always run the linter before pushing."),
@@ -22,7 +22,7 @@ def reflector(answer: str, asked: list[str] | None = None) -> EndpointReflector:
         (asked if asked is not None else []).append(text)
         return answer
 
-    return EndpointReflector(complete, settings().lessons, lesson_words(), RULES)
+    return EndpointReflector(complete, settings().lessons, RULES)
 
 
 def test_an_answer_passes_the_same_gate_as_the_rules() -> None:

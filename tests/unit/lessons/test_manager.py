@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.lessons import a_lesson, lesson_words, settings
+from tests.support.lessons import a_lesson, settings
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson, LessonId, LessonResult
 from weft.lessons.manager import Applied, LessonBook, LessonOperation, OperationKind, SkillManager
 
-MANAGER = SkillManager(settings().lessons, lesson_words())
+MANAGER = SkillManager(settings().lessons)
 SQUASH = a_lesson("Always squash commits before merging")
 UTC = a_lesson("Store timestamps in UTC")
 BOOK = LessonBook({lesson.id: lesson for lesson in (SQUASH, UTC)})

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.lesson_figures import says, steps_of
-from tests.support.lessons import a_lesson, labelled, lesson_words, settings
+from tests.support.lessons import a_lesson, labelled, settings
 from weft.domain.lesson import Conditions, LessonKind, LessonSource
 from weft.lessons.reflection import EpisodeStep, Reflection, RuleReflector
 
-REFLECTOR = RuleReflector(settings().lessons, lesson_words())
+REFLECTOR = RuleReflector(settings().lessons)
 
 
 def reflected(episode: dict[str, Any]) -> Reflection:

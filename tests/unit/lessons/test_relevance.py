@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.lessons import LABELLED, a_lesson, believed, labelled, lesson_words, settings, with_priority
+from tests.support.lessons import LABELLED, a_lesson, believed, labelled, settings, with_priority
 from weft.domain.lesson import Conditions, Lesson, LessonPriority
 from weft.domain.lesson_match import BelievedLesson
 from weft.lessons.relevance import ConditionIndex, ToolUse, file_pattern
@@ -18,7 +18,7 @@ WEIGHTS = settings().priors.lessons.relevance
 
 
 def find(lessons: list[Lesson], use: ToolUse, limit: int = 5) -> list[str]:
-    index = ConditionIndex([believed(lesson) for lesson in lessons], WEIGHTS, lesson_words())
+    index = ConditionIndex([believed(lesson) for lesson in lessons], WEIGHTS)
     return [match.believed.lesson.content for match in index.find(use, limit=limit)]
 
 
@@ -28,7 +28,7 @@ def test_each_condition_that_is_met_adds_its_weight() -> None:
         "Squash", tools=("Edit",), files=("*.sql",), actions=("rename",), words=("table", "column", "index", "schema")
     )
     use = ToolUse("Edit", ("db/0001.sql",), "rename the column of this table")
-    (match,) = ConditionIndex([believed(lesson, 0.5)], WEIGHTS, lesson_words()).find(use, limit=1)
+    (match,) = ConditionIndex([believed(lesson, 0.5)], WEIGHTS).find(use, limit=1)
     assert {each.name: each.amount for each in match.contributions} == pytest.approx(
         {"tool": 0.40, "file": 0.40, "actions": 0.10, "words": 0.10 * 2 / 3}
     )
@@ -40,7 +40,7 @@ def test_each_condition_that_is_met_adds_its_weight() -> None:
 def test_a_tool_that_a_pattern_names_counts_half() -> None:
     """LES-8: .20."""
     lesson = a_lesson("Ask for a page at a time", tools=("mcp__*",))
-    (match,) = ConditionIndex([believed(lesson)], WEIGHTS, lesson_words()).find(ToolUse("mcp__jira"), limit=1)
+    (match,) = ConditionIndex([believed(lesson)], WEIGHTS).find(ToolUse("mcp__jira"), limit=1)
     assert [(each.name, each.amount) for each in match.contributions] == [("tool_wildcard", 0.20)]
 
 
@@ -55,7 +55,7 @@ def test_priority_and_belief_multiply_relevance() -> None:
     plain = a_lesson("Quote paths", tools=("Bash",))
     found = {}
     for priority in LessonPriority:
-        index = ConditionIndex([believed(with_priority(plain, priority), 0.8)], WEIGHTS, lesson_words())
+        index = ConditionIndex([believed(with_priority(plain, priority), 0.8)], WEIGHTS)
         (match,) = index.find(ToolUse("Bash"), limit=1)
         found[priority] = match.rank
     assert found == pytest.approx(
@@ -155,7 +155,7 @@ def relevance_by_hand(lesson: Lesson, use: ToolUse) -> float:
 def test_the_index_finds_what_the_rule_read_aloud_finds(stated: list[Conditions], use: ToolUse) -> None:
     """LES-8: an independent implementation, lesson by lesson."""
     lessons = [Lesson(section="work", content=f"Cache queue {at}", conditions=each) for at, each in enumerate(stated)]
-    index = ConditionIndex([believed(lesson) for lesson in lessons], WEIGHTS, lesson_words())
+    index = ConditionIndex([believed(lesson) for lesson in lessons], WEIGHTS)
     found = {match.believed.lesson.id: match.relevance for match in index.find(use, limit=100)}
     by_hand = {lesson.id: relevance_by_hand(lesson, use) for lesson in lessons}
     assert found == pytest.approx({key: value for key, value in by_hand.items() if value >= WEIGHTS.least})
@@ -165,8 +165,8 @@ def test_the_best_come_first_and_ties_by_id() -> None:
     """LES-8: deterministic, whatever order the lessons came in."""
     lessons: list[BelievedLesson] = [believed(a_lesson(f"Quote path {at}", tools=("Bash",))) for at in range(20)]
     lessons.append(believed(a_lesson("Quote every path", tools=("Bash",)), 0.9))
-    forth = ConditionIndex(lessons, WEIGHTS, lesson_words()).find(ToolUse("Bash"), limit=6)
-    back = ConditionIndex(lessons[::-1], WEIGHTS, lesson_words()).find(ToolUse("Bash"), limit=6)
+    forth = ConditionIndex(lessons, WEIGHTS).find(ToolUse("Bash"), limit=6)
+    back = ConditionIndex(lessons[::-1], WEIGHTS).find(ToolUse("Bash"), limit=6)
     assert forth == back
     assert forth[0].believed.p_good == 0.9
     assert [match.believed.lesson.id for match in forth[1:]] == sorted(each.lesson.id for each in lessons[:-1])[:5]

@@ -11,7 +11,6 @@ from tests.support.lesson_words import believed
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.lesson import Conditions, Lesson, LessonSource
 from weft.lessons.finding import meanings_of
-from weft.lessons.wording import LessonWords
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.answer.trace import answer_as_json
 
@@ -25,8 +24,8 @@ TRIAL = Lesson(section="api", content="Start the API with migrations on", source
 
 
 def beside() -> LessonRetriever:
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    return LessonRetriever(words, weights, most=5, least=0.6)
+    weights = SETTINGS.priors.lessons.relevance
+    return LessonRetriever(weights, most=5, duplicates=SETTINGS.lessons.duplicates)
 
 
 def test_what_fits_the_question_is_shown_with_why() -> None:
@@ -54,8 +53,11 @@ def test_lessons_are_found_by_meaning_and_embedded_once() -> None:
         embedded.extend(texts)
         return np.array([axes[text] for text in texts], dtype=np.float32)
 
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
-    finds, asked = LessonRetriever(words, weights, most=5, least=0.6, embed=embed), a_query("bring the backend up")
+    weights = SETTINGS.priors.lessons.relevance
+    finds, asked = (
+        LessonRetriever(weights, most=5, duplicates=SETTINGS.lessons.duplicates, embed=embed),
+        a_query("bring the backend up"),
+    )
     vector = np.array([0.8, 0.6], dtype=np.float32)
     (shown,) = finds.of(asked, believed([lesson_added(SURE)]), vector)
     addend = f"{0.8 * weights.meaning:.2f}"
@@ -75,22 +77,24 @@ def test_what_everyday_questions_are_as_near_to_is_not_shown() -> None:
         cosines = [nearness.get(text, 1.0) for text in texts]
         return np.array([[each, (1.0 - each**2) ** 0.5] for each in cosines], dtype=np.float32)
 
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    weights = SETTINGS.priors.lessons.relevance
     beliefs, asked = believed([lesson_added(SURE)]), a_query("bring the backend up")
     bound = 0.06 * weights.everyday * (len(everyday) - 1)  # the quantile of eleven at equal distances
     for shift in (-0.01, 0.01):
         cosine = bound + shift
         vector = np.array([cosine, (1.0 - cosine**2) ** 0.5], dtype=np.float32)
-        finds = LessonRetriever(words, weights, most=5, least=0.6, embed=embed, everyday=everyday)
+        finds = LessonRetriever(weights, most=5, duplicates=SETTINGS.lessons.duplicates, embed=embed, everyday=everyday)
         assert bool(finds.of(asked, beliefs, vector)) is (shift > 0.0)
-        assert LessonRetriever(words, weights, most=5, least=0.6, embed=embed).of(asked, beliefs, vector)
+        assert LessonRetriever(weights, most=5, duplicates=SETTINGS.lessons.duplicates, embed=embed).of(
+            asked, beliefs, vector
+        )
 
 
 def test_a_search_embeds_a_few_new_texts_and_all_that_were_embedded_before() -> None:
     """LES-8: a process of one search meets every lesson, once earlier ones have embedded them."""
     lessons = [Lesson(section="a", content=f"Count to {n}", source=LessonSource.USER_CORRECTION) for n in range(60)]
     beliefs, asked = believed([lesson_added(each) for each in lessons]), a_query("bring the backend up")
-    words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
+    weights = SETTINGS.priors.lessons.relevance
     vector, kept = np.array([1.0, 0.0], dtype=np.float32), set[str]()
     asked_for: list[int] = []
 
@@ -101,10 +105,9 @@ def test_a_search_embeds_a_few_new_texts_and_all_that_were_embedded_before() -> 
 
     for _ in range(4):
         finds = LessonRetriever(
-            words,
             weights,
             most=60,
-            least=0.6,
+            duplicates=SETTINGS.lessons.duplicates,
             embed=embed,
             stored=lambda texts: [each for each in texts if each in kept],
         )

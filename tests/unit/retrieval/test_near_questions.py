@@ -12,10 +12,9 @@ from tests.support.words_spoken import PRIORS, a_word, precedents_of
 from weft.domain.ids import question_of
 from weft.learning.evidence import Evidence
 from weft.retrieval.query.near import Factors, PastQuestion, QuestionIndex, QuestionSimilarity, learned_factors
-from weft.retrieval.query.wording import Lexicon, Wording
+from weft.wording.questions import Question
 
 PRIOR = PRIORS.near
-LEXICON = Lexicon(PRIOR)
 CLOSE = 0.9  # the cosine of all pairs here: by it alone none could be told from another
 PARAPHRASES = [
     ("how do I remove a virtual environment", "delete a venv"),
@@ -53,7 +52,7 @@ LOOK_ALIKES = [
 
 
 def factor(one: str, other: str, cosine: float = CLOSE) -> float:
-    ours, theirs = Wording(one, LEXICON), Wording(other, LEXICON)
+    ours, theirs = Question(one), Question(other)
     return Factors.of(PRIOR).factor(ours, theirs, QuestionSimilarity([], PRIOR.overlap).of(ours, theirs, cosine))
 
 
@@ -94,7 +93,7 @@ def test_a_curved_apostrophe_denies_like_a_straight_one() -> None:
 )
 def test_words_that_only_end_alike_stay_apart(one: str, other: str) -> None:
     """LRN-19: endings of another spelling are not looked for in short words."""
-    assert Wording(one, LEXICON).content != Wording(other, LEXICON).content
+    assert Question(one).content != Question(other).content
 
 
 @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
@@ -128,13 +127,13 @@ def test_factors_are_shares_and_mutual(one: str, other: str, cosine: float) -> N
 @given(words)
 def test_a_question_does_not_contradict_itself(text: str) -> None:
     """LRN-19."""
-    assert not Wording(text, LEXICON).contradicts(Wording(text.upper(), LEXICON))
+    assert not Question(text).contradicts(Question(text.upper()))
 
 
 def test_far_questions_do_not_count() -> None:
     """LRN-19: a steep prior: nothing below the least cosine, and more the nearer."""
     one, other = "what happens when the broker is killed while it writes", "a broker dies in the middle of a write"
-    ours, theirs, factors = Wording(one, LEXICON), Wording(other, LEXICON), Factors.of(PRIOR)
+    ours, theirs, factors = Question(one), Question(other), Factors.of(PRIOR)
     found = [factors.factor(ours, theirs, likeness) for likeness in (0.3, *PRIOR.likeness, 1.3)]
     assert found == [0.0, *PRIOR.factors, PRIOR.factors[-1]]
     assert found == sorted(found)
@@ -143,7 +142,7 @@ def test_far_questions_do_not_count() -> None:
 @given(st.lists(words, min_size=1, max_size=8), st.integers(0, 7), st.integers(0, 9))
 def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: int, seed: int) -> None:
     """LRN-19: to the bit."""
-    past = [Wording(each, LEXICON) for each in asked]
+    past = [Question(each) for each in asked]
     likeness, ours = QuestionSimilarity(past, PRIOR.overlap), past[at % len(past)]
     cosines = np.random.default_rng(seed).uniform(-1.0, 1.0, len(past)).astype(np.float32)
     one_by_one = [likeness.of(ours, theirs, float(cosine)) for theirs, cosine in zip(past, cosines, strict=True)]
@@ -152,13 +151,13 @@ def test_likeness_to_all_past_questions_is_that_to_each(asked: list[str], at: in
 
 def test_words_that_all_questions_hold_make_none_alike() -> None:
     """LRN-19: where everybody asks about the same few, a name that two questions share says little."""
-    past = [Wording(f"what did ada {word} with her dogs", LEXICON) for word in ("build", "plant", "paint", "cook")]
+    past = [Question(f"what did ada {word} with her dogs") for word in ("build", "plant", "paint", "cook")]
     likeness = QuestionSimilarity(past, PRIOR.overlap)
-    one, other = past[0], Wording("what did ada cook with her friends", LEXICON)
-    rare = Wording("something to build", LEXICON)
+    one, other = past[0], Question("what did ada cook with her friends")
+    rare = Question("something to build")
     assert likeness.of(one, other, CLOSE) < likeness.of(one, rare, CLOSE) <= CLOSE + PRIOR.overlap
     assert likeness.of(one, one, CLOSE) == CLOSE + PRIOR.overlap
-    assert QuestionSimilarity([], PRIOR.overlap).of(Wording("", LEXICON), Wording("the", LEXICON), CLOSE) == CLOSE
+    assert QuestionSimilarity([], PRIOR.overlap).of(Question(""), Question("the"), CLOSE) == CLOSE
 
 
 def test_factors_follow_what_people_hold_under_near_questions() -> None:
@@ -173,7 +172,7 @@ def test_factors_follow_what_people_hold_under_near_questions() -> None:
         ]
         precedents = precedents_of(*said)
         asked = [
-            PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0], dtype=np.float32))
+            PastQuestion(question_of(text), Question(text), np.array([1.0], dtype=np.float32))
             for pair in pairs
             for text in pair
         ]
@@ -187,9 +186,7 @@ def test_what_one_says_of_everything_tells_little_of_nearness() -> None:
     """LRN-20, FBK-13: pairs count what the words behind them do; a flood moved every factor to 1 or to nothing."""
     texts = [f"big file {letter}{other}" for letter in "bcdfghjklm" for other in "npqrstvwxz"]
     texts += [f"{text.split()[-1]} of a file that is big" for text in texts]
-    asked = [
-        PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0], dtype=np.float32)) for text in texts
-    ]
+    asked = [PastQuestion(question_of(text), Question(text), np.array([1.0], dtype=np.float32)) for text in texts]
     likeness = QuestionSimilarity([each.wording for each in asked], PRIOR.overlap)
 
     def same_words(*said: Evidence) -> float:
@@ -210,7 +207,7 @@ def test_near_questions_with_other_answers_count_less() -> None:
     ]
     said = [a_word(f"{at}".ljust(64, "."), text, "ada") for at, text in enumerate(texts * 5)]
     asked = [
-        PastQuestion(question_of(text), Wording(text, LEXICON), np.array([1.0, at / 10], dtype=np.float32))
+        PastQuestion(question_of(text), Question(text), np.array([1.0, at / 10], dtype=np.float32))
         for at, text in enumerate(texts)
     ]
     factors = learned_factors(asked, QuestionSimilarity([], PRIOR.overlap), precedents_of(*said), PRIOR)

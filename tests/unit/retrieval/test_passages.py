@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
-from tests.support.words_spoken import PRIORS
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
 from weft.retrieval.answer.explain import Candidate
@@ -31,7 +30,7 @@ def a_passage(name: str, score: float, uri: str = "page", *heading_path: str) ->
 def pages(*hits: AHit, question: str = "", **changes: object) -> list[Candidate]:
     """Pages as they are ranked, with the passage that is shown of each."""
     table = a_table(*hits)
-    named = Headings(table.occurrences.store).named([question], PRIORS.near)
+    named = Headings(table.occurrences.store).named([question])
     return told(in_units(table, settings(**changes), np.zeros(len(table)), named))
 
 

@@ -20,9 +20,9 @@ from weft.learning.evidence import day_of
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.prompt import MOST_LESSONS
 from weft.lessons.relevance import context_words
-from weft.lessons.wording import LessonWords
 from weft.runtime.clock import system_clock
 from weft.settings import Settings, load_settings
+from weft.wording.lexicon import sure_stem
 
 log = logging.getLogger(__name__)
 
@@ -60,20 +60,20 @@ def write_board(root: Path, settings: Settings | None = None) -> Path:
 
 
 def _fill(connection: sqlite3.Connection, beliefs: LessonBeliefs, settings: Settings) -> None:
-    words, priorities = LessonWords(settings.lessons.words), settings.priors.lessons.relevance.priorities
+    priorities = settings.priors.lessons.relevance.priorities
     for number, believed in enumerate(beliefs.injectable()):
         propensity = beliefs.propensity(believed.lesson.id)
         connection.execute("insert into lessons values (?, ?, ?)", (number, _document(believed), propensity))
         factor = believed.p_good * priorities[believed.lesson.priority]
-        keys = [(kind, key, factor, number) for kind, key in _keys(believed, words)]
+        keys = [(kind, key, factor, number) for kind, key in _keys(believed)]
         connection.executemany("insert into keys values (?, ?, ?, ?)", keys)
     connection.executemany("insert into separate values (?, ?)", map(sorted, beliefs.separate))
 
 
-def _keys(believed: BelievedLesson, words: LessonWords) -> set[tuple[str, str]]:
+def _keys(believed: BelievedLesson) -> set[tuple[str, str]]:
     conditions = believed.lesson.conditions
     tools = {("wild" if _WILD & set(tool) else "tool", tool.casefold()) for tool in conditions.tools}
-    stems = {words.stem(word) for word in conditions.actions} | set(context_words(believed, words))
+    stems = {*map(sure_stem, conditions.actions), *context_words(believed)}
     return tools | {("file", pattern) for pattern in conditions.files} | {("stem", stem) for stem in stems}
 
 
@@ -87,8 +87,7 @@ def _document(believed: BelievedLesson) -> str:
 def _numbers(settings: Settings) -> dict[str, object]:
     return {
         "relevance": settings.priors.lessons.relevance.model_dump(mode="json"),
-        "words": settings.lessons.words.model_dump(mode="json"),
-        "about_the_same": settings.lessons.duplicates.proposed,
+        "duplicates": settings.lessons.duplicates.model_dump(mode="json"),
         "budget": settings.lessons.prompt.budget,
         "limit": MOST_LESSONS,
     }

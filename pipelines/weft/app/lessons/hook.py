@@ -28,17 +28,18 @@ from typing import Any
 
 from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonStatus
 from weft.domain.lesson_match import BelievedLesson, ChosenLesson
-from weft.lessons.duplicates.comparison import ConflictChecker
+from weft.lessons.duplicates import ConflictChecker
 from weft.lessons.finding import LessonFinder, Uniform
 from weft.lessons.prompt import estimated_tokens, prompt_form
 from weft.lessons.relevance import ToolUse, file_pattern
-from weft.lessons.wording import LessonWords, words_of
+from weft.wording.lexicon import sure_stem
+from weft.wording.words import words_of
 
 FOLDER = "lessons"
 BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
-VERSION = 4
+VERSION = 5
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
 _ABANDONED_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
@@ -189,25 +190,24 @@ class Board:
 
     def find(self, use: ToolUse, *, rng: Uniform) -> list[ChosenLesson]:
         """The lessons for a tool use, best first."""
-        words = LessonWords(SimpleNamespace(**self.settings["words"]))  # type: ignore[arg-type]
         weights = SimpleNamespace(**self.settings["relevance"])
         weights.priorities = {LessonPriority(name): factor for name, factor in weights.priorities.items()}
-        rows = self._candidates(use, words)
+        rows = self._candidates(use)
         lessons = [_believed(json.loads(row)) for row, _ in rows]
         propensities = {each.lesson.id: chance for each, (_, chance) in zip(lessons, rows, strict=True)}
-        opposed = ConflictChecker(words, self.settings["about_the_same"], self._separate())
-        finder = LessonFinder(lessons, propensities, weights, words, opposed)
+        opposed = ConflictChecker(SimpleNamespace(**self.settings["duplicates"]), self._separate())  # type: ignore[arg-type]
+        finder = LessonFinder(lessons, propensities, weights, opposed)
         return finder.find(use, limit=self.settings["limit"], rng=rng)
 
     def _separate(self) -> frozenset[frozenset[str]]:
         """Pairs of lessons that somebody keeps apart."""
         return frozenset(map(frozenset, self._connection.execute("select one, other from separate")))
 
-    def _candidates(self, use: ToolUse, words: LessonWords) -> list[tuple[str, float]]:
+    def _candidates(self, use: ToolUse) -> list[tuple[str, float]]:
         """The likeliest lessons, by about the rank that they will have; only they are read."""
         weights = self.settings["relevance"]
         stem = weights["words"] / weights["enough_words"]
-        stems = sorted({words.stem(word) for word in words_of(use.text)})[:_STEMS]
+        stems = sorted(set(map(sure_stem, words_of(use.text))))[:_STEMS]
         tool = use.tool.casefold()
         met = [("tool", tool, weights["tool"]), *(("stem", each, stem) for each in stems)]
         patterns = self._connection.execute(

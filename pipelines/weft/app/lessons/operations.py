@@ -15,7 +15,6 @@ from weft.domain.lesson import LessonId, LessonStatus
 from weft.feedback.events.lesson_events import lesson_text
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.manager import Applied, LessonBook, LessonOperation, OperationError, OperationKind, SkillManager
-from weft.lessons.wording import LessonWords
 from weft.settings import Settings
 
 OPS: Mapping[OperationKind, str] = {
@@ -57,7 +56,7 @@ def read_operations(text: str) -> ReadOperations:
 def apply_operations(operations: Mapping[int, LessonOperation], beliefs: LessonBeliefs, settings: Settings) -> Applied:
     """What the skill manager makes of operations on the lessons that are believed; errors name their index."""
     order = list(operations)
-    manager = SkillManager(settings.lessons, LessonWords(settings.lessons.words))
+    manager = SkillManager(settings.lessons)
     applied = manager.apply(book_of(beliefs), [operations[index] for index in order])
     errors = tuple(OperationError(order[each.index], each.problem) for each in applied.errors)
     return Applied(applied.book, applied.accepted, errors, applied.conflicts, applied.proposals)

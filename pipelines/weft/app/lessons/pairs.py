@@ -13,11 +13,10 @@ from weft.domain.errors import BrokerUnavailableError, ConfigurationError
 from weft.domain.lesson import Lesson
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.learning.lessons.rows import NIGHT
-from weft.lessons.duplicates.comparison import Comparison, LessonRelation
-from weft.lessons.duplicates.index import DuplicateIndex
+from weft.lessons.duplicates import DuplicateIndex
 from weft.lessons.manager import LessonOperation, OperationKind
-from weft.lessons.wording import LessonWords
 from weft.settings import Settings
+from weft.wording.comparison import Comparison, TextRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,14 @@ class LessonPair:
     @property
     def says(self) -> str:
         """What they are to each other, for people."""
-        conflict = self.comparison.relation is LessonRelation.CONFLICT
+        conflict = self.comparison.relation is TextRelation.OPPOSITE
         return "contradicts" if conflict else "perhaps means the same as"
 
     @property
     def commands(self) -> list[str]:
         """What can be done."""
         one, other = self.lesson.id, self.other.id
-        if self.comparison.relation is LessonRelation.CONFLICT:
+        if self.comparison.relation is TextRelation.OPPOSITE:
             return [f"weft lessons retire {one}", f"weft lessons retire {other}", f"weft lessons apart {one} {other}"]
         return [f"weft lessons merge {one} {other}", f"weft lessons apart {one} {other}"]
 
@@ -50,7 +49,7 @@ class LessonPair:
 
 def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:
     """Pairs among the lessons that agents are told; merged ones are one, and those kept apart are settled."""
-    index, p_good = DuplicateIndex(settings.lessons, LessonWords(settings.lessons.words)), {}
+    index, p_good = DuplicateIndex(settings.lessons.duplicates), {}
     for believed in beliefs.injectable():
         index.add(believed.lesson)
         p_good[believed.lesson.id] = believed.p_good
@@ -69,7 +68,7 @@ def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -
         (`in_conflict`), and wait for a person (`to_review`, those in conflict among them).
     """
     pairs = list(open_pairs(beliefs, settings))
-    same = [each for each in pairs if each.comparison.relation is LessonRelation.SAME]
+    same = [each for each in pairs if each.comparison.relation is TextRelation.SAME]
     merged = 0
     if same and not dry_run:
         try:
@@ -77,14 +76,14 @@ def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -
             merged = len(same)
         except (BrokerUnavailableError, ConfigurationError) as error:
             stderr.print(visible(f"lessons that say the same wait for a later night ({len(same):,} pairs): {error}"))
-    conflicts = sum(each.comparison.relation is LessonRelation.CONFLICT for each in pairs)
+    conflicts = sum(each.comparison.relation is TextRelation.OPPOSITE for each in pairs)
     return {"proposed": len(pairs), "applied": merged, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
 
 
 def _merge(pairs: Sequence[LessonPair], settings: Settings) -> None:
     merges = [
         LessonOperation(
-            kind=OperationKind.MERGE, lesson_id=each.lesson.id, other_id=each.other.id, why=each.comparison.reason
+            kind=OperationKind.MERGE, lesson_id=each.lesson.id, other_id=each.other.id, why=each.comparison.why
         )
         for each in pairs
     ]

@@ -30,7 +30,6 @@ from weft.lessons.detection import Detector, Injection, Utterance
 from weft.lessons.endpoint import EndpointReflector
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.reflection import EpisodeStep, Reflection, Reflector, RuleReflector
-from weft.lessons.wording import LessonWords
 from weft.runtime.chat import ChatEndpoint
 from weft.settings import Settings
 
@@ -61,13 +60,10 @@ def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None 
     injections = _spooled(session_file(root, session))
     turns = read_transcript(asked.get("transcript_path"))
     shown = _shown(injections, turns, beliefs)
-    words = LessonWords(settings.lessons.words)
     steps = [turn.step for turn in turns]
     utterances = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
-    detections = Detector(settings.lessons, words).detect(utterances, shown)
-    operations = _operations(
-        settings, beliefs, reflector_of(settings, words).reflect(steps, [each.lesson for each in shown])
-    )
+    detections = Detector(settings.lessons).detect(utterances, shown)
+    operations = _operations(settings, beliefs, reflector_of(settings).reflect(steps, [each.lesson for each in shown]))
     of = f"agent-{session}"
     kafka = settings.kafka
     hasty = kafka.model_copy(update={"connect_timeout_ms": min(kafka.connect_timeout_ms, _PATIENCE_MS)})
@@ -112,13 +108,13 @@ def _event_id(session: str, operation: LessonOperation) -> str:
     return id_made_of(session, operation.kind, str(operation.lesson_id), str(operation.other_id))
 
 
-def reflector_of(settings: Settings, words: LessonWords) -> Reflector:
+def reflector_of(settings: Settings) -> Reflector:
     """Who reflects: the model that the settings name, and the rules where it does not answer or none is named."""
-    rules, stated = RuleReflector(settings.lessons, words), settings.lessons.reflector
+    rules, stated = RuleReflector(settings.lessons), settings.lessons.reflector
     if not stated.endpoint:
         return rules
     model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, _TIMEOUT_S)
-    return EndpointReflector(model.complete, settings.lessons, words, rules)
+    return EndpointReflector(model.complete, settings.lessons, rules)
 
 
 def _spooled(path: Path) -> list[SpooledInjection]:

@@ -24,7 +24,6 @@ from weft.evaluation.replay.caching import CachingEncoder, CachingGeneration, re
 from weft.evaluation.replay.masking import Masks, masked
 from weft.ingestion.questions import StoredQuestion
 from weft.lessons.prompt import MOST_LESSONS
-from weft.lessons.wording import LessonWords
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache
 from weft.retrieval.searcher import Searcher
@@ -122,10 +121,9 @@ def searching(
             memories=memories,
             key=settings.feedback.key,
             lessons=LessonRetriever(
-                LessonWords(settings.lessons.words),
                 settings.priors.lessons.relevance,
                 most=MOST_LESSONS,
-                least=settings.lessons.duplicates.proposed,
+                duplicates=settings.lessons.duplicates,
                 embed=vectors,
                 stored=vectors.stored,
                 everyday=probes(BUNDLED),

@@ -31,7 +31,6 @@ from weft.lessons.finding import LessonFinder, finder_of
 from weft.lessons.markdown import to_markdown
 from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from weft.lessons.relevance import ToolUse
-from weft.lessons.wording import LessonWords
 from weft.runtime.clock import SECONDS_PER_DAY, stamp
 from weft.settings import Settings
 
@@ -87,7 +86,7 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
         stdout.out(f"    {'  |  '.join(_can(belief))}")
     for pair in pairs[:limit]:
         stdout.out(visible(f"{pair.lesson.id}  {pair.lesson.content}"))
-        stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}"))
+        stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.why}"))
         stdout.out(f"    {'  |  '.join(pair.commands)}")
     sys.stdout.write(f"{len(rows):,} lessons and {len(pairs):,} pairs to review\n")
 
@@ -269,7 +268,7 @@ def _existing(settings: Settings) -> tuple[dict[str, Lesson], set[str]]:
 
 def _finder(settings: Settings) -> LessonFinder:
     weights, stated = settings.priors.lessons.relevance, settings.lessons
-    return finder_of(_beliefs(settings), weights, LessonWords(stated.words), stated.duplicates.proposed)
+    return finder_of(_beliefs(settings), weights, stated.duplicates)
 
 
 def _beliefs(settings: Settings) -> LessonBeliefs:

@@ -30,10 +30,9 @@ from weft.domain.lesson import (
 )
 from weft.feedback.events.lesson_events import lesson_text
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from weft.lessons.duplicates.comparison import ConflictChecker
+from weft.lessons.duplicates import ConflictChecker
 from weft.lessons.gate import problem_of
 from weft.lessons.manager import LessonOperation, OperationKind
-from weft.lessons.wording import LessonWords
 from weft.settings import Settings
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
@@ -304,9 +303,7 @@ def _opposed(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> list
     injectable = {each.lesson.id: each.lesson for each in beliefs.injectable()}
     if lesson.id not in injectable:
         return []
-    opposes = ConflictChecker(
-        LessonWords(settings.lessons.words), settings.lessons.duplicates.proposed, beliefs.separate
-    )
+    opposes = ConflictChecker(settings.lessons.duplicates, beliefs.separate)
     words = set(lesson.content.casefold().split())
     near = (
         each

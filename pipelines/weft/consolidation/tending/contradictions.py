@@ -19,8 +19,7 @@ from weft.domain.ids import ContentHash
 from weft.domain.links import LinkKind, RelationSource
 from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
-from weft.quality.opposites import Opposition, opposition
-from weft.quality.statements import Statements, WordLists
+from weft.wording.statements import Opposition, Statements
 
 _EXAMPLES = 10  # that a report shows
 
@@ -83,7 +82,6 @@ def find_contradictions(
     duplicates: Duplicates,  # of the same contents
     declared: DeclaredContradictions,
     evidence: Evidence,
-    lists: WordLists,
     settings: ContradictionSettings,
     *,
     least: float,  # overlap of two texts' words, at least
@@ -95,7 +93,7 @@ def find_contradictions(
         for pair in sorted(duplicates.refused)
         if stands_for(pair.content) != stands_for(pair.other)
         and not declared.settled(pair.content, pair.other)
-        and (detected := _opposition(pair, lists, least)) is not None
+        and (detected := Statements(pair.text).opposes(Statements(pair.other_text), least)) is not None
     ]
     acting = [pair for pair, detected in opposed if detected is not None and _acts(detected, settings)]
     edges = [LearnedEdge(pair.content, LinkKind.CONTRADICTS, pair.other, RelationSource.AUTO) for pair in acting]
@@ -120,10 +118,6 @@ def find_contradictions(
         clusters=len(set(numbers.values())),
         examples=tuple(examples.values()),
     )
-
-
-def _opposition(pair: NearPair, lists: WordLists, least: float) -> Opposition | None:
-    return opposition(Statements(pair.text, lists), Statements(pair.other_text, lists), lists, least=least)
 
 
 def _acts(detected: Opposition, settings: ContradictionSettings) -> bool:

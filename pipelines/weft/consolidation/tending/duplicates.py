@@ -1,6 +1,6 @@
 """Near-duplicates across documents, found by the night: the best-supported content stands for the others (CON-2).
 
-Candidates are neighbours by static vectors. What they say is compared before they count (`quality.statements`), and an
+Candidates are neighbours by static vectors. What they say is compared before they count (`wording.statements`), and an
 alias is compared with its representative itself, not with others of the class: nothing drifts along a chain.
 """
 
@@ -25,7 +25,7 @@ from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import Evidence
 from weft.learning.observe.verdicts import is_good
 from weft.learning.uses import Uses
-from weft.quality.statements import Statements, WordLists
+from weft.wording.statements import Statements
 
 Floats = NDArray[np.float32]
 
@@ -92,7 +92,6 @@ def find_duplicates(
     memory: ContentReader,
     vectors: Vectors,
     evidence: Evidence,
-    lists: WordLists,
     settings: NearDuplicateSettings,
     *,
     superseded: Collection[ContentHash] = (),  # contents that stand for no other that is not superseded itself
@@ -107,7 +106,7 @@ def find_duplicates(
     rows = np.unique(pairs[apart]).tolist()
     texts = dict(zip(rows, memory.texts(rows), strict=True))
     near = {(a, b): cosine for (a, b), cosine in zip(pairs[apart].tolist(), cosines[apart].tolist(), strict=True)}
-    says = ContentComparer(texts, lists, settings.least_overlap)
+    says = ContentComparer(texts, settings.least_overlap)
     edges = [pair for pair in near if says.same(*pair)]
     contents, support = memory.contents, support_of(evidence)
     leaders = represented(edges, _ranks(memory, support, superseded), says.same)
@@ -174,8 +173,8 @@ class GenerationContents:
 class ContentComparer:
     """Compares what contents say; each is taken apart once, each pair compared once."""
 
-    def __init__(self, texts: Mapping[int, str], lists: WordLists, least: float) -> None:
-        self._texts, self._lists, self._least = texts, lists, least
+    def __init__(self, texts: Mapping[int, str], least: float) -> None:
+        self._texts, self._least = texts, least
         self._read: dict[int, Statements] = {}
         self._compared: dict[tuple[int, int], bool] = {}
 
@@ -189,7 +188,7 @@ class ContentComparer:
 
     def _statements(self, row: int) -> Statements:
         if row not in self._read:
-            self._read[row] = Statements(self._texts[row], self._lists)
+            self._read[row] = Statements(self._texts[row])
         return self._read[row]
 
 

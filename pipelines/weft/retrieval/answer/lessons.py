@@ -13,7 +13,7 @@ from weft.domain.ranking import Query
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.finding import LessonFinder, finder_of, meanings_of
 from weft.lessons.relevance import RelevanceWeights, ToolUse
-from weft.lessons.wording import LessonWords
+from weft.lessons.settings import DuplicateSettings
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to unit vectors, float32 (n, dimension)."""
@@ -34,16 +34,15 @@ class LessonRetriever:
 
     def __init__(
         self,
-        words: LessonWords,
         weights: RelevanceWeights,
         *,
         most: int,
-        least: float,
+        duplicates: DuplicateSettings,
         embed: Embed | None = None,
         stored: Stored = lambda _: (),
         everyday: Sequence[str] = (),
     ) -> None:
-        self._words, self._weights, self._most, self._least, self._embed = words, weights, most, least, embed
+        self._weights, self._most, self._duplicates, self._embed = weights, most, duplicates, embed
         self._stored, self._everyday = stored, everyday
         self._lock = threading.Lock()
         self._held: _Held | None = None
@@ -70,9 +69,7 @@ class LessonRetriever:
     def _next(self, held: _Held | None, beliefs: LessonBeliefs, *, embedded: bool) -> _Held:
         former = {} if held is None else held.vectors
         same = held is not None and held.beliefs is beliefs
-        finder = (
-            held.finder if held is not None and same else finder_of(beliefs, self._weights, self._words, self._least)
-        )
+        finder = held.finder if held is not None and same else finder_of(beliefs, self._weights, self._duplicates)
         texts = [text for each in finder.lessons for text in meanings_of(each.lesson)]
         texts += self._everyday if texts else ()
         vectors = {text: former[text] for text in texts if text in former}

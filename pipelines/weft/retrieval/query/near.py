@@ -24,7 +24,7 @@ import numpy as np
 from weft.domain.ids import question_of
 from weft.learning.observe.precedents import Precedents
 from weft.learning.priors import NearPrior
-from weft.retrieval.query.wording import Lexicon, Wording
+from weft.wording.questions import Question
 
 
 class QuestionSimilarity:
@@ -34,7 +34,7 @@ class QuestionSimilarity:
     idf = ln((n + 1) / (questions with the word + ½)) over n past questions: a word that half of them hold says little.
     """
 
-    def __init__(self, past: Sequence[Wording], overlap: float) -> None:
+    def __init__(self, past: Sequence[Question], overlap: float) -> None:
         """Count words."""
         self._overlap = overlap
         self._asked = len(past)
@@ -45,13 +45,13 @@ class QuestionSimilarity:
         self._holding = {stem: np.array(places, dtype=np.int64) for stem, places in holding.items()}
         self._weights = np.array([self._weight(each.content) for each in past], dtype=np.float64)
 
-    def of(self, ours: Wording, theirs: Wording, cosine: float) -> float:
+    def of(self, ours: Question, theirs: Question, cosine: float) -> float:
         """Of two questions with some cosine, in [−1, 1 + overlap]."""
         both = self._weight(ours.content & theirs.content)
         either = self._weight(ours.content) + self._weight(theirs.content) - both
         return cosine + self._overlap * both / either if either > 0.0 else cosine
 
-    def of_past(self, ours: Wording, cosines: np.ndarray) -> np.ndarray:
+    def of_past(self, ours: Question, cosines: np.ndarray) -> np.ndarray:
         """Of a question and each past one, to the bit what `of` says, float64 (past questions,)."""
         both = np.zeros(self._asked)
         for stem in sorted(ours.content & self._holding.keys()):
@@ -80,15 +80,15 @@ class Factors(NamedTuple):
         """What holds before there were verdicts under near questions."""
         return cls(prior.likeness, prior.factors, prior.same_words)
 
-    def bin(self, ours: Wording, theirs: Wording, similarity: float) -> int | None:
+    def bin(self, ours: Question, theirs: Question, similarity: float) -> int | None:
         """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts.
 
         Examples:
             >>> from weft.settings import load_settings
             >>> prior = load_settings(environment={}).priors.near
-            >>> asked, lexicon, factors = "enable the cache", Lexicon(prior), Factors.of(prior)
+            >>> asked, factors = "enable the cache", Factors.of(prior)
             >>> [
-            ...     factors.bin(Wording(asked, lexicon), Wording(text, lexicon), 1.1)
+            ...     factors.bin(Question(asked), Question(text), 1.1)
             ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
             ... ]
             [None, 4, 3]
@@ -98,7 +98,7 @@ class Factors(NamedTuple):
             return None
         return len(self.similarity) if same else bisect_right(self.similarity, similarity) - 1
 
-    def factor(self, ours: Wording, theirs: Wording, similarity: float) -> float:
+    def factor(self, ours: Question, theirs: Question, similarity: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
         at = self.bin(ours, theirs, similarity)
         return 0.0 if at is None else (*self.by_similarity, self.same_words)[at]
@@ -194,7 +194,7 @@ class PastQuestion(NamedTuple):
     """
 
     fingerprint: str
-    wording: Wording
+    wording: Question
     vector: np.ndarray
 
 
@@ -202,7 +202,6 @@ class PastQuestion(NamedTuple):
 class _Indexed:
     asked: Sequence[PastQuestion]
     vectors: np.ndarray
-    lexicon: Lexicon
     by_content: Mapping[frozenset[str], Sequence[int]]
     similarity: QuestionSimilarity
     factors: Factors
@@ -213,8 +212,7 @@ class QuestionIndex:
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
-        self._lexicon: Lexicon | None = None
-        self._by_text: dict[str, tuple[Wording, np.ndarray]] = {}
+        self._by_text: dict[str, tuple[Question, np.ndarray]] = {}
         self._lock = threading.Lock()
         self._indexed: WeakKeyDictionary[Precedents, _Indexed] = WeakKeyDictionary()
 
@@ -227,7 +225,7 @@ class QuestionIndex:
         indexed = self._read(precedents, prior)
         if not indexed.asked:
             return near
-        ours = Wording(text, indexed.lexicon)
+        ours = Question(text)
         similarity = indexed.similarity.of_past(ours, indexed.vectors @ vector)
         near_enough = np.flatnonzero(similarity >= prior.likeness[0]).tolist()
         for at in dict.fromkeys([*near_enough, *indexed.by_content.get(ours.content, ())]):
@@ -241,16 +239,14 @@ class QuestionIndex:
         with self._lock:
             indexed = self._indexed.get(precedents)
             if indexed is None:
-                if self._lexicon is None or self._lexicon.prior is not prior:
-                    self._lexicon, self._by_text = Lexicon(prior), {}
-                indexed = self._indexed[precedents] = self._index(precedents, self._lexicon)
+                indexed = self._indexed[precedents] = self._index(precedents, prior)
             return indexed
 
-    def _index(self, precedents: Precedents, lexicon: Lexicon) -> _Indexed:
-        some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: lexicon.prior.held]
+    def _index(self, precedents: Precedents, prior: NearPrior) -> _Indexed:
+        some = [each for each in sorted(precedents.texts) if len(precedents.under(each))][: prior.held]
         texts, encoded = [precedents.texts[each] for each in some], self._by_text
         if new := [text for text in dict.fromkeys(texts) if text not in encoded]:
-            wordings = [Wording(text, lexicon) for text in new]
+            wordings = [Question(text) for text in new]
             encoded = encoded | dict(zip(new, zip(wordings, self._encode(new), strict=True), strict=True))
         self._by_text = {text: encoded[text] for text in texts}
         asked = [PastQuestion(each, *encoded[text]) for each, text in zip(some, texts, strict=True)]
@@ -258,6 +254,6 @@ class QuestionIndex:
         by_content: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for at, each in enumerate(asked):
             by_content[each.wording.content].append(at)
-        similarity = QuestionSimilarity([each.wording for each in asked], lexicon.prior.overlap)
-        factors = learned_factors(asked, similarity, precedents, lexicon.prior)
-        return _Indexed(asked, vectors, lexicon, by_content, similarity, factors)
+        similarity = QuestionSimilarity([each.wording for each in asked], prior.overlap)
+        factors = learned_factors(asked, similarity, precedents, prior)
+        return _Indexed(asked, vectors, by_content, similarity, factors)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.quality.test_statements import LISTS, TEXT
-from weft.quality.opposites import Opposition, Polarity, opposition
-from weft.quality.statements import Statements
+from tests.unit.wording.test_statements import TEXT
+from weft.wording.statements import Opposition, Polarity, Statements
 
 
 def found(other: str) -> Opposition | None:
     """What is found, the same from both sides."""
     one_way, back = (
-        opposition(Statements(one, LISTS), Statements(another, LISTS), LISTS, least=0.8)
-        for one, another in ((TEXT, other), (other, TEXT))
+        Statements(one).opposes(Statements(another), least=0.8) for one, another in ((TEXT, other), (other, TEXT))
     )
     assert (one_way is None) == (back is None)
     if one_way is not None and back is not None:

@@ -1,10 +1,14 @@
-"""Whether two texts that lie near each other say the same: what no cosine can tell (CON-2).
+"""What two longer texts that lie near each other are to each other: the same, opposed, or neither (CON-2, CON-4).
 
 "Always lock the file" and "never lock the file" have nearly one vector, and two orders of the same sentence have one
 exactly. So sentences are paired, the same ones first, and then those that share most words. Of a pair what it denies,
-its absolutes, numbers, units, flags and order words must be the same, and no two words have changed places. What one
-text alone has, such as a notice around it, speaks for neither: then the words that both have decide. A plain word in
-the place of another is taken for noise: nothing tells it from that.
+its absolutes, numbers, units, flags, signs and order words must be the same, and no two words have changed places. What
+one text alone has, such as a notice around it, speaks for neither. A plain word in the place of another is taken for
+noise: nothing tells it from that.
+
+A pair is opposed where one denies what the other says, where a word stands in the place of its opposite, or a number in
+the place of another. Two of these in one sentence undo each other ("is not enabled", "is disabled"). Where any other
+word is exchanged, the two speak of different things, which may well differ.
 """
 
 from __future__ import annotations
@@ -14,25 +18,55 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import Enum
-from functools import cached_property
+from enum import Enum, StrEnum
+from functools import cached_property, lru_cache
 from itertools import chain
 
+from weft.wording.lexicon import (
+    ABSOLUTES,
+    CONDITIONS,
+    IDLE,
+    LACKING,
+    NUMERALS,
+    ORDER,
+    beside,
+    denies,
+    excluding,
+    is_unit,
+    sure_stem,
+)
+from weft.wording.text import read_words
+from weft.wording.words import stem_of
+
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
-_WORD = re.compile(r"--?[A-Za-z][\w-]*|[^\W_](?:[\w.+#/:'@-]*\w)?|[^\W\s]|[<>=!+*/&|^%~-]+")
-_DENYING = "n't"
-_PREFIXES = ("un", "dis", "in", "im", "non", "non-", "de", "ir", "il")
+_MARKUP = frozenset("*#|_-+>`'\"\\")  # single signs that lists, tables and headings begin with
 _RUN = 5  # words that one text has on end and the other lacks: an addition, and no edit of a sentence
 _NOTICE = 12  # words of a sentence that one text has alone, from which on it is taken for a notice whatever it denies
 _EDITS = 2  # places in which texts differ, up to which a condition in one of them is an edit, and above noise
 _LEAST = 0.5  # share of words that a pair of sentences has in common
 
-_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
-STEM = 3
-"""Letters that stay of a word at least."""
+
+class Polarity(StrEnum):
+    """In what two statements are opposed."""
+
+    DENIAL = "denial"
+    OPPOSITE = "opposite"
+    NUMBER = "number"
 
 
-class Kind(Enum):
+@dataclass(frozen=True, slots=True)
+class Opposition:
+    """Two statements that are opposed."""
+
+    polarity: Polarity
+    one: str  # Their words
+    other: str
+    # whether nothing else differs in them, and neither text has sentences that the other lacks while the other
+    # has some, too: a condition or another subject may be in what differs
+    exact: bool
+
+
+class _Kind(Enum):
     """What a word is that can stand in the place of another of its kind."""
 
     ORDER = "order"
@@ -43,85 +77,37 @@ class Kind(Enum):
     NAME = "name"
 
 
-_ORDERED = (Kind.NAME, Kind.NUMBER)
-"""Of these the order says something."""
+_ORDERED = (_Kind.NAME, _Kind.NUMBER)  # of these the order says something
 
 
-@dataclass(frozen=True, slots=True)
-class WordLists:
-    """What turns a statement into another, in lower case."""
+@lru_cache(maxsize=65_536)
+def _kind(word: str) -> _Kind | None:
+    if word in ORDER:
+        return _Kind.ORDER
+    if word in NUMERALS or any(map(str.isdigit, word)):
+        return _Kind.NUMBER
+    if word[0] == "-" and word.lstrip("-")[:1].isalpha():
+        return _Kind.FLAG
+    if is_unit(word):
+        return _Kind.UNIT
+    return None if any(map(str.isalnum, word)) else _Kind.SIGN
 
-    negations: frozenset[str]  # words that deny
-    absolutes: frozenset[str]  # words that say of how much something holds: always, only
-    numerals: frozenset[str]  # words that are numbers
-    order: frozenset[str]  # words that say what comes first
-    opposites: Mapping[str, frozenset[str]]  # stems by the stem that excludes them
-    idle: frozenset[str] = frozenset()  # words that are no names where a sentence begins with them
-    units: frozenset[str] = frozenset()  # stems of what is counted or measured: a week, hourly
-    conditions: frozenset[str] = frozenset()  # words that say when something holds: if, unless
 
-    @classmethod
-    def of(  # noqa: PLR0917  lists of words, in the order of the fields
-        cls,
-        negations: Sequence[str],
-        absolutes: Sequence[str],
-        numerals: Sequence[str],
-        order: Sequence[str],
-        opposites: Sequence[tuple[str, str]],
-        idle: Sequence[str] = (),
-        units: Sequence[str] = (),
-        conditions: Sequence[str] = (),
-    ) -> WordLists:
-        """The lists, pairs in both directions."""
-        both: dict[str, set[str]] = {}
-        for one, other in (map(stem_of, pair) for pair in opposites):
-            both.setdefault(one, set()).add(other)
-            both.setdefault(other, set()).add(one)
-        excluding = {word: frozenset(others) for word, others in both.items()}
-        return cls(
-            frozenset(negations),
-            frozenset(absolutes),
-            frozenset(numerals),
-            frozenset(order),
-            excluding,
-            frozenset(idle),
-            frozenset(map(stem_of, units)),
-            frozenset(conditions),
-        )
+def _is_negation(word: str) -> bool:
+    return denies(word) or word in LACKING
 
-    def opposite(self, one: str, other: str) -> bool:
-        """Whether one stem excludes the other, by the list or by a prefix that denies."""
-        if other in self.opposites.get(one, ()):
-            return True
-        short, long = sorted((one, other), key=len)
-        return len(short) >= STEM and long.endswith(short) and long[: -len(short)] in _PREFIXES
 
-    def denies(self, word: str) -> bool:
-        """Whether a word, in lower case, makes the opposite of a sentence by standing in it."""
-        return word in self.negations or word.endswith(_DENYING) or word in self.absolutes
-
-    def kind(self, word: str) -> Kind | None:
-        """What a word, in lower case, is besides its meaning; None for most."""
-        if word in self.order:
-            return Kind.ORDER
-        if word in self.numerals or any(map(str.isdigit, word)):
-            return Kind.NUMBER
-        if word[0] == "-" and len(word) > 1:
-            return Kind.FLAG
-        if stem_of(word) in self.units:
-            return Kind.UNIT
-        return None if word[0].isalnum() else Kind.SIGN
+def _turns(word: str) -> bool:
+    """Whether a word makes the opposite of a sentence by standing in it."""
+    return _is_negation(word) or word in ABSOLUTES
 
 
 class Statement:
     """A sentence taken apart."""
 
-    __slots__ = ("__dict__", "_lists", "_written", "words")
-
-    def __init__(self, text: str, lists: WordLists) -> None:
-        self._lists = lists
-        self._written = [word for word in _WORD.findall(text) if word not in _PUNCTUATION]
-        self.words = tuple(word.lower() for word in self._written)
+    def __init__(self, text: str) -> None:
+        self._read = [(word, written) for word, written in read_words(text) if word not in _MARKUP]
+        self.words = tuple(NUMERALS.get(word, word) for word, _ in self._read)
 
     @cached_property
     def counted(self) -> Counter[str]:
@@ -129,26 +115,21 @@ class Statement:
         return Counter(self.words)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """Words that are written as names are: with a capital, or as identifiers."""
-        return frozenset(
-            word.lower()
-            for at, word in enumerate(self._written)
-            if (word[0].isupper() and (at or word.lower() not in self._lists.idle))
-            or any(map(str.isupper, word[1:]))
+    def kinds(self) -> Mapping[str, _Kind]:
+        """The kind of each word that has one; names are written with a capital, or as identifiers."""
+        named = {
+            word: _Kind.NAME
+            for at, (word, written) in enumerate(self._read)
+            if (written[0].isupper() and (at or word not in IDLE))
+            or any(map(str.isupper, written[1:]))
             or "_" in word
             or "." in word
-        )
+        }
+        return named | {word: kind for word in self.counted if (kind := _kind(word)) is not None}
 
-    @cached_property
-    def kinds(self) -> Mapping[str, Kind]:
-        """The kind of each word that has one."""
-        named = dict.fromkeys(self.names, Kind.NAME)
-        return named | {word: kind for word in self.counted if (kind := self._lists.kind(word)) is not None}
-
-    def denying(self) -> list[str]:
+    def turning(self) -> list[str]:
         """Words that make the opposite of it, in their order."""
-        return [word for word in self.words if self._lists.denies(word)]
+        return [word for word in self.words if _turns(word)]
 
     def agrees(self, other: Statement) -> bool:
         """Whether nothing in which they differ makes another statement of it."""
@@ -156,16 +137,12 @@ class Statement:
             return False
         ours, theirs = self.counted - other.counted, other.counted - self.counted
         special = [self._is_special(word) for word in ours] + [other._is_special(word) for word in theirs]
-        if not any(special) and not self._opposes(ours, theirs):
+        if not any(special) and not _opposes(ours, theirs):
             return True
         return all(self._exchanges_nothing(other, *block) for block in self.differences(other))
 
     def _is_special(self, word: str) -> bool:
-        return word in self.kinds or self._lists.denies(word)
-
-    def _opposes(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
-        stems = [stem_of(word) for word in theirs]
-        return any(self._lists.opposite(stem_of(word), other) for word in ours for other in stems)
+        return word in self.kinds or _turns(word)
 
     def _exchanges_nothing(self, other: Statement, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Whether words in each other's place leave the statement what it is.
@@ -173,18 +150,17 @@ class Statement:
         What denies must be the same, and flags. Numbers, units, names, signs and words of order may be missing on
         one side, and not be others.
         """
-        lists = self._lists
-        if sum(map(lists.denies, ours)) != sum(map(lists.denies, theirs)):
+        if sum(map(_turns, ours)) != sum(map(_turns, theirs)):
             return len(ours) + len(theirs) >= _NOTICE and abs(len(ours) - len(theirs)) >= _RUN
         if abs(len(ours) - len(theirs)) >= _RUN:  # an addition
             return True
         mine = {kind for word in ours if (kind := self.kinds.get(word)) is not None}
         yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
-        return not (mine & yours or Kind.FLAG in mine | yours or self._opposes(ours, theirs))
+        return not (mine & yours or _Kind.FLAG in mine | yours or _opposes(ours, theirs))
 
     def has_condition(self, other: Statement) -> bool:
         """Whether one of both alone says when it holds."""
-        return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in self._lists.conditions)
+        return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in CONDITIONS)
 
     def keeps_order(self, other: Statement) -> bool:
         """Whether no two words have changed places, names and numbers that both have stand in one order, and all words
@@ -201,7 +177,7 @@ class Statement:
         if ours == theirs:
             return True
         # "Cache profiles, not permissions", "cache permissions, not profiles".
-        if not self._lists.order.isdisjoint(self.counted) or any(map(self._lists.denies, self.counted)):
+        if not ORDER.isdisjoint(self.counted) or any(map(_turns, self.counted)):
             return False
         if self.counted == other.counted and not self._moves_clauses(other):
             return False
@@ -230,16 +206,67 @@ class Statement:
             if kind != "equal":
                 yield self.words[a:b], other.words[c:d]
 
+    def opposed(self, other: Statement) -> Opposition | None:
+        """In what one sentence says the opposite of another; None where it does not, or speaks of something else."""
+        if not self.keeps_order(other):
+            return None
+        denied = opposites = numbers = 0
+        exact = True
+        for block in self.differences(other):
+            ours, theirs = map(_Side, block)
+            denied += ours.negations + theirs.negations
+            opposites += ours.without_opposites(theirs)
+            if ours.numbers and theirs.numbers:
+                if len(ours.numbers) != len(theirs.numbers):
+                    return None
+                numbers += 1
+            elif ours.numbers or theirs.numbers:
+                exact = False
+            if ours.others and theirs.others:
+                return None
+            stronger = ours.absolutes != theirs.absolutes and not ours.negations and not theirs.negations
+            exact = exact and not ours.others and not theirs.others and not stronger
+        turned = (denied + opposites) % 2
+        if bool(turned) == bool(numbers):  # neither, or a denial of another number, which may be true with the first
+            return None
+        exact = exact and denied + opposites + numbers == 1
+        polarity = Polarity.NUMBER if numbers else Polarity.OPPOSITE if opposites else Polarity.DENIAL
+        return Opposition(polarity, " ".join(self.words), " ".join(other.words), exact)
 
-_PUNCTUATION = frozenset(".,;:!?()[]{}\"'`*#|_-—–…")
+
+class _Side:
+    """What one sentence has where another has something else."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        denying = [word for word in words if _is_negation(word)]
+        self.negations = len(denying)
+        self.absolutes = sum(word in ABSOLUTES for word in words if word not in denying)
+        self.numbers = [word for word in words if _kind(word) is _Kind.NUMBER]
+        counted = {*denying, *ABSOLUTES, *self.numbers}
+        self.others = {
+            sure_stem(word) for word in words if word not in counted and (_kind(word) is not None or word not in IDLE)
+        }
+
+    def without_opposites(self, other: _Side) -> int:
+        """Leave out stems that both have, and those that exclude each other; how many pairs of these there were."""
+        both = self.others & other.others
+        self.others -= both
+        other.others -= both
+        pairs = 0
+        for stem in sorted(self.others):
+            if against := sorted(other.others & excluding(stem)):
+                self.others.discard(stem)
+                other.others.discard(against[0])
+                pairs += 1
+        return pairs
 
 
 class Statements:
     """A text as the sentences in it."""
 
-    def __init__(self, text: str, lists: WordLists) -> None:
+    def __init__(self, text: str) -> None:
         parts = _SENTENCE.split(" ".join(text.replace("\u2019", "'").split()))
-        self._sentences = [sentence for part in parts if (sentence := Statement(part, lists)).words]
+        self._sentences = [sentence for part in parts if (sentence := Statement(part)).words]
         self._by_words = Counter(sentence.words for sentence in self._sentences)
         self._counted = Counter(chain.from_iterable(sentence.words for sentence in self._sentences))
         self._size = self._counted.total()
@@ -253,15 +280,14 @@ class Statements:
         """Whether both say the same.
 
         Examples:
-            >>> lists = WordLists.of(["not"], ["always", "never"], ["two"], ["before"], [("enable", "disable")])
-            >>> text = Statements("Close the file before the lock is released. It is kept for 30 seconds.", lists)
+            >>> text = Statements("Close the file before the lock is released. It is kept for 30 seconds.")
             >>> others = [
             ...     "It is kept for 30 seconds. Close the file before the lock is released.",
             ...     "Close the file before the lock is released. It is kept for 60 seconds.",
             ...     "Close the file before the lock is not released. It is kept for 30 seconds.",
             ...     "Release the lock before the file is closed. It is kept for 30 seconds.",
             ... ]
-            >>> [text.repeats(Statements(other, lists), 0.8) for other in others]
+            >>> [text.repeats(Statements(other), 0.8) for other in others]
             [True, False, False, False]
         """
         if self._by_words == other._by_words:
@@ -269,11 +295,39 @@ class Statements:
         if self.overlap(other) < least:
             return False
         pairs, ours, theirs = self.paired(other)
-        if not all(one.agrees(another) for one, another in pairs):
+        if not all(one.agrees(another) for one, another in pairs) or _edited(pairs, ours, theirs):
             return False
-        if _edited(pairs, ours, theirs):
-            return False
-        return all(len(sentence.words) >= _NOTICE or not sentence.denying() for sentence in (*ours, *theirs))
+        return all(len(sentence.words) >= _NOTICE or not sentence.turning() for sentence in (*ours, *theirs))
+
+    def opposes(self, other: Statements, least: float) -> Opposition | None:
+        """The first pair of sentences in which both are opposed; None where they are not, or differ in more than that.
+
+        Examples:
+            >>> text = Statements("Close the file before the lock is released. The cache is enabled.")
+            >>> others = [
+            ...     "Close the file before the lock is released. The cache is disabled.",
+            ...     "Close the file before the lock is not released. The cache is enabled.",
+            ...     "Close the file before the lock is released. The cache is not disabled.",
+            ...     "Close the file before the lock is released. The queue is disabled.",
+            ... ]
+            >>> detected = [text.opposes(Statements(each), least=0.6) for each in others]
+            >>> [each and each.polarity.value for each in detected]
+            ['opposite', 'denial', None, None]
+        """
+        if self.overlap(other) < least:
+            return None
+        pairs, ours, theirs = self.paired(other)
+        opposed: list[Opposition] = []
+        for here, there in pairs:
+            opposite = here.opposed(there)
+            if opposite is not None:
+                opposed.append(opposite)
+            elif not here.agrees(there):
+                return None
+        if not opposed:
+            return None
+        first, exact = opposed[0], not (ours and theirs) and all(each.exact for each in opposed)
+        return Opposition(first.polarity, first.one, first.other, exact)
 
     def paired(self, other: Statements) -> tuple[list[tuple[Statement, Statement]], list[Statement], list[Statement]]:
         """Sentences of both that differ and share most of their words; then those that only one or the other has."""
@@ -288,6 +342,18 @@ class Statements:
                 left[sentence.words] -= 1
                 besides.append(sentence)
         return besides
+
+
+def _opposes(ours: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Whether a word of one side excludes one of the other, or names another end, by whatever it is called."""
+    stems = {stem for word in theirs for stem in (sure_stem(word), stem_of(word))}
+    against = (frozenset().union(*map(_against, (sure_stem(word), stem_of(word)))) for word in ours)
+    return any(not stems.isdisjoint(each) for each in against)
+
+
+@lru_cache(maxsize=65_536)
+def _against(stem: str) -> frozenset[str]:
+    return excluding(stem) | beside(stem)
 
 
 def _edited(
@@ -323,17 +389,3 @@ def _share(one: Statement, other: Statement) -> float:
     """Words that both have, of all that they have, in [0, 1] (Dice)."""
     both = sum(min(count, other.counted[word]) for word, count in one.counted.items() if word in other.counted)
     return 2.0 * both / (len(one.words) + len(other.words))
-
-
-def stem_of(word: str) -> str:
-    """A word, in lower case, without its ending.
-
-    Examples:
-        >>> [stem_of(word) for word in ("enables", "enabled", "retries", "red")]
-        ['enabl', 'enabl', 'retry', 'red']
-    """
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= STEM:
-            root = word[: -len(ending)] + ("y" if ending == "ies" else "")
-            return root.rstrip("e") if len(root) > STEM else root
-    return word.rstrip("e") if len(word) > STEM else word

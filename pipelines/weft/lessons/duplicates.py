@@ -1,20 +1,31 @@
-"""Lessons by the words in them: those that may be one with another are found without looking at all (LES-13)."""
+"""Which lessons are one, said in other words, and which contradict one another (LES-13).
+
+What their texts say is compared by `wording`; here stands what lessons have beside a text: conditions of use, of which
+those that exclude each other leave nothing to contradict, and an index, since not all can be compared with all.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.domain.arrays import Ints
-from weft.domain.lesson import Lesson, LessonId
-from weft.lessons.duplicates.comparison import Comparison, LessonRelation, LessonTexts, compare
-from weft.lessons.wording import LessonWords
+from weft.domain.lesson import Conditions, Lesson, LessonId
+from weft.wording.comparison import Comparison, TextRelation, Thresholds, compare, may_be_about_the_same
+from weft.wording.text import Text
 
+if TYPE_CHECKING:
+    from weft.lessons.settings import DuplicateSettings
+
+_SLACK = 1e-9  # a share of words is no exact number
+_WILD = re.compile(r"[*?\[]")
 _AT_ONCE = 2_000_000  # pairs that are compared together: some hundred megabytes
 
 
@@ -97,10 +108,84 @@ def _overlaps(left: Ints, right: Ints) -> Ints:
     return shared
 
 
-if TYPE_CHECKING:
-    from weft.lessons.settings import LessonSettings
+def compare_lessons(one: Lesson, other: Lesson, settings: DuplicateSettings) -> Comparison:
+    """What two lessons are to each other; the same whichever comes first."""
+    return LessonTexts().compare(one, other, settings)
 
-_SLACK = 1e-9  # a share of words is no exact number
+
+class LessonTexts:
+    """Texts of lessons, each taken apart once, when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._texts: dict[LessonId, Text] = {}
+
+    def of(self, lesson: Lesson) -> Text:
+        """What a lesson says."""
+        cached = self._texts.get(lesson.id)
+        if cached is None:
+            cached = self._texts[lesson.id] = Text(lesson.content)
+        return cached
+
+    def compare(self, one: Lesson, other: Lesson, settings: DuplicateSettings) -> Comparison:
+        """What two lessons are to each other: under conditions that exclude each other never the same or opposed."""
+        comparison = compare(self.of(one), self.of(other), Thresholds(settings.proposed, settings.bound))
+        if comparison.relation in {TextRelation.SAME, TextRelation.OPPOSITE} and exclude(
+            one.conditions, other.conditions
+        ):
+            relation = TextRelation.PROPOSED if comparison.relation is TextRelation.SAME else TextRelation.OTHER
+            return Comparison(relation, comparison.shared, "under conditions that exclude each other")
+        return comparison
+
+
+class ConflictChecker:
+    """Tells which lessons cannot both be followed; each is taken apart once."""
+
+    def __init__(self, settings: DuplicateSettings, settled: Container[frozenset[str]] = frozenset()) -> None:
+        self._settings, self._settled = settings, settled
+        self._texts = LessonTexts()
+
+    def __call__(self, one: Lesson, other: Lesson) -> bool:
+        """Whether they are about the same and contradict one another, and nobody said that both hold."""
+        if frozenset({one.id, other.id}) in self._settled:
+            return False
+        if not may_be_about_the_same(self._texts.of(one), self._texts.of(other), self._settings.proposed):
+            return False
+        return self._texts.compare(one, other, self._settings).relation is TextRelation.OPPOSITE
+
+
+def exclude(one: Conditions, other: Conditions) -> bool:
+    """Whether no tool, or no file, meets the conditions of both.
+
+    Examples:
+        >>> conditions = [Conditions(files=(each,)) for each in ("*.go", "*.py", "src/*.py", "backend/**")]
+        >>> [exclude(conditions[1], each) for each in conditions]
+        [True, False, False, False]
+        >>> exclude(Conditions(files=("frontend/**",)), conditions[3])
+        True
+    """
+    tools = [(left, right) for left in one.tools for right in other.tools]
+    files = [(left, right) for left in one.files for right in other.files]
+    return (bool(tools) and not any(_one_tool(*pair) for pair in tools)) or (
+        bool(files) and not any(_one_file(*pair) for pair in files)
+    )
+
+
+def _one_tool(one: str, other: str) -> bool:
+    one, other = one.casefold(), other.casefold()
+    return fnmatchcase(one, other) or fnmatchcase(other, one)
+
+
+def _one_file(one: str, other: str) -> bool:
+    """Whether one path may meet both patterns: what stands fixed at their beginnings, and at their ends, agrees.
+
+    A pattern without a folder is about names, wherever they are.
+    """
+    if "/" in one and "/" in other:
+        heads = [_WILD.split(each.removeprefix("./").removeprefix("/"))[0] for each in (one, other)]
+        if not (heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])):
+            return False
+    tails = [_WILD.split(each)[-1] for each in (one, other)]
+    return tails[0].endswith(tails[1]) or tails[1].endswith(tails[0])
 
 
 class DuplicateIndex:
@@ -109,11 +194,10 @@ class DuplicateIndex:
     A text is taken apart when it is first compared with another; most never are.
     """
 
-    def __init__(self, settings: LessonSettings, words: LessonWords) -> None:
+    def __init__(self, settings: DuplicateSettings) -> None:
         self._settings = settings
-        self._words = words
         self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
-        self._texts = LessonTexts(words)
+        self._texts = LessonTexts()
         self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
         self._counts: Counter[str] = Counter()
         self._sizes: set[int] = set()
@@ -123,7 +207,7 @@ class DuplicateIndex:
         """One more; one that is there already is left as it is."""
         if lesson.id in self._lessons:
             return
-        stems = self._texts.wording(lesson).stems
+        stems = self._texts.of(lesson).content
         self._lessons[lesson.id] = (lesson, stems)
         self._sizes.add(len(stems))
         self._counts.update(stems)
@@ -167,18 +251,17 @@ class DuplicateIndex:
 
     def compared(self, lesson: Lesson) -> list[tuple[Lesson, Comparison]]:
         """Lessons that are about the same, those that share most first, ties by id."""
-        stems = self._texts.wording(lesson).stems
+        stems = self._texts.of(lesson).content
         return self._near(lesson, self._candidates(stems) - {lesson.id})
 
     def _near(self, lesson: Lesson, candidates: Iterable[LessonId]) -> list[tuple[Lesson, Comparison]]:
         """Those of some that share enough stems, and are about the same as a lesson."""
-        wording, least = self._texts.wording(lesson), self._settings.duplicates.proposed
         near = []
         for other_id in candidates:
             other, _ = self._lessons[other_id]
-            if wording.may_be_about(self._texts.wording(other), self._words, least):
-                comparison = compare(self._texts.parsed(lesson), self._texts.parsed(other), self._words, self._settings)
-                if comparison.relation is not LessonRelation.APART:
+            if may_be_about_the_same(self._texts.of(lesson), self._texts.of(other), self._settings.proposed):
+                comparison = self._texts.compare(lesson, other, self._settings)
+                if comparison.relation is not TextRelation.OTHER:
                     near.append((other, comparison))
         return sorted(near, key=lambda pair: (-pair[1].shared, pair[0].id))
 
@@ -186,7 +269,7 @@ class DuplicateIndex:
         """So many stems two of such sizes are to share; an opposite counts, too: one word more may be."""
         total = one + other
         if total not in self._bounds:
-            self._bounds[total] = max(1, math.ceil(self._settings.duplicates.proposed * total / 2 - _SLACK) - 1)
+            self._bounds[total] = max(1, math.ceil(self._settings.proposed * total / 2 - _SLACK) - 1)
         return self._bounds[total]
 
     def _candidates(self, stems: frozenset[str]) -> set[LessonId]:

@@ -1,0 +1,1 @@
+"""One comparer of short texts: lessons, contents that lie near each other, and questions."""

@@ -1,0 +1,253 @@
+"""What two short texts are to each other: the same, perhaps the same, opposites, or about other things (LES-13).
+
+Vectors cannot tell: "always squash" and "never squash" lie as near as two ways to say one thing. So texts are taken
+apart. They are the same where they name the same, deny the same, and agree in signs, numbers, flags and order. They are
+opposites where they are about the same and disagree in one of these. What they are about decides first: another
+environment, another end or another name is another matter, and neither says anything of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from functools import cached_property
+from itertools import chain
+
+from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, beside, excluding, meaning_of, sure_stem
+from weft.wording.text import VALUES, Kind, Text, Way
+
+_DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
+_SLACK = 1e-9  # a share of words is no exact number
+
+
+class TextRelation(StrEnum):
+    """What two texts are to each other."""
+
+    SAME = "same"  # beyond doubt
+    PROPOSED = "proposed"  # perhaps: a person is asked
+    OPPOSITE = "opposite"  # both cannot be followed
+    OTHER = "other"  # neither says anything of the other
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two texts compare."""
+
+    relation: TextRelation
+    shared: float  # share of what both name that both have, in [0, 1] (Dice), opposites with it
+    why: str  # the words that decided
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """How much alike texts must be."""
+
+    least: float  # share of what both name, below which they are about other things
+    bound: float = 0.0  # share of pairs of neighbouring words that both have, below which sameness is not sure
+
+
+def compare(one: Text, other: Text, thresholds: Thresholds) -> Comparison:
+    """What two texts are to each other; the same whichever comes first.
+
+    Examples:
+        >>> pairs = ["== for ===", "i for j", "tabs for spaces", "a remote for the remote", "staging for production"]
+        >>> texts = [[Text(f"Use {each} when you compare keys") for each in pair.split(" for ")] for pair in pairs]
+        >>> [compare(*both, Thresholds(0.6)).relation.value for both in texts]
+        ['opposite', 'opposite', 'opposite', 'same', 'other']
+    """
+    differences = _Differences(one, other)
+    shared = differences.shared
+    if one.words != other.words or differences.spelt:
+        if shared < thresholds.least - _SLACK:
+            return Comparison(TextRelation.OTHER, shared, "they are about other things")
+        for relation, reasons in (
+            (TextRelation.OPPOSITE, differences.order()),
+            (TextRelation.OTHER, differences.subjects()),
+            (TextRelation.OPPOSITE, differences.opposed()),
+            (TextRelation.OTHER, differences.apart()),
+            (TextRelation.PROPOSED, differences.doubts(thresholds.bound)),
+        ):
+            if why := next(reasons, None):
+                return Comparison(relation, shared, why)
+    return Comparison(TextRelation.SAME, shared, "the same words, denials, numbers and order")
+
+
+def may_be_about_the_same(one: Text, other: Text, least: float) -> bool:
+    """Whether both may name `least` of their words, opposites with them; where not, they are about other things."""
+    both, every = len(one.content & other.content), len(one.content) + len(other.content)
+    if 2 * both >= least * every - _SLACK:
+        return True
+    if 2 * (both + 1) >= least * every - _SLACK and one.values - other.values and other.values - one.values:
+        return True
+    theirs = other.every
+    return any(not excluding(stem).isdisjoint(theirs) for stem in one.every - theirs)
+
+
+class _Differences:
+    """In what two texts differ."""
+
+    def __init__(self, one: Text, other: Text) -> None:
+        self._one, self._other = one, other
+        ours, theirs = one.every - other.every, other.every - one.every
+        self.opposites = [(left, right) for left in sorted(ours) for right in sorted(theirs & excluding(left))]
+        if one.order[0] & other.order[0]:  # "before" in one and "after" in the other may state one order
+            self.opposites = [pair for pair in self.opposites if set(pair) != {"befor", "after"}]
+        self._subjects = [(left, right) for left in sorted(ours) for right in sorted(theirs & beside(left))]
+        self._ours, self._theirs = one.content - other.content, other.content - one.content
+        self._exchanged = list(self._exchanges()) if one.hard - other.hard or other.hard - one.hard else []
+        # One sign or number in the place of another is something that both are about, and so is each opposite.
+        values = any(kind in VALUES for kind, _, _ in self._exchanged)
+        both = len(one.content & other.content) + max(len(self.opposites), int(values))
+        self.shared = min(1.0, 2 * both / max(1, len(one.content) + len(other.content)))
+
+    @cached_property
+    def spelt(self) -> list[str]:
+        """Stems of signs, units and names that both have in other capitals."""
+        ours, theirs = self._one.spelt, self._other.spelt
+        both = ((stem, ours[stem], theirs[stem]) for stem in sorted(ours.keys() & theirs.keys()))
+        return [stem for stem, one, other in both if one != other and one.casefold() == other.casefold()]
+
+    def order(self) -> Iterator[str]:
+        """What is turned around: what comes first, or which way something goes."""
+        one, other = self._one, self._other
+        (first, second), (their_first, their_second) = one.order, other.order
+        turned = bool(second & their_first and first & their_second)
+        if turned or (_moved(first, second, their_first, their_second) and _moved(*other.order, *one.order)):
+            yield "the order is another"
+        if any(_exchanged(way, back) for way in one.ways for back in other.ways):
+            yield "the direction is another"
+
+    def subjects(self) -> Iterator[str]:
+        """What else one of them is about, whatever it says of that."""
+        for left, right in self._subjects:
+            yield f"one is about {self._written(left)}, the other about {self._written(right)}"
+        if self._turns > 1 and self._turns % 2 == 0 and not self._denied:
+            yield f"another thing each: {self._pairs(self.opposites)}"  # add the new ones, remove the old ones
+
+    def opposed(self) -> Iterator[str]:
+        """In what they disagree."""
+        if (self._turns + self._denied) % 2 and (self._crossed or not self._denied or not self._rest()):
+            yield (
+                f"opposites: {self._pairs(self.opposites[:1])}" if self.opposites else "one denies what the other says"
+            )
+        # Where nothing else differs, another sign or number is another answer to the same question.
+        values = [(left, right) for kind, left, right in self._exchanged if kind in VALUES]
+        if values and (self._ours | self._theirs) <= {*chain.from_iterable(values)}:
+            yield f"in one place: {self._pairs(values)}"
+
+    def apart(self) -> Iterator[str]:
+        """What one has in the place of something else, so that the two are about different things."""
+        slips = [pair for pair in self._exchanged if _bare(pair[1]) == _bare(pair[2])]
+        for kind, left, right in self._exchanged:
+            if (kind, left, right) not in slips:
+                yield f"{kind.value}s differ: {self._pairs([(left, right)])}"
+        ours, theirs = (
+            {meaning_of(stem) for stem in stems if not any(stem in pair for pair in (*slips, *self.opposites))}
+            for stems in (self._ours, self._theirs)
+        )
+        if ours - theirs and theirs - ours and not self._say_one_deed(ours, theirs):
+            yield f"words differ: {self._listed(self._ours)} and {self._listed(self._theirs)}"
+
+    def doubts(self, bound: float) -> Iterator[str]:
+        """Why texts that say much the same may yet be two."""
+        one, other = self._one, self._other
+        if self._exchanged:
+            yield f"written in another way: {self._pairs([pair[1:] for pair in self._exchanged])}"
+        if self._denied or self.opposites:
+            yield "what one denies the other says the other way round"
+        if self._ours and self._theirs:
+            yield f"perhaps the same words: {self._listed(self._ours)} and {self._listed(self._theirs)}"
+        if more := (self._ours | self._theirs | (one.hard ^ other.hard)):
+            yield f"one of them says more: {self._listed(more)}"
+        if one.deciding != other.deciding:
+            yield f"one of them says: {self._listed(one.deciding ^ other.deciding)}"
+        if bool(one.order[1]) != bool(other.order[1]) or one.directed != other.directed:
+            yield "one of them alone says in which order or direction"
+        yield from self._placed(bound)
+
+    def _placed(self, bound: float) -> Iterator[str]:
+        """Why the same words may yet say something else: where they stand, and how they are written."""
+        one, other = self._one, self._other
+        # "Commit often, push rarely" has the words of "push often, commit rarely".
+        pairs = len(one.neighbours) + len(other.neighbours)
+        if pairs and 2 * len(one.neighbours & other.neighbours) < bound * pairs:
+            yield "the same words stand beside others"
+        if not one.same_order(other):
+            yield "the same words stand in another order"
+        if _values_in_order(one) != _values_in_order(other):
+            yield "signs or numbers stand in another order"
+        if self.spelt:
+            yield f"written in other letters: {self._listed(frozenset(self.spelt))}"
+
+    @cached_property
+    def _denied(self) -> bool:
+        return self._one.denial[0] != self._other.denial[0] or self._crossed
+
+    @cached_property
+    def _crossed(self) -> bool:
+        """Whether one says what the other denies by contrast."""
+        denied, their_denied = self._one.denial[1], self._other.denial[1]
+        ours, theirs = self._one.content - denied, self._other.content - their_denied
+        return bool((denied & theirs) | (their_denied & ours))
+
+    def _rest(self) -> bool:
+        """Whether each names what the other does not, beside opposites: then a denial may be said in other words."""
+        opposite = {*chain.from_iterable(self.opposites)}
+        return bool(self._ours - opposite - self._one.deeds and self._theirs - opposite - self._other.deeds)
+
+    @cached_property
+    def _turns(self) -> int:
+        """How many words stand in the place of their opposite; "never" for "always" is a denial already."""
+        pairs = [pair for pair in self.opposites if _DENYING.isdisjoint(pair) or not self._denied]
+        return min(len({left for left, _ in pairs}), len({right for _, right in pairs}))
+
+    def _exchanges(self) -> Iterator[tuple[Kind, str, str]]:
+        """Signs, numbers and names that stand in each other's place."""
+        one, other = self._one, self._other
+        matcher = SequenceMatcher(None, one.meanings, other.meanings, autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            ours = [stem for stem in one.stems[a:b] if stem in self._ours]
+            theirs = [stem for stem in other.stems[c:d] if stem in self._theirs]
+            for left, right in zip(ours, theirs, strict=False):
+                kinds = [kind for kind in (one.kinds.get(left), other.kinds.get(right)) if kind is not None]
+                if kinds:
+                    yield min(kinds, key=list(Kind).index), left, right
+
+    def _say_one_deed(self, ours: set[str], theirs: set[str]) -> bool:
+        """Whether they differ in what is done alone, which has more ways to be said than things have."""
+        deeds = ours <= set(map(meaning_of, self._one.deeds)), theirs <= set(map(meaning_of, self._other.deeds))
+        return all(deeds) or (any(deeds) and len(ours) == len(theirs) == 1)
+
+    def _pairs(self, pairs: Sequence[tuple[str, ...]]) -> str:
+        return ", ".join(f"{self._written(one)} and {self._written(other)}" for one, other in pairs)
+
+    def _listed(self, stems: frozenset[str]) -> str:
+        return ", ".join(map(self._written, sorted(stems)))
+
+    def _written(self, stem: str) -> str:
+        return next((word for each in (self._one, self._other) if (word := each.named_as(stem)) != stem), stem)
+
+
+def _moved(first: frozenset[str], second: frozenset[str], theirs: frozenset[str], behind: frozenset[str]) -> bool:
+    """Whether what comes first in one comes second in the other, and the rest is not ordered in both."""
+    there, back = first & behind, second & theirs
+    return bool((there and not first & theirs) or (back and not second & behind))
+
+
+def _exchanged(way: Way, back: Way) -> bool:
+    """Whether what stands before a word in one text stands behind it in the other, and the other way round."""
+    (sign, before, behind), (their_sign, their_before, their_behind) = way, back
+    crossed = before & their_behind and behind & their_before
+    return bool(sign == their_sign and crossed and not behind & their_behind)
+
+
+def _bare(word: str) -> str:
+    return "".join(filter(str.isalnum, word)).casefold()
+
+
+def _values_in_order(text: Text) -> list[str]:
+    return [stem for stem in text.stems if text.kinds.get(stem) in {Kind.SIGN, Kind.LETTER}]
