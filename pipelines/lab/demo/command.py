@@ -26,15 +26,16 @@ from rich.progress import track
 
 from lab.demo import report
 from lab.demo.corpus import prepare, remove_previous, split
+from lab.ground_truth import SyntheticQuestion, from_questions
+from lab.settings import simulated_users
 from lab.simulation.users import PAGE, paraphrase, react, refreshes, send_reactions, with_replies
+from lab.stores import BackgroundUpdaters
 from lab.study.run import scaled_to_days
 from weft.app.indexing import plan_of
 from weft.app.night import night_of, run_visibly
 from weft.app.questions import improvement_of
 from weft.app.searching.engines import opened
-from weft.app.updaters import BackgroundUpdaters
 from weft.catalog.catalog import Catalog
-from weft.chunking.ground_truth import SyntheticQuestion
 from weft.cli.commands import reindex
 from weft.cli.commands.learned import write_page
 from weft.cli.console import jobs as _job
@@ -99,7 +100,7 @@ def demo(
         address = bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
         systems, learned = _learn(scaled_to_days(streamed, len(lessons)), lessons, held_out)
-    judgements = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
+    judgements = from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, judgements, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
     night = run_visibly(replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings)))
@@ -133,7 +134,7 @@ def _learn(
         before, again = report.weights_of(searcher), Again(searcher, lessons, settings)
         again.ask("asked for the first time")
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
-        progress = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
+        progress = teach(searcher, producer, log, lessons, caught_up=updaters.caught_up)
         report.weights(before, report.weights_of(searcher))
         systems[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
         again.ask("asked again, by somebody else")
@@ -171,7 +172,6 @@ class Again:
 
 
 def teach(
-    settings: Settings,
     searcher: Searcher,
     producer: FeedbackProducer,
     log: QueryLog,
@@ -185,6 +185,7 @@ def teach(
     principal (LRN-3), nothing would be learned.
     """
     progress: Sequence[PartitionProgress] = ()
+    users = simulated_users()
     edges = [0, *refreshes([len(lessons)])]
     for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
         queries = [
@@ -197,8 +198,8 @@ def teach(
             producer.impression(answer)
             log.emit(answer)
             shown, right = [result.content_hash for result in answer.results], {question.content_hash}
-            rng, rules = random.Random(answer.query.query_id), settings.simulation  # noqa: S311  repeatable by the query
-            send_reactions(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right))
+            rng = random.Random(answer.query.query_id)  # noqa: S311  repeatable by the query
+            send_reactions(producer, answer.query, with_replies(answer, react(shown, right, users, rng), right))
             producer.session(session, "complete", principal=user)
         producer.flush()
         progress = caught_up()

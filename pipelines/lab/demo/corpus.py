@@ -1,15 +1,20 @@
-"""What the demonstration indexes: weft's own files, and modules of the standard library less what it asks with."""
+"""What the demonstration indexes: Python's standard library, less what it asks with, and settings of two packages.
+
+All of it is installed with what `make setup` pins, so that the corpus stays the same from commit to commit.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from pydoc_data import topics
 
-from weft.chunking.ground_truth import SyntheticQuestion, masked_corpus, verbatim
+from lab.ground_truth import SyntheticQuestion, masked_corpus
 from weft.domain.documents import Document
 from weft.domain.errors import StoreError
 from weft.domain.ids import content_hash
@@ -18,11 +23,9 @@ from weft.ingestion.sizing import prior_sizes
 from weft.ingestion.sources.sources import read_source
 from weft.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[3]
-OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml")
-_TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
-_OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote
 _MODULE_BYTES = range(2_000, 40_000)  # large enough to say something, small enough that a hundred are quickly read
+_CHAPTER_CHARACTERS = 30_000  # at most: larger chapters repeat others
+_CONFIGURED = ("ray/autoscaler/*/defaults.yaml", "mlflow/**/*.ini", "mlflow/server/*.yaml")
 _CACHE = "cache"
 _SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
 _PARTS = (_CACHE, _SIGN, "evaluation", "generations", "learned", "lessons", "logs", "mlflow", "sessions", "updaters")
@@ -41,26 +44,54 @@ class DemoCorpus:
 def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     """Write the corpus below a folder, replacing what an earlier run wrote there.
 
-    Modules of the standard library are asked about: their docstrings lose the first sentence, which is the question.
-    Nothing that is asked stands verbatim in what is written.
+    Modules are asked about: their docstrings lose the first sentence, which is the question. Nothing that is asked
+    stands verbatim in what is written.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    count_tokens = load_token_counter(settings.embedding)
-    own = list(_documents("weft", [ROOT / name for name in OWN if (ROOT / name).exists()], settings))
+    for kind in (_modules(modules), _chapters(), _configuration()):
+        for name, content, origin in kind:
+            _write(folder / name, content, origin.stat().st_mtime)
+    sources = tuple(sorted(folder.iterdir()))
+    read = (item for source in sources for item in read_source(source, settings.ingest, domain=None))
     sizes = prior_sizes(settings.chunking, settings.priors)
-    library, questions = masked_corpus(
-        _documents("python", _standard_library(modules), settings), sizes.sizes_of, count_tokens
+    documents, questions = masked_corpus(
+        (item for item in read if isinstance(item, Document)), sizes.sizes_of, load_token_counter(settings.embedding)
     )
-    elsewhere = verbatim((question.text for question in questions), (document.text for document in own))
-    documents = [*own, *library]
     for document in documents:
         path = folder / document.uri
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
-        if document.modified_at is not None:
-            os.utime(path, (document.modified_at, document.modified_at))
-    asked = tuple(question for question in questions if question.text not in elsewhere)
-    return DemoCorpus((folder / "weft", folder / "python"), len(documents), asked)
+        _write(path, document.text.encode("utf-8", "surrogateescape"), path.stat().st_mtime)
+    return DemoCorpus(sources, len(documents), tuple(questions))
+
+
+def _write(path: Path, content: bytes, modified_at: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (modified_at, modified_at))
+
+
+_Files = Iterator[tuple[str, bytes, Path]]
+"""Names, contents, and the files that they are from."""
+
+
+def _modules(most: int) -> _Files:
+    """The first modules of the standard library of a fitting size, by name."""
+    files = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    fitting = (path for path in files if path.stat().st_size in _MODULE_BYTES)
+    return ((f"python/{path.name}", path.read_bytes(), path) for path in islice(fitting, most))
+
+
+def _chapters() -> _Files:
+    """The chapters of the language reference that `help()` shows."""
+    origin = Path(topics.__file__)
+    chapters = ((name, text) for name, text in sorted(topics.topics.items()) if len(text) <= _CHAPTER_CHARACTERS)
+    return ((f"language/{name}.rst", text.encode(), origin) for name, text in chapters)
+
+
+def _configuration() -> _Files:
+    """Settings that two of weft's own packages come with."""
+    top = Path(sysconfig.get_paths()["purelib"])
+    paths = (path for pattern in _CONFIGURED for path in sorted(top.glob(pattern)))
+    return ((f"settings/{path.relative_to(top)}", path.read_bytes(), path) for path in paths)
 
 
 def split(
@@ -93,20 +124,3 @@ def _is_ours(name: str) -> bool:
     """Whether a demonstration writes under such a name, or leaves such a one behind when it is killed."""
     leftover = name.startswith((".staging-", *(f".{file}." for file in _FILES)))
     return leftover or name in _PARTS or name in _FILES
-
-
-def _standard_library(modules: int) -> list[Path]:
-    """The first modules of a fitting size, by name, so that every run on one interpreter takes the same."""
-    top = Path(sysconfig.get_paths()["stdlib"])
-    fitting = (path for path in sorted(top.glob("*.py")) if path.stat().st_size in _MODULE_BYTES)
-    return [path for path, _ in zip(fitting, range(modules), strict=False)]
-
-
-def _documents(name: str, paths: Iterable[Path], settings: Settings) -> Iterator[Document]:
-    for path in paths:
-        for item in read_source(path, settings.ingest, domain=None):
-            if not isinstance(item, Document):
-                continue
-            if Path(item.uri).suffix in _TEXTS and len(item.text) <= _OWN_BYTES:
-                # The URI of a file starts with its folder's name, which for a module is the interpreter's, not ours.
-                yield replace(item, uri=f"{name}/{item.uri if path.is_dir() else path.name}")

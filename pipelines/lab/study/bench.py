@@ -13,6 +13,7 @@ import numpy as np
 
 from lab.simulation.study import Values, best_weight, convex, headline
 from lab.simulation.users import PAGE
+from lab.study.probabilities import ProbabilityReport, judged_bins, probability_report
 from lab.study.report import CONVEX
 from weft.app.collections import document_id
 from weft.app.searching.replay import StoreReplay, caching_engines
@@ -23,7 +24,6 @@ from weft.consolidation.recalibrate import curves_of
 from weft.consolidation.settings import FOLDS, SEED
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, Query, RankedResult, Scope, ScoredResult
-from weft.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from weft.evaluation.measures.measuring import as_query
 from weft.evaluation.measures.runs import Run, as_ranked

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.progress import track
 
+from lab.settings import SimulationSettings
 from lab.simulation.study import averaged, only, row
 from lab.simulation.users import (
     PAGE,
@@ -23,12 +25,12 @@ from lab.simulation.users import (
     with_replies,
     without_newcomers,
 )
+from lab.stores import BackgroundUpdaters, isolated_store
 from lab.study.bench import AGENT, Bench, baselines, measure_probabilities
 from lab.study.report import FITTED, PRIOR, WITH_EFFECTS, StudyResult
 from weft.app.collections import indexed
 from weft.app.night import logged_of
 from weft.app.searching.engines import source_of
-from weft.app.updaters import BackgroundUpdaters, isolated_store
 from weft.catalog.catalog import Catalog
 from weft.cli.console.terminal import stderr
 from weft.cli.reports.query_log import collected
@@ -38,20 +40,42 @@ from weft.domain.ranking import Answer, Query
 from weft.evaluation.measures.beir import Dataset, JudgedQuery
 from weft.evaluation.measures.measuring import as_query
 from weft.evaluation.queries.writer import QueryLog
-from weft.evaluation.replay.caching import CachingSource
+from weft.evaluation.replay.caching import CACHED_ENTRIES, CachingGeneration, remembered
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.fitted import Learned
 from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.settings import Settings
+
+
+class CachingSource:
+    """A source of snapshots whose generations remember, from one snapshot of a generation to the next."""
+
+    def __init__(self, source: SnapshotSource, most: int = CACHED_ENTRIES) -> None:
+        self._source = source
+        self._most = most
+
+    def token(self) -> Hashable:
+        """A value that changes whenever the live generation, learned version or evidence does."""
+        return self._source.token()
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        """What is live now; a generation that `previous` already has open is not opened again."""
+        snapshot = self._source.take(previous)
+        held: Any = None if previous is None else previous.generation
+        if isinstance(held, CachingGeneration) and held.caches(snapshot.generation):
+            return replace(snapshot, generation=held)
+        return remembered(snapshot, self._most)
 
 
 def run(
     lessons: Dataset,
     held_out: Dataset,
     settings: Settings,
+    users: SimulationSettings,
     marks: Sequence[int],
     foreign_queries: Sequence[Dataset] = (),
     *,
@@ -68,10 +92,10 @@ def run(
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), effects=False)
-        taught = [_taught(streamed, lessons, bench, marks, deal=0, fit=fit)]
-        for deal in range(1, settings.simulation.deals):
+        taught = [_taught(streamed, users, lessons, bench, marks, deal=0, fit=fit)]
+        for deal in range(1, users.deals):
             with _streamed(stored, marks) as anew:
-                taught.append(_taught(anew, lessons, bench, marks, deal=deal, fit=fit))
+                taught.append(_taught(anew, users, lessons, bench, marks, deal=deal, fit=fit))
         counted = [{count: learned.evidence for count, learned in each.items()} for each in taught]
         by_deal = {_named(count): [bench.values(each[count], effects=False) for each in counted] for count in marks}
         by_deal[_named(marks[-1]) + WITH_EFFECTS] = [bench.values(each[marks[-1]], effects=True) for each in counted]
@@ -140,7 +164,14 @@ def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
 
 
 def _taught(
-    settings: Settings, lessons: Dataset, bench: Bench, marks: Sequence[int], *, deal: int, fit: bool
+    settings: Settings,
+    users: SimulationSettings,
+    lessons: Dataset,
+    bench: Bench,
+    marks: Sequence[int],
+    *,
+    deal: int,
+    fit: bool,
 ) -> dict[int, Learned]:
     """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark."""
     catalog = Catalog(Path(settings.storage.root))
@@ -166,9 +197,8 @@ def _taught(
                     if any(grades.get(bench.document_id(uri), 0) > 0 for uri in result.uris)
                 ]
                 producer.impression(answer)
-                shown, rules = [result.content_hash for result in answer.results], settings.simulation
-                kind = kind_of_user(rules, rng)
-                reactions = react(shown, right, rules, rng, kind=kind)
+                shown, kind = [result.content_hash for result in answer.results], kind_of_user(users, rng)
+                reactions = react(shown, right, users, rng, kind=kind)
                 send_reactions(producer, answer.query, with_replies(answer, reactions, right, kind=kind))
             producer.flush()
             updaters.caught_up()

@@ -10,6 +10,7 @@ import pytest
 from lab.ablation import report as ablation
 from lab.demo import report as demo_report
 from lab.study import report as study_report
+from lab.study.probabilities import ProbabilityReport
 from tests.support.logged_queries import a_logged, a_result
 from weft.cli.commands import evaluate
 from weft.cli.console.terminal import print_report
@@ -19,7 +20,6 @@ from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief
 from weft.evaluation.log.alarms import MINIMUM
-from weft.evaluation.measures.answerable import ProbabilityReport
 from weft.evaluation.measures.beir import Dataset, JudgedQuery
 from weft.evaluation.measures.compare import HEADLINE
 from weft.evaluation.measures.measuring import Measurement

@@ -11,13 +11,13 @@ import pytest
 from lab.demo import command as demo
 from lab.demo.command import teach
 from lab.demo.corpus import prepare, remove_previous, split
+from lab.ground_truth import SyntheticQuestion
 from lab.simulation.users import refreshes
 from lab.study.run import scaled_to_days
 from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
-from weft.chunking.ground_truth import SyntheticQuestion
 from weft.cli.console import jobs as _job
 from weft.domain.errors import StoreError
 from weft.domain.ids import ChunkId, content_hash
@@ -121,7 +121,6 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     with QueryLog(tmp_path, SETTINGS.query_log) as log:
         producer = FeedbackProducer(published, clock=lambda: NOON / 1000)
         teach(
-            SETTINGS,
             a_searcher(FRUIT),
             producer,
             log,
