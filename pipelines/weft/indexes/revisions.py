@@ -135,6 +135,8 @@ def write_revisions(task: RevisionTask) -> None:
 
 def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Iterator[pa.Table]:
     queries.define("earlier_revisions", _noted(before / REVISIONS_FILE), REVISIONS)
+    # Only what came and what went is compared. Runs that stand in very many texts, such as a licence, say nothing of
+    # which text took the place of which, and their join would be as large as the product.
     for name, of, others in (("gone", "earlier_chunks", "written_chunks"), ("new", "written_chunks", "earlier_chunks")):
         queries.keep(f"{name}_all", _RUNS.format(of=of, others=others))
         queries.keep(name, _TELLING.format(name=name, most=_EVERYWHERE))
