@@ -2,10 +2,10 @@
 
     python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--questions N] [--json]
 
-Indexes weft's own files and modules of the standard library. Docstrings are the questions, and are masked. Simulated
-users ask half of the questions, one each, and react to the results. Quality is measured on the other half, before and
-after. As in a study, what takes minutes stands for days of a hundred users each. Exit codes: 0 done, 1 with a reason, 2
-usage.
+Indexes modules of Python's standard library, chapters of its language reference, and settings of two packages.
+Docstrings are the questions, and are masked. Simulated users ask half of the questions, one each, and react to the
+results. Quality is measured on the other half, before and after. As in a study, what takes minutes stands for days of a
+hundred users each. Exit codes: 0 done, 1 with a reason, 2 usage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import typer
 from rich.progress import track
 
 from lab.demo import report
-from lab.demo.corpus import prepare, remove_previous, split
+from lab.demo.corpus import MODULES, prepare, remove_previous, split
 from lab.ground_truth import SyntheticQuestion, from_questions
 from lab.settings import simulated_users
 from lab.simulation.users import PAGE, paraphrase, react, refreshes, send_reactions, with_replies
@@ -77,7 +77,7 @@ def demo(
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
-    modules: Annotated[int, typer.Option("--modules", min=1, help="Standard library modules to index.")] = 95,
+    modules: Annotated[int, typer.Option("--modules", min=1, help="Standard library modules to index.")] = MODULES,
     questions: Annotated[
         int, typer.Option("--questions", min=2, help="At most this many, half of them held out.")
     ] = 800,
@@ -89,7 +89,7 @@ def demo(
     settings = options.settings(MEASURED, "retrieval.unit=chunk")
     root = Path(settings.storage.root)
     remove_previous(root)
-    report.step("Preparing the corpus: this repository, and the standard library less the docstrings that are asked")
+    report.step("Preparing the corpus: Python's standard library less the docstrings that are asked, and settings")
     corpus = prepare(root / "demo", settings, modules=modules)
     lessons, held_out = split(corpus.questions, questions)
     report.say(f"{corpus.documents} files; {len(lessons)} questions to learn from, {len(held_out)} held out")
@@ -210,11 +210,13 @@ def teach(
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> SystemRun:
     run: dict[str, dict[str, float]] = {}
     qrels: dict[str, dict[str, int]] = {}
-    for question in track(questions, f"  {name}", console=stderr, transient=True):
-        query = _query(question, settings.evaluation.depth)
-        answer = searcher.search(query)
-        run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}
-        qrels[query.query_id] = {question.content_hash: 1}
+    batch = settings.retrieval.encode_batch
+    for first in track(range(0, len(questions), batch), f"  {name}", console=stderr, transient=True):
+        asked = questions[first : first + batch]
+        answers = searcher.search_many([_query(question, settings.evaluation.depth) for question in asked])
+        for question, answer in zip(asked, answers, strict=True):
+            run[str(answer.query.query_id)] = {str(each.content_hash): each.score for each in answer.results}
+            qrels[str(answer.query.query_id)] = {question.content_hash: 1}
     return SystemRun(run, measure(run, qrels))
 
 

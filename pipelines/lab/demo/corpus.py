@@ -23,6 +23,9 @@ from weft.ingestion.sizing import prior_sizes
 from weft.ingestion.sources.sources import read_source
 from weft.settings import Settings
 
+MODULES = 55
+"""Of the standard library: with them the whole loop takes some minutes on two cores."""
+
 _MODULE_BYTES = range(2_000, 40_000)  # large enough to say something, small enough that a hundred are quickly read
 _CHAPTER_CHARACTERS = 30_000  # at most: larger chapters repeat others
 _CONFIGURED = ("ray/autoscaler/*/defaults.yaml", "mlflow/**/*.ini", "mlflow/server/*.yaml")

@@ -14,7 +14,7 @@ from weft.cli.console.terminal import plain, print_report, stdout
 from weft.cli.reports.figures import titled
 from weft.domain.documents import Domain
 from weft.domain.ranking import Channel, Scope, Signal, WeightBelief
-from weft.evaluation.measures.compare import compare
+from weft.evaluation.measures.compare import HEADLINE, compare
 from weft.evaluation.measures.metrics import PerQuery, estimates
 from weft.evaluation.settings import EvaluationSettings
 from weft.feedback.run.updater import PartitionProgress
@@ -32,7 +32,9 @@ BEFORE = "weft, at its priors"
 AFTER = "weft, after learning"
 _SHOWN = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "hit_rate_at_1": "hit@1", "recall_at_20": "recall@20"}
 
-Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
+_LEAST_SHOWN = 0.005  # of a weight, before or after: below it two digits say nothing
+
+Weights = Mapping[Signal, WeightBelief]
 
 
 def step(text: str) -> None:
@@ -46,25 +48,18 @@ def say(text: str) -> None:
 
 
 def weights_of(searcher: Searcher) -> Weights:
-    """What is believed now about every signal, for the demonstration's users."""
-    beliefs = searcher.snapshot.beliefs
-    return {
-        domain: beliefs.weights(Scope(domain, agent="demo"), tuple(Signal)) for domain in (Domain.CODE, Domain.GENERAL)
-    }
+    """What is believed now about every signal of code, for the demonstration's users."""
+    return searcher.snapshot.beliefs.weights(Scope(Domain.CODE, agent="demo"), tuple(Signal))
 
 
 def weights(before: Weights, after: Weights) -> None:
-    """Show what learning moved: the signals that something was said about."""
-    table = Table("signal", *(f"{domain}: prior → learned (90 % interval)" for domain in before), box=None)
-    for signal in Signal:
-        if not any(believed[signal].n_effective > 0.0 for believed in after.values()):
-            continue
-        table.add_row(signal.value, *(_change(before[domain][signal], after[domain][signal]) for domain in before))
+    """Show what learning moved: the signals of code that something was said about."""
+    table = Table("what a result is scored by", "weight before", "learned (90 % interval)", box=None)
+    for signal, now in after.items():
+        weight = before[signal].mean
+        if now.n_effective > 0.0 and max(weight, now.mean) >= _LEAST_SHOWN:
+            table.add_row(signal.value, f"{weight:.2f}", f"{now.mean:.2f} ({now.low:.2f}–{now.high:.2f})")
     print_report(table)
-
-
-def _change(prior: WeightBelief, now: WeightBelief) -> str:
-    return f"{prior.mean:.2f} → {now.mean:.2f} ({now.low:.2f}–{now.high:.2f}, n={now.n_effective:.0f})"
 
 
 def record_counts(all_progress: Sequence[PartitionProgress]) -> dict[str, Any]:
@@ -85,14 +80,13 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         figures = (f"{means[metric].mean:.3f}" for metric in _SHOWN)
         table.add_row(name, *figures, style="bold" if name == AFTER else "")
     print_report(table)
-    for metric in ("ndcg_at_10", "hit_rate_at_1"):
-        gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
-        verdict = "more than chance" if gain.significant else "not shown by this sample"
-        say(
-            f"learning moved {_SHOWN[metric]} by {gain.change.mean:+.3f} "
-            f"({gain.change.low:+.3f} to {gain.change.high:+.3f}); "
-            f"{gain.better} questions better, {gain.worse} worse; {verdict}"
-        )
+    gain = compare(measured[BEFORE][HEADLINE], measured[AFTER][HEADLINE], settings)
+    verdict = "more than chance" if gain.significant else "not shown by this sample"
+    say(
+        f"learning moved {_SHOWN[HEADLINE]} by {gain.change.mean:+.3f} "
+        f"({gain.change.low:+.3f} to {gain.change.high:+.3f}, {settings.interval:.0%} interval); "
+        f"{gain.better} questions better, {gain.worse} worse; {verdict}"
+    )
 
 
 def again(right: Mapping[str, float], questions: int) -> None:
