@@ -166,7 +166,7 @@ def test_novelty_counts_from_when_a_document_was_first_indexed(root: Path) -> No
 
 
 def test_documents_of_a_store_made_before_are_as_old_as_their_generation(root: Path) -> None:
-    """RET-13, OPS-9: its tables do not say since when they were indexed, and are read all the same."""
+    """RET-13: its tables do not say since when they were indexed, and are read all the same."""
     catalog = indexed_again(Catalog(root), "old", at=NOW - 12 * 3600.0)
     live = catalog.pointer().generation
     assert live is not None
