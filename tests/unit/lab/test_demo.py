@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.demo import command as demo
-from lab.demo.command import teach
-from lab.demo.corpus import prepare, remove_previous, split
+from lab import demo
+from lab.demo import prepare, remove_previous, split, teach
 from lab.ground_truth import SyntheticQuestion
 from lab.simulation.users import refreshes
 from lab.study.run import scaled_to_days
