@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from lab.study.run import CachingSource
 from tests.laws.test_batches import GENERATION, queries, told
 from tests.support.examples import examples
