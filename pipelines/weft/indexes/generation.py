@@ -15,7 +15,6 @@ from weft.indexes.dense.vectors import DenseIndex, open_dense
 from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
-    FORMAT,
     IMPACTS_FOLDER,
     IMPACTS_MODULE,
     LUCENE_FOLDER,
@@ -108,10 +107,11 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
     """Open a generation.
 
     Raises:
-        StoreError: There is no such folder, or it has an older format.
-        CorruptionError: A file differs from the manifest; the message names it, expected and found.
+        StoreError: There is no such folder.
+        CorruptionError: It is of another format, or a file differs from the manifest; the message names it, expected
+            and found.
     """
-    manifest = verify_generation(folder) if verify else _readable(folder)
+    manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER)
         lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
@@ -134,16 +134,6 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
 
 def verify_generation(folder: Path) -> Manifest:
     """The manifest of a generation, every file compared with its hash; errors as in `open_generation`."""
-    manifest = _readable(folder)
-    verify_files(folder, manifest.files)
-    return manifest
-
-
-def _readable(folder: Path) -> Manifest:
     manifest = read_generation_manifest(folder)
-    if manifest.format != FORMAT:
-        raise StoreError(
-            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
-            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
-        )
+    verify_files(folder, manifest.files)
     return manifest

@@ -76,15 +76,14 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
     if plan.full:
         forget(plan)
-    reading = reading_of(plan, models, weighing, sizes, base.documents(plan.equivalent_keys))
+    reading = reading_of(plan, models, weighing, sizes, base.documents())
 
     with ExitStack() as stack:
         parts = stack.enter_context(staged_folder(catalog))
         staged = stack.enter_context(staged_folder(catalog))
-        scratch = stack.enter_context(staged_folder(catalog))
         executor = executor.guarded(replace(guard, made=parts))
 
-        units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
+        units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter)
         stages = stages_of(plan, models, weighing, reading, parts, cpus=executor.cpus()) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
@@ -107,8 +106,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
-        elif reporter.progress.counts.get("documents", 0):
-            plan.equivalent_keys.note(generation, staged)
         reporter.enter("done")
         return outcome_of(
             merged,

@@ -22,18 +22,18 @@ from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
 from weft.ingestion.sizing import SIZING, snapshots
 from weft.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
 from weft.ingestion.sources.sources import SourceListing, list_declared, list_source, uri_prefixes
-from weft.ingestion.sources.stored import list_stored, stored_tables
+from weft.ingestion.sources.stored import list_stored
 from weft.ingestion.sources.tree import SkipReason
 from weft.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms
 from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from weft.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
+from weft.ingestion.stages.reuse import Base, DocumentKeys, cutting_code
 from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from weft.learning.priors import Priors
 from weft.runtime.ray.stages import Executor, Stage
@@ -87,11 +87,6 @@ class IndexPlan:
         """Where mentions are cached."""
         return self.store / "cache" / "entities.sqlite"
 
-    @property
-    def equivalent_keys(self) -> EquivalentKeys:
-        """Further keys of the live documents."""
-        return EquivalentKeys(self.store / "cache" / "found-again")
-
 
 def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
     """What searches of a staged generation say about it, where that is asked for."""
@@ -130,7 +125,7 @@ def items_of(plan: IndexPlan) -> SourceListing:
 
 
 def with_stored(
-    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None, scratch: Path
+    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None
 ) -> SourceListing:
     """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
 
@@ -138,13 +133,11 @@ def with_stored(
         NothingPublishedError: There is neither a source nor a live generation.
     """
     if not plan.places:
-        return stored_items(plan, catalog, generation, scratch)
+        return stored_items(plan, catalog, generation)
     if not listing.broken or generation is None:
         return listing
     prefixes = tuple(prefix for place in listing.broken for prefix in uri_prefixes(place))
-    return replace(
-        listing, items=[*listing.items, *stored_items(plan, catalog, generation, scratch, prefixes=prefixes).items]
-    )
+    return replace(listing, items=[*listing.items, *stored_items(plan, catalog, generation, prefixes=prefixes).items])
 
 
 def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
@@ -156,9 +149,9 @@ def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
 
 
 def stored_items(
-    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path, *, prefixes: tuple[str, ...] = ()
+    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, *, prefixes: tuple[str, ...] = ()
 ) -> SourceListing:
-    """The documents of the live generation, of whatever format.
+    """The documents of the live generation.
 
     Raises:
         NothingPublishedError: There is no live generation.
@@ -166,7 +159,7 @@ def stored_items(
     if generation is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(generation)
-    tables = stored_tables(catalog.folder_of(generation), scratch, plan.index.merge)
+    tables = catalog.folder_of(generation) / CHUNKS_FOLDER
     return SourceListing(list_stored(tables, together=plan.ingest.unit_documents, prefixes=prefixes))
 
 
@@ -316,7 +309,6 @@ def forget(plan: IndexPlan) -> None:
         cache = BlobCache(path)
         cache.clear()
         cache.close()
-    plan.equivalent_keys.path.unlink(missing_ok=True)
 
 
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:

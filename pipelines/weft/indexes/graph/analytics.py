@@ -253,9 +253,8 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     held = hashes_in(earlier / names[0])
     table = pq.read_table(earlier / names[1]).slice(0, len(held))
     had = table["degree"].to_numpy()[:, None]
-    if "former_degrees" in table.column_names:  # of generations that were built before degrees were kept
-        former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
-        had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
+    former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
+    had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
     _, here, there = np.intersect1d(contents, held, assume_unique=True, return_indices=True)
     former[here, FORMER_DEGREES - had.shape[1] :] = had[there]
     return former

@@ -47,7 +47,7 @@ class Pin:
     evidence: Evidence  # everything that was believed then follows from it, and from `fitted`
     listing: SessionListing  # the sessions that were open
     at: float  # when that was, seconds since the epoch
-    store: StoreId | None  # which store that was; None of one that has not been written since stores have ids
+    store: StoreId | None  # which store that was; None of one that was never written
     fitted: FittedWeights | None = None  # weights that the live version held; None where it held none
     relations: tuple[Relation, ...] = ()  # declared in the store
     aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
