@@ -52,7 +52,7 @@ from weft.catalog.catalog import Catalog
 from weft.consolidation.champion import promote
 from weft.consolidation.gate import Decision
 from weft.consolidation.night import Night
-from weft.domain.ids import LearnedVersion, QueryId, SessionId
+from weft.domain.ids import QueryId, SessionId, VersionName
 from weft.domain.links import LinkKind
 from weft.domain.ranking import Answer, Query
 from weft.evaluation.measures.metrics import measure
@@ -255,7 +255,7 @@ def _reviewed(night: Night, summary: Mapping[str, Any]) -> str:
         return str(summary["decision"])
     if measured is not None and measured["significant"] and measured["change"] < 0.0:
         return "review: left"
-    version = LearnedVersion(summary["learned"])
+    version = VersionName(summary["learned"])
     promote(night.catalog, night.tracking, version, by="reviewer", why="no worse by its questions", now=night.now)
     return "review: taken"
 
