@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import ContentHash
@@ -14,13 +16,13 @@ from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
     IMPACTS_FOLDER,
+    IMPACTS_MODULE,
     LUCENE_FOLDER,
     VECTORS_FOLDER,
     Manifest,
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.text.impact import ImpactIndex
 from weft.indexes.text.lexical import LexicalIndex
 from weft.runtime.storage.files import verify_files
 
@@ -37,7 +39,7 @@ class Generation:
         dense: Mapping[str, DenseIndex],
         *,
         graph: Graph | None = None,
-        impacts: ImpactIndex | None = None,
+        impacts: Any = None,
     ) -> None:
         self.folder = folder
         self.manifest = manifest
@@ -76,7 +78,7 @@ class Generation:
         """The token embeddings of one encoder; None where none were kept."""
         return self._tokens.get(encoder)
 
-    def impacts(self, encoder: str) -> ImpactIndex:
+    def impacts(self, encoder: str) -> Any:
         """The term weights of one sparse encoder; StoreError where the generation was built without them."""
         own = self.manifest.sparse_encoder
         if self._impacts is None or own != encoder:
@@ -117,8 +119,10 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
             name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
             for name, facts in manifest.dense.items()
         }
-        weighed = bool(manifest.weighed_with)
-        impacts = ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks)) if weighed else None
+        impacts: Any = None
+        if manifest.weighed_with:
+            opener = importlib.import_module(IMPACTS_MODULE)
+            impacts = opener.ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks))
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error

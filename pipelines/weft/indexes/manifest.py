@@ -35,6 +35,8 @@ SOURCES = "sources"
 """The fact that names where the documents came from."""
 
 SPARSE = "sparse"
+IMPACTS_MODULE = "weft.indexes.text.impact"
+"""What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
 """The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
 
 INSTRUCTIONS = "instructions"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from weft.domain.ids import GenerationId
 from weft.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
-from weft.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
+from weft.embedding.models import SPARSE_MODULE, Model, Weighing, find_model
 from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
 from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
@@ -200,32 +201,29 @@ def models_of(plan: IndexPlan) -> list[Model]:
     return models
 
 
-def sparse_of(plan: IndexPlan, models: Sequence[Model]) -> Model | None:
-    """The files of the model that weighs terms; None where none does.
+def weighing_of(plan: IndexPlan, models: Sequence[Model]) -> Weighing | None:
+    """How terms are weighed; None where they are not.
 
     Raises:
-        ModelUnavailableError: It cannot be found, or the encoder that is to do so has no sparse head.
+        ModelUnavailableError: The model that is to do so cannot be found.
     """
-    if not _shares_pass(plan):
-        return find_sparse_model(plan.embedding.sparse)
-    sparse_head_in(models[0].folder)
-    return models[0]
-
-
-def _shares_pass(plan: IndexPlan) -> bool:
-    """Whether terms are weighed in the forward pass that makes the vector."""
-    return plan.embedding.sparse.model == SAME
+    if not plan.embedding.sparse.model:
+        return None
+    weighing: Weighing = pkgutil.resolve_name(f"{SPARSE_MODULE}:weighing_of")(
+        plan.embedding, models[0], made_with_of(plan, models)[0]
+    )
+    return weighing
 
 
 def reading_of(
-    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: ActiveSizes, live: DocumentKeys
+    plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None, sizes: ActiveSizes, live: DocumentKeys
 ) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
-        *([] if sparse is None else [weighed_with(plan, models, sparse)]),
+        *([] if weighing is None else [weighing.made_with]),
         json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
@@ -233,11 +231,10 @@ def reading_of(
 
 
 def stages_of(
-    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, reading: ReadRules, parts: Path, *, cpus: int
+    plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None, reading: ReadRules, parts: Path, *, cpus: int
 ) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    weighed, shared = "" if sparse is None else weighed_with(plan, models, sparse), _shares_pass(plan)
-    encoders = len(models) + (sparse is not None and not shared)
+    encoders = len(models) + (weighing is not None and not weighing.shared)
     pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
@@ -245,12 +242,12 @@ def stages_of(
         finding = (plan.extraction, plan.mentions, plan.extractor, identify(plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
-        also = weighed if shared and model is sparse else ""
+        also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
-    if sparse is not None and not shared:
-        weighing = (plan.embedding.model_copy(update=threads), weighed, plan.vectors)
-        steps.append(((WeighTerms, weighing), pools.encoders))
+    if weighing is not None and not weighing.shared:
+        weighed = (plan.embedding.model_copy(update=threads), weighing.made_with, plan.vectors)
+        steps.append(((WeighTerms, weighed), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
 
@@ -271,7 +268,7 @@ def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
 def facts_of(
     plan: IndexPlan,
     models: Sequence[Model],
-    sparse: Model | None,
+    weighing: Weighing | None,
     sizes: ActiveSizes,
     *,
     base: Base,
@@ -280,16 +277,16 @@ def facts_of(
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
-    used = dict(zip(roles, models, strict=True)) | ({} if sparse is None else {SPARSE: sparse})
-    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, models, sparse)}
+    used = dict(zip(roles, models, strict=True)) | ({} if weighing is None else {SPARSE: weighing.model})
+    weighed = {} if weighing is None else {SPARSE: weighing.made_with}
     return {
         "parent": base.generation,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: precisions_of(plan.embedding),
         INSTRUCTIONS: sorted(instructions),
-        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighing},
-        **weighing,
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
+        **weighed,
         SOURCES: sources,
         SIZING: snapshots(sizes),
     }
@@ -317,15 +314,6 @@ def forget(plan: IndexPlan) -> None:
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     """For each encoder, what decides the bits it makes of a text."""
     return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
-
-
-def weighed_with(plan: IndexPlan, models: Sequence[Model], sparse: Model) -> str:
-    """What decides the weights that a sparse encoder, or the encoder's sparse head, gives the terms of a text."""
-    shared = _shares_pass(plan)
-    read = {"most_terms", "scale"} if shared else {"max_tokens", "most_terms", "scale"}
-    facts = plan.embedding.sparse.model_dump(mode="json", include=read)
-    made_by = made_with_of(plan, models)[0] if shared else sparse.identity
-    return blob_key(made_by, json.dumps(facts, sort_keys=True))
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:
