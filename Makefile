@@ -162,8 +162,12 @@ schema: setup ## write the JSON Schema of feedback events anew
 	  > infra/kafka/feedback.schema.json
 
 .PHONY: reference
-reference: setup ## write anew the page of what applications import
+reference: setup ## write anew what applications import, and the list of ports
 	$(BIN)/python -m tests.support.reference
+
+.PHONY: recording
+recording: setup ## record anew the picture of the README, from a real run, in a minute
+	$(BIN)/python -m tests.support.recording
 
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement

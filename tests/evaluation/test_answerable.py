@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from lab.study.bench import Bench
+from lab.study.run import Bench
 from weft.cli.commands import evaluate
 from weft.domain.matching import best_match
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset

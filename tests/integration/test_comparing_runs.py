@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.ablation import command as ablation
+from lab import ablation
 from weft.cli.commands import evaluate
 from weft.domain.ranking import Signal
 from weft.evaluation.measures.beir import read_dataset

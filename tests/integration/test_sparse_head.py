@@ -30,7 +30,7 @@ from weft.domain.ranking import Channel, Query
 from weft.embedding import models
 from weft.embedding.cache import Embedded, EmbeddedCache
 from weft.embedding.encoders.encoder import load_encoder
-from weft.embedding.encoders.sparse_head import OnePassEncoder, SparseHead
+from weft.embedding.encoders.sparse import OnePassEncoder, SparseHead
 from weft.indexes import schemas
 from weft.indexes.manifest import WEIGHTS_FILE
 from weft.runtime.ray.stages import HERE

@@ -16,22 +16,38 @@ from weft.domain.links import Link
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """One unit of one document (ING-13)."""
+    """One unit of one document (ING-13).
+
+    Attributes:
+        content_hash: Identity of `text`.
+        text: What is searched, embedded and shown; carries its own leading context (heading path, signature).
+        kind: The unit's form: "function", "method", "class", "section", "window" …
+        level: 0 whole document or preamble … 3 block.
+        sequence: Position among the document's chunks, from 0, in source order.
+        start_byte, end_byte: Half-open span in the document's UTF-8 text.
+        start_line, end_line: First line that is read and last line, from 1, inclusive: markup above it, such as the
+            anchor of a heading, is not where one starts to read.
+        bundle: The unit this one belongs with, so that they are shown together: the type of a method or of fields.
+        links: What the text points to, by name.
+        attributes: Facts about this unit by name, such as its speakers, its time, or the references that it cites.
+        completeness: Share of the unit that this chunk holds, in (0, 1]; below 1 for parts of an oversized unit.
+        parse_quality: Share of the unit's bytes outside syntax errors, in [0, 1].
+        tokens: Length of `text` in the encoder's own tokens.
+        sizing: The sizes in force when it was cut, as "name=value" pairs (ING-11).
+    """
 
     chunk_id: ChunkId
-    content_hash: ContentHash  # identity of `text`
+    content_hash: ContentHash
     uri: str
-    text: str  # what is searched, embedded and shown; carries its own leading context (heading path, signature)
-    kind: str  # the unit's form: "function", "method", "class", "section", "window" …
-    level: int  # 0 whole document or preamble … 3 block
-    sequence: int  # position among the document's chunks, from 0, in source order
+    text: str
+    kind: str
+    level: int
+    sequence: int
     parent_id: ChunkId | None
     previous_id: ChunkId | None
     next_id: ChunkId | None
-    start_byte: int  # Half-open span in the document's UTF-8 text
+    start_byte: int
     end_byte: int
-    # First line that is read and last line, from 1, inclusive: markup above it, such as the anchor of a heading,
-    # is not where one starts to read
     start_line: int
     end_line: int
     heading_path: tuple[str, ...] = ()
@@ -40,17 +56,14 @@ class Chunk:
     signature: str | None = None
     defines: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    # the unit this one belongs with, so that they are shown together: the type of a method or of fields
     bundle: ChunkId | None = None
-    links: tuple[Link, ...] = ()  # what the text points to, by name
-    # facts about this unit by name, such as its speakers, its time, or the references that it cites
+    links: tuple[Link, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
-    # share of the unit that this chunk holds, in (0, 1]; below 1 for parts of an oversized unit
     completeness: float = 1.0
-    parse_quality: float = 1.0  # share of the unit's bytes outside syntax errors, in [0, 1]
-    tokens: int  # length of `text` in the encoder's own tokens
+    parse_quality: float = 1.0
+    tokens: int
     characters: int
-    sizing: tuple[str, ...] = ()  # the sizes in force when it was cut, as "name=value" pairs (ING-11)
+    sizing: tuple[str, ...] = ()
 
 
 class ChunkLabel(NamedTuple):
@@ -68,14 +81,18 @@ class ChunkLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A span of a text that names something."""
+    """A span of a text that names something.
 
-    start: int  # Half-open span in characters of the chunk's text
+    Attributes:
+        start, end: Half-open span in characters of the chunk's text.
+        score: How sure the find is, in [0, 1]: where that was measured, the share of finds at least so sure that are
+            right, otherwise what the model says.
+    """
+
+    start: int
     end: int
     text: str
     label: str
-    # how sure the find is, in [0, 1]: where that was measured, the share of finds at least so sure that are
-    # right, otherwise what the model says
     score: float
 
 
@@ -94,14 +111,23 @@ class Overflow(StrEnum):
 
 
 class MadeBy(Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """The size of a chunk, and the learned sizes behind it: what its outcomes are evidence about (LRN-9)."""
+    """The size of one chunk and the learned sizes behind it: what an outcome of that chunk is evidence about (LRN-9).
 
-    tokens: Tokens  # length of the chunk
-    target: Tokens | None = None  # the target in force when it was cut; None where it was not cut by learned sizes
-    minimum: Tokens | None = None  # the minimum in force; None as above
-    before: Tokens | None = None  # the budget for leading context in force; None where the chunk has no such context
-    after: Tokens | None = None  # the same for trailing context
-    overflow: Overflow | None = None  # the strategy that made it; None for a unit that was whole
+    Attributes:
+        tokens: Length of the chunk.
+        target: The target in force when it was cut; None where it was not cut by learned sizes.
+        minimum: The minimum in force; None as above.
+        before: The budget for leading context in force; None where the chunk has no such context.
+        after: The same for trailing context.
+        overflow: The strategy that made it; None for a unit that was whole.
+    """
+
+    tokens: Tokens
+    target: Tokens | None = None
+    minimum: Tokens | None = None
+    before: Tokens | None = None
+    after: Tokens | None = None
+    overflow: Overflow | None = None
 
 
 def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
@@ -183,11 +209,16 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A result with what surrounds it."""
+    """A result with what surrounds it.
+
+    Attributes:
+        parts: In the order in which they are read.
+        left_out: Parts that the budget had no room for, or that stand in the context of a better result.
+    """
 
     reach: Reach
-    parts: tuple[ContextPart, ...]  # in the order in which they are read
-    left_out: int = 0  # parts that the budget had no room for, or that stand in the context of a better result
+    parts: tuple[ContextPart, ...]
+    left_out: int = 0
 
     @property
     def tokens(self) -> int:

@@ -37,51 +37,65 @@ from weft.domain.ranking import ANY
 
 
 class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
-    """One result as it was shown."""
+    """One result as it was shown.
+
+    Attributes:
+        score: Its relevance in [0, 1], which means the same under every fusion mode: calibration is learned on it.
+            None where another engine ranked it.
+        signals: Value in [0, 1] of every signal by name.
+        propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
+        included: Whether it was handed to the user or into the context.
+        examination: Probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is
+            weighed by it (FBK-10).
+        made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
+        match: How well it matches by itself: what probabilities are learned on (RET-15).
+        asked: Probability with which a verdict on this very result is asked for, where one is; else 0. Results to ask
+            about are drawn at random: what is said of them speaks for all that was shown (RET-15).
+        precedent: How good it was by what came of it before, whatever it matches: 1 / (1 + e^−u) of its effects
+            (LRN-18). None where nothing had come of this question or of one near it.
+    """
 
     content_hash: Hash
     rank: Rank
     domain: Domain
-    # its relevance in [0, 1], which means the same under every fusion mode: calibration is learned on it. None
-    # where another engine ranked it
     score: Share | None = None
-    signals: dict[str, Share]  # value in [0, 1] of every signal by name
-    included: bool = True  # whether it was handed to the user or into the context
-    propensity: Share = 1.0  # probability of showing it at this rank under the policy in force; 1 without exploration
-    # probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is weighed by
-    # it, see FBK-10
+    signals: dict[str, Share]
+    included: bool = True
+    propensity: Share = 1.0
     examination: Share = 1.0
-    # its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9)
     made: MadeBy | None = None
-    match: MatchFeatures | None = None  # how well it matches by itself: what probabilities are learned on (RET-15)
-    # probability with which a verdict on this very result is asked for, where one is; else 0. Results to ask
-    # about are drawn at random: what is said of them speaks for all that was shown (RET-15)
+    match: MatchFeatures | None = None
     asked: Share = 0.0
-    # how good it was by what came of it before, whatever it matches: 1 / (1 + e^−u) of its effects (LRN-18). None
-    # where nothing had come of this question or of one near it
     precedent: Share | None = None
 
 
 class Attribution(Struct, kw_only=True, frozen=True, gc=False):
-    """How much of a response rests on each result it was given, by whoever held both texts (FBK-9)."""
+    """How much of a response rests on each result it was given, by whoever held both texts (FBK-9).
 
-    # what it was made from; the updater relies on it as far as its own settings say
+    Attributes:
+        method: What it was made from; the updater relies on it as far as its own settings say.
+        shares: By content hash; of results left out, 0.
+    """
+
     method: Literal["counterfactual", "attention", "semantic"]
-    shares: Annotated[dict[Hash, Share], Meta(max_length=200)]  # by content hash; of results left out, 0
+    shares: Annotated[dict[Hash, Share], Meta(max_length=200)]
 
 
 class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
-    """What was shown for one query; emitted by the search service itself."""
+    """What was shown for one query; emitted by the search service itself.
+
+    Attributes:
+        query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart. None
+            where nothing was asked, as on a page of recommendations: outcomes are of no question.
+        question: What was asked, perhaps cut: near questions are told by it (LRN-19). None keeps it private.
+        signature: By the search service, over all that stands before it (FBK-13): the last field, whatever joins.
+    """
 
     query_id: Identifier
-    # of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart. None where
-    # nothing was asked, as on a page of recommendations: outcomes are of no question
     query_hash: Hash | None = None
-    # what was asked, perhaps cut: near questions are told by it (LRN-19). None keeps it private
     question: Question | None = None
     intent: Name = ANY
     results: Annotated[list[ShownResult], Meta(max_length=MOST_SHOWN)]
-    # by the search service, over all that stands before it (FBK-13): the last field, whatever joins
     signature: Code | None = None
 
 
@@ -100,12 +114,17 @@ class Inclusion(Event, kw_only=True, frozen=True, gc=False, tag="inclusion"):
 
 
 class Reference(Event, kw_only=True, frozen=True, gc=False, tag="reference"):
-    """The answer made use of results: of those it names, or of those that its text is found to rest on."""
+    """The answer made use of results: of those it names, or of those that its text is found to rest on.
+
+    Attributes:
+        match: How sure it is that they were used.
+        response: The answer's text; without an attribution, what it rests on is told by the updater.
+    """
 
     query_id: Identifier
     content_hashes: Contents | None = None
-    match: Share = 1.0  # how sure it is that they were used
-    response: Text | None = None  # the answer's text; without an attribution, what it rests on is told by the updater
+    match: Share = 1.0
+    response: Text | None = None
     attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
@@ -114,44 +133,61 @@ class Reference(Event, kw_only=True, frozen=True, gc=False, tag="reference"):
 
 
 class Success(Event, kw_only=True, frozen=True, gc=False, tag="success"):
-    """The answer served its purpose: nobody had to ask again."""
+    """The answer served its purpose: nobody had to ask again.
+
+    Attributes:
+        response: The answer's text.
+        attribution: How the success is shared among results; without one, as the response says, or equally.
+    """
 
     query_id: Identifier
-    response: Text | None = None  # the answer's text
-    # how the success is shared among results; without one, as the response says, or equally
+    response: Text | None = None
     attribution: Attribution | None = None
 
 
 class Explicit(Event, kw_only=True, frozen=True, gc=False, tag="explicit"):
-    """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole."""
+    """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole.
+
+    Attributes:
+        attribution: Of a verdict on the whole, how it is shared among results; without one, equally.
+        asked: Whether it answers the request to judge this result; nobody asked for any other.
+    """
 
     query_id: Identifier
     signal: Satisfaction
     content_hash: Hash | None = None
-    # of a verdict on the whole, how it is shared among results; without one, equally
     attribution: Attribution | None = None
-    asked: bool = False  # whether it answers the request to judge this result; nobody asked for any other
+    asked: bool = False
 
 
 class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
-    """A result was opened or chosen."""
+    """A result was opened or chosen.
+
+    Attributes:
+        terms: Words of the query that a result picked from far down shall be found by (RET-17).
+    """
 
     query_id: Identifier
     content_hash: Hash
     rank: Rank
-    # words of the query that a result picked from far down shall be found by (RET-17)
     terms: Annotated[tuple[Term, ...], Meta(max_length=8)] | None = None
 
 
 class Correction(Event, kw_only=True, frozen=True, gc=False, tag="correction"):
-    """A person names the right content for a question, or a wrong one, shown or not (LRN-23)."""
+    """A person names the right content for a question, or a wrong one, shown or not (LRN-23).
 
-    query_id: Identifier | None = None  # whose question is meant; without it `question` says it
+    Attributes:
+        query_id: Whose question is meant; without it `question` says it.
+        content_hash: The content; without it `uri` says where it stands.
+        uri: A document, perhaps with "#anchor" of a heading or "#L12" for a line: it holds when the text is edited.
+        right: Whether it answers the question.
+    """
+
+    query_id: Identifier | None = None
     question: Question | None = None
-    content_hash: Hash | None = None  # the content; without it `uri` says where it stands
-    # A document, perhaps with "#anchor" of a heading or "#L12" for a line: it holds when the text is edited
+    content_hash: Hash | None = None
     uri: Place | None = None
-    right: bool = True  # whether it answers the question
+    right: bool = True
 
     def __post_init__(self) -> None:
         if (self.query_id is None) == (self.question is None):
@@ -169,12 +205,17 @@ class Review(Event, kw_only=True, frozen=True, gc=False, tag="review"):
 
 
 class Accuracy(Event, kw_only=True, frozen=True, gc=False, tag="accuracy"):
-    """Whether a content, or what its domain holds, was still accurate at an age: evidence about decay (LRN-6)."""
+    """Whether a content, or what its domain holds, was still accurate at an age: evidence about decay (LRN-6).
 
-    domain: Domain  # whose decay it is about; of a content, the content's
+    Attributes:
+        domain: Whose decay it is about; of a content, the content's.
+        content_hash: Which content was looked at, where it was one of weft's.
+    """
+
+    domain: Domain
     age_hours: Hours
     accurate: bool
-    content_hash: Hash | None = None  # which content was looked at, where it was one of weft's
+    content_hash: Hash | None = None
 
 
 class ModelQuality(Event, kw_only=True, frozen=True, gc=False, tag="model_quality"):
@@ -186,9 +227,13 @@ class ModelQuality(Event, kw_only=True, frozen=True, gc=False, tag="model_qualit
 
 
 class Trust(Event, kw_only=True, frozen=True, gc=False, tag="trust"):
-    """Whether a source of some type held when it was verified, for the model that used it (LRN-10)."""
+    """Whether a source of some type held when it was verified, for the model that used it (LRN-10).
 
-    source: Name  # type of source, as documents declare it in `source_type`, or else their content type
+    Attributes:
+        source: Type of source, as documents declare it in `source_type`, or else their content type.
+    """
+
+    source: Name
     verified: bool
 
 
@@ -216,15 +261,19 @@ class LessonText(Struct, kw_only=True, frozen=True, gc=False, omit_defaults=True
 
 
 class LessonChange(Event, kw_only=True, frozen=True, gc=False, tag="lesson"):
-    """Something is said about which lessons there are (LES-7). What is added twice is one lesson, said twice."""
+    """Something is said about which lessons there are (LES-7). What is added twice is one lesson, said twice.
 
-    # `add` and `revise` say a `lesson`; `revise`, `retire` and `restore` are about `lesson_id`; `alias` says that
-    # `lesson_id` means the same as `other`, `apart` that it does not
+    Attributes:
+        op: `add` and `revise` say a `lesson`; `revise`, `retire` and `restore` are about `lesson_id`; `alias` says that
+            `lesson_id` means the same as `other`, `apart` that it does not.
+        why: In words, for people.
+    """
+
     op: Literal["add", "revise", "retire", "restore", "alias", "apart"]
     lesson: LessonText | None = None
     lesson_id: Name | None = None
     other: Name | None = None
-    why: Note | None = None  # in words, for people
+    why: Note | None = None
 
     def __post_init__(self) -> None:
         missing = [name for name in LESSON_OPERANDS[self.op] if getattr(self, name) is None]
@@ -260,35 +309,49 @@ LESSON_OPERANDS = {
 
 
 class InjectedLesson(Struct, kw_only=True, frozen=True, gc=False):
-    """A lesson as it was handed to an agent."""
+    """A lesson as it was handed to an agent.
+
+    Attributes:
+        propensity: Probability that it was, under the policy in force: below 1 where lessons in need of validation are
+            drawn (LES-3).
+        p_good: What was believed of it then: calibration is measured against what comes of it (LES-11).
+    """
 
     lesson_id: Name
-    # probability that it was, under the policy in force: below 1 where lessons in need of validation are
-    # drawn (LES-3)
     propensity: Share = 1.0
-    # what was believed of it then: calibration is measured against what comes of it (LES-11)
     p_good: Share | None = None
 
 
 class LessonInjection(Event, kw_only=True, frozen=True, gc=False, tag="injection"):
-    """Lessons were put before an agent (LES-7)."""
+    """Lessons were put before an agent (LES-7).
 
-    injection_id: Identifier  # which outcomes name
+    Attributes:
+        injection_id: Which outcomes name.
+        tool: The tool that was about to be used, where one was.
+    """
+
+    injection_id: Identifier
     lessons: Annotated[tuple[InjectedLesson, ...], Meta(min_length=1, max_length=200)]
-    tool: Name | None = None  # the tool that was about to be used, where one was
+    tool: Name | None = None
 
 
 class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outcome"):
-    """What came of following a lesson, or what was said about it (LES-4)."""
+    """What came of following a lesson, or what was said about it (LES-4).
+
+    Attributes:
+        injection_id: Of the injection that it came of, where it is known.
+        span: The words that it was told by.
+        origin: A `person` typed it about this lesson; it was found by `detection` in a conversation; an application
+            `report`s it; or it is `silence`: the condition was met, and the mistake was not made again.
+        why: In words, for people.
+    """
 
     lesson_id: Name
     outcome: LessonResult
-    injection_id: Identifier | None = None  # of the injection that it came of, where it is known
-    span: Note | None = None  # the words that it was told by
-    # A `person` typed it about this lesson; it was found by `detection` in a conversation; an application
-    # `report`s it; or it is `silence`: the condition was met, and the mistake was not made again
+    injection_id: Identifier | None = None
+    span: Note | None = None
     origin: LessonOrigin = "report"
-    why: Note | None = None  # in words, for people
+    why: Note | None = None
 
 
 class TriggerRemoval(Event, kw_only=True, frozen=True, gc=False, tag="trigger_removal"):

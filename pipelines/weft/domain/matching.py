@@ -17,16 +17,19 @@ _WIRE_NAMES = {"dense": "meaning", "lexical": "words", "late_interaction": "near
 
 
 class MatchFeatures(Struct, kw_only=True, frozen=True, omit_defaults=True, rename=_WIRE_NAMES):
-    """Similarity of one content to one query, on scales that no other candidate moves."""
+    """Similarity of one content to one query, on scales that no other candidate moves.
 
-    # `meaning` in events and JSON. Cosine of their vectors, at least 0; None where the dense channel did not
-    # answer
+    Attributes:
+        dense: `meaning` in events and JSON. Cosine of their vectors, at least 0; None where the dense channel did not
+            answer.
+        lexical: `words` there. s / (s + n) with s the content's BM25 score and n the number of terms of the query;
+            0 where the lexical channel did not rank it, None where that channel did not answer.
+        late_interaction: `near` there. Mean of the cosine and of how well the query's tokens are met, the mean of their
+            best cosines to a token of the content, at least 0; None where tokens are not compared.
+    """
+
     dense: Share | None = None
-    # `words` there. s / (s + n) with s the content's BM25 score and n the number of terms of the query; 0 where
-    # the lexical channel did not rank it, None where that channel did not answer
     lexical: Share | None = None
-    # `near` there. Mean of the cosine and of how well the query's tokens are met, the mean of their best cosines
-    # to a token of the content, at least 0; None where tokens are not compared
     late_interaction: Share | None = None
 
 
@@ -35,26 +38,37 @@ NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
 
 
 class Coverage(NamedTuple):
-    """How much of a query's words is said, each by what it weighs: rare ones most."""
+    """How much of a query's words is said, each by what it weighs: rare ones most.
 
-    covered: float  # what the best of some texts says of it, in [0, 1]
-    unknown: float  # what no content says, in [0, 1]
-    missing: tuple[str, ...] = ()  # the words that no content says, as they were typed, in order
+    Attributes:
+        covered: What the best of some texts says of it, in [0, 1].
+        unknown: What no content says, in [0, 1].
+        missing: The words that no content says, as they were typed, in order.
+    """
+
+    covered: float
+    unknown: float
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGap:
-    """Nothing found is likely to answer the query: what is shown is the best of it, not an answer."""
+    """Nothing found is likely to answer the query: what is shown is the best of it, not an answer.
 
-    # P(answered), where the generation tells that of its own questions. Else of the best result: how near it is;
-    # its cosine where tokens are not compared, or its share of words where the dense channel is silent. Of one
-    # that reviews tell of, the confidence in it
+    Attributes:
+        match: P(answered), where the generation tells that of its own questions. Else of the best result: how near it
+            is; its cosine where tokens are not compared, or its share of words where the dense channel is silent. Of
+            one that reviews tell of, the confidence in it.
+        threshold: What that would have had to exceed.
+        bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
+            store is about, and yet not in it, more do (docs/measurements.md). None of what reviews tell.
+        missing: Words of the query that no content says.
+    """
+
     match: float
-    threshold: float  # what that would have had to exceed
-    # how often at most a query passes that is like the probes, which have no answer. Of queries about what the
-    # store is about, and yet not in it, more do (docs/measurements.md). None of what reviews tell
+    threshold: float
     bound: float | None
-    missing: tuple[str, ...] = ()  # words of the query that no content says
+    missing: tuple[str, ...] = ()
 
 
 def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:

@@ -6,6 +6,7 @@ holds no more than their results.
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import time
 import uuid
@@ -21,6 +22,7 @@ from weft.indexes.graph.aliases import LONGEST_GROUP
 from weft.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_graph_of
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
+    IMPACTS_MODULE,
     LUCENE_FOLDER,
     SPARSE,
     VECTORS_FOLDER,
@@ -35,7 +37,6 @@ from weft.indexes.merge import Merge, MergedTables, merge_tables
 from weft.indexes.revisions import RevisionTask, write_revisions
 from weft.indexes.settings import IndexSettings
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
-from weft.indexes.text.impact import ImpactTask, build_impacts
 
 MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
@@ -86,7 +87,7 @@ class GenerationBuilder:
         shards = self._shard_tasks(merged)
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         text = self._map(_write_text, shards)
-        impacts = self._map(build_impacts, self._impact_tasks(merged, parts, facts, base))
+        impacts = self._impacts(merged, parts, facts, base)
         revised = self._map(write_revisions, [self._revision_task()])
         dense = self._dense_tasks(merged, parts, base, retrained=retrained)
         built = list(self._map(build_vectors, dense))
@@ -145,24 +146,24 @@ class GenerationBuilder:
             for encoder, encoding in merged.encoders.items()
         ]
 
-    def _impact_tasks(
+    def _impacts(
         self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], base: Path | None
-    ) -> list[ImpactTask]:
-        """The one writer of the impact index, where terms are weighed."""
+    ) -> Iterable[object]:
+        """What the one writer of the impact index comes to, where terms are weighed."""
         weighed_with = facts.get(SPARSE)
         if not weighed_with:
-            return []
+            return ()
         is_same = base is not None and read_generation_manifest(base).weighed_with == weighed_with
-        return [
-            ImpactTask(
-                parts=tuple(parts),
-                base=base if is_same else None,
-                out=self._staging,
-                work=self._work,
-                rows=merged.counts["contents"],
-                merge=self._settings.merge,
-            )
-        ]
+        writer = importlib.import_module(IMPACTS_MODULE)
+        task = writer.ImpactTask(
+            parts=tuple(parts),
+            base=base if is_same else None,
+            out=self._staging,
+            work=self._work,
+            rows=merged.counts["contents"],
+            merge=self._settings.merge,
+        )
+        return self._map(writer.build_impacts, [task])
 
     def _shard_tasks(self, merged: MergedTables) -> list[ShardTask | MergeShards]:
         """Writers of the text index: one that writes it as it is, or several whose shards are merged after them."""

@@ -134,7 +134,9 @@ def write_revisions(task: RevisionTask) -> None:
 
 
 def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Iterator[pa.Table]:
-    queries.define("earlier_revisions", _noted(before / REVISIONS_FILE), REVISIONS)
+    queries.define("earlier_revisions", [before / REVISIONS_FILE], REVISIONS)
+    # Only what came and what went is compared. Runs that stand in very many texts, such as a licence, say nothing of
+    # which text took the place of which, and their join would be as large as the product.
     for name, of, others in (("gone", "earlier_chunks", "written_chunks"), ("new", "written_chunks", "earlier_chunks")):
         queries.keep(f"{name}_all", _RUNS.format(of=of, others=others))
         queries.keep(name, _TELLING.format(name=name, most=_EVERYWHERE))
@@ -147,15 +149,10 @@ def _revisions(queries: TableQueries, task: RevisionTask, before: Path) -> Itera
 
 
 def _former_places(queries: TableQueries, task: RevisionTask, before: Path) -> Iterator[pa.Table]:
-    queries.define("earlier_former_places", _noted(before / FORMER_PLACES_FILE), FORMER_PLACES)
+    queries.define("earlier_former_places", [before / FORMER_PLACES_FILE], FORMER_PLACES)
     then, now = (_PLACES.format(chunks=chunks) for chunks in ("earlier_chunks", "written_chunks"))
     rows = _FORMER_PLACES.format(before=then, now=now, made_at=repr(task.made_at), oldest=repr(_oldest(task)))
     return queries.ordered(rows, FORMER_PLACES.names[:-1], FORMER_PLACES, at_once=_TOGETHER)
-
-
-def _noted(path: Path) -> list[Path]:
-    """What the generation before noted itself; nothing where it was made by a version that noted none."""
-    return [path] if path.is_file() else []
 
 
 def _oldest(task: RevisionTask) -> float:

@@ -12,7 +12,7 @@ from tests.support.session_store import Partition, phase
 from weft.catalog.overlays import MOMENTS_KEY, metadata_of
 from weft.domain.documents import Domain
 from weft.domain.events import AnyEvent
-from weft.domain.ids import LearnedVersion, SessionId
+from weft.domain.ids import SessionId, VersionName
 from weft.domain.ranking import Scope, Signal, WeightBelief
 from weft.learning.aliases import NO_ALIASES
 from weft.learning.beliefs import read_beliefs
@@ -32,8 +32,8 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: LearnedVersion | None) -> Described:
-    return version or LearnedVersion("priors"), None, None, NO_ALIASES, NO_EDGES
+def described(version: VersionName | None) -> Described:
+    return version or VersionName("priors"), None, None, NO_ALIASES, NO_EDGES
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:

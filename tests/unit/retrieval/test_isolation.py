@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 from weft.domain.ranking import Answer, Signal
 

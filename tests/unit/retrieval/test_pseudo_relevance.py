@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 from weft.domain.ranking import Answer, Signal
 from weft.retrieval.ranking.signals import similarity_to_top

@@ -167,6 +167,7 @@ class _Outline:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
         items = list(items_of(self.tree, definition.body.children, self._fits))
+        # Leading fields stay with the head of their type: that is what a reader needs to know what the type is.
         fields = sum(1 for _ in takewhile(lambda item: item.node and not definition_of(item.node, self.tree), items))
         groups = groups_of(self.tree, items[fields:], items[fields - 1].end if fields else self._start(definition))
         groups = [member for member in groups if group.start < member.start < stop]
@@ -221,6 +222,7 @@ class _Outline:
         """Cuts at lines; where they leave too much, inside blocks that fit, and between the statements of a line."""
         tree = self.tree
         cuts = Cuts.between(unit.start, unit.end, [*lines, *tree.statement_cuts(long, self._fits_node)])
+        # Each step only where the one before left too much: what can be cut between blocks is never cut inside one.
         if not self._all_fit(cuts):
             cuts = self._finer(cuts, tree.statement_cuts(long, self._fits_inside))
         if not self._all_fit(cuts):

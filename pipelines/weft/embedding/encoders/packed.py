@@ -79,6 +79,7 @@ class Int8Linear:
     def _products(self, levels: torch.Tensor) -> torch.Tensor:
         """Scale · (q Vᵀ), float32 (n, outputs)."""
         if not self._x86:
+            # Doubles hold these sums exactly: the same integers as in 8 bits, in whatever order they are added.
             return (levels.double() @ self._weight).float().mul_(self._scale)
         products: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
             levels, 1.0, 0, self._weight, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
@@ -181,6 +182,7 @@ class PackedBert:
         last = self._layers[-1]
         scratch, wide = Scratch(len(states), self._widest), torch.empty(len(states) * self._widest)
         projected = last.attend(states, scratch, wide[: len(states) * last.attend.outputs].view(len(states), -1))
+        # Keys and values are those of all tokens, and queries those of the first ones: all that follows is per text.
         context = torch.cat([self._attention(projected[run.rows], run, queries=1) for run in runs])
         own = torch.cat([states[run.rows].view(run.texts, run.length, -1)[:, 0] for run in runs])
         out = torch.empty_like(own)
@@ -223,6 +225,7 @@ class PackedBert:
         context = torch.empty_like(states)
         for run in runs:
             context[run.rows] = self._attention(projected[run.rows], run)
+        # `narrow` serves twice: the norm makes a tensor of its own, after which nobody reads the first product.
         states = layer.attention_norm(layer.attended(context, scratch, narrow).add_(states))
         widened = layer.widen(states, scratch, wide[: count * layer.widen.outputs].view(count, -1))
         torch.ops.aten.gelu_(widened)

@@ -226,11 +226,10 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     Raises:
         StoreError: Another version of weft made them.
     """
-    columns = {name for _, name, *_ in connection.execute("pragma table_info(progress)")}
-    if not columns:
+    if not connection.execute("pragma table_info(progress)").fetchall():
         return False
     # It stands among the rows that are verified: damage to it is damage, and no other version's state.
-    (version,) = connection.execute("select format from progress").fetchone() if "format" in columns else (0,)
+    (version,) = connection.execute("select format from progress").fetchone()
     if version != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(

@@ -136,8 +136,10 @@ def _dependencies(near: sparse.csr_array, start: int) -> Floats:
     frontier = np.array([start])
     while len(frontier):
         begins, counts = near.indptr[frontier].astype(np.int64), np.diff(near.indptr)[frontier].astype(np.int64)
+        # All edges of the frontier at once: of each place, the range of its edges, one range after the other.
         steps = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         here, there = np.repeat(frontier, counts), near.indices[steps].astype(np.int64)
+        # Of places first reached now every way counts, of those reached earlier none: those ways are longer.
         fresh = distance[there] < 0
         here, there = here[fresh], there[fresh]
         ways += np.bincount(there, weights=ways[here], minlength=places)
@@ -194,6 +196,7 @@ def causal_depths(edges: EdgeArrays) -> Ints:
         return depths
     ends = np.searchsorted(involved, causes), np.searchsorted(involved, effects)
     graph = sparse.csr_array((np.ones(len(causes)), ends), shape=(len(involved),) * 2)
+    # Circles become one place each, so that what is left has an order; a depth is the longest way to it.
     circles, circle_of = csgraph.connected_components(graph, directed=True, connection="strong")
     steps = {(int(a), int(b)) for a, b in zip(circle_of[ends[0]], circle_of[ends[1]], strict=True) if a != b}
     condensed = rx.PyDiGraph(multigraph=False)
@@ -250,9 +253,8 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     held = hashes_in(earlier / names[0])
     table = pq.read_table(earlier / names[1]).slice(0, len(held))
     had = table["degree"].to_numpy()[:, None]
-    if "former_degrees" in table.column_names:  # of generations that were built before degrees were kept
-        former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
-        had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
+    former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
+    had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
     _, here, there = np.intersect1d(contents, held, assume_unique=True, return_indices=True)
     former[here, FORMER_DEGREES - had.shape[1] :] = had[there]
     return former

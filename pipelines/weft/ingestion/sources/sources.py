@@ -16,7 +16,7 @@ from pathlib import Path
 
 from weft.domain.documents import Document, Domain, Rejection
 from weft.domain.errors import SourceError
-from weft.ingestion.git.ignore import IgnoreRules
+from weft.ingestion.git.rules import PathRules
 from weft.ingestion.git.safe_files import refused
 from weft.ingestion.git.times import Commit, last_commits
 from weft.ingestion.metadata.declared import sidecar_names, sidecars
@@ -249,17 +249,14 @@ def uri_prefixes(path: Path) -> tuple[str, ...]:
 def _is_wanted(item: SourceItem, source: SourceSettings) -> bool:
     if not isinstance(item, FileItem):
         return True
-    path = os.fsencode("/".join(item.path))
-    return (not source.include or _matches(path, source.include)) and not _matches(path, source.exclude)
+    return (not source.include or _matches(item.path, source.include)) and not _matches(item.path, source.exclude)
 
 
-def _matches(path: bytes, globs: Iterable[str]) -> bool:
+def _matches(path: Sequence[str], globs: Iterable[str]) -> bool:
     """Whether globs match a file, or a folder that it lies in."""
-    rules = IgnoreRules("\n".join(globs).encode())
-    ends = [at for at, byte in enumerate(path) if byte == ord("/")]
-    steps = [*((path[:end], True) for end in ends), (path, False)]
-    verdicts = [rules.verdict(step, is_folder=is_folder) for step, is_folder in steps]
-    return next((verdict for verdict in reversed(verdicts) if verdict is not None), False)
+    rules, depths = PathRules(globs), range(len(path), 0, -1)
+    verdicts = (rules.verdict("/".join(path[:depth]), is_folder=depth < len(path)) for depth in depths)
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def _with_source(item: SourceItem, source: SourceSettings) -> SourceItem:

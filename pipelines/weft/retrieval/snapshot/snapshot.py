@@ -13,7 +13,7 @@ from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CitationCounts
 from weft.catalog.overlays import OpenSession, SessionListing
 from weft.domain.errors import StoreError
-from weft.domain.ids import GenerationId, LearnedVersion, SessionId
+from weft.domain.ids import GenerationId, SessionId, VersionName
 from weft.domain.links import Relation
 from weft.learning.aliases import ContentAliases
 from weft.learning.beliefs import Beliefs, read_beliefs
@@ -37,7 +37,7 @@ SESSIONS_HELD = 256
 class BeliefReading:
     """What one request believes."""
 
-    learned: LearnedVersion
+    learned: VersionName
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None  # none while no learned version carries one
     # from when on a match counts as an answer, by the generation's own questions; None where it had too few
@@ -52,10 +52,10 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
+Described = tuple[VersionName, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
 """The name that a learned version goes by, its calibration, fitted weights, aliases, edges, and what it passes over."""
 
-Describe = Callable[[LearnedVersion | None], Described]
+Describe = Callable[[VersionName | None], Described]
 
 
 class ReadingCache:
@@ -123,7 +123,7 @@ class Snapshot:
     generation_id: GenerationId
     generation: OpenGeneration
     filters: RowFilter  # row masks of the generation
-    learned: LearnedVersion
+    learned: VersionName
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None  # none while no learned version carries one
     sessions: ListedSessions | None = None  # what open sessions believe instead; None where there are none
