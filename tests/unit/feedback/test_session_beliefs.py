@@ -96,7 +96,7 @@ def test_a_session_hears_its_own_evidence_more_than_all_do_after_the_merge(parti
 def test_a_session_reads_all_that_it_said_itself(tmp_path: Path) -> None:
     """LRN-20, LRN-14: allowances protect others, and nobody else reads it; once merged, they do."""
     found = []
-    for name, settings in (("tight", rules(limits__principal_daily=2.0, limits__session_part=1.0)), ("room", ROOM)):
+    for name, settings in (("tight", rules(limits__principal_daily=2.0)), ("room", ROOM)):
         partition = Partition(tmp_path / name, settings)
         partition.feed([event for who in ("one", "two", "three") for event in said(who, vector=0.6, answers=1)])
         started(partition, "mine")

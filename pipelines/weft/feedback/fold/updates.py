@@ -55,13 +55,12 @@ from weft.feedback.fold.credit import (
     under,
 )
 from weft.feedback.fold.lessons import lesson_keys
-from weft.feedback.fold.names import NameKind, kind_of, source_counts
-from weft.feedback.fold.quota import Draw
+from weft.feedback.fold.names import Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from weft.feedback.fold.sessions import Sessions, Timeline
 from weft.feedback.fold.words import (
     ContentVerdict,
-    Judgement,
+    EqualVerdicts,
     QuestionText,
     corrected,
     note_question,
@@ -99,7 +98,7 @@ class _Batch:
     def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
-        sessions = Sessions(rules, stored.lifecycles, stored.parts)
+        sessions = Sessions(rules, stored.lifecycles)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
         self._rules = rules
@@ -109,7 +108,7 @@ class _Batch:
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
         self._seen = self.change.seen
         self._sources: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        self._judgements: list[Judgement] = []
+        self._verdicts: list[EqualVerdicts] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
@@ -117,7 +116,7 @@ class _Batch:
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
         change.sessions.timeline = Timeline(records.offsets, clocks_ms)
         change.fates = Counter(self._fates(arrivals, clocks_ms))
-        self._note_judgements()
+        self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
         change.consumed, change.sources = len(records), source_counts(self._sources)
@@ -276,30 +275,30 @@ class _Batch:
         day, session = at_ms // DAY_MS, shown.impression.session_id
         key = verdict.principal, verdict.content_hash, verdict.signal, verdict.asked
         same = shown.judged.get(key)
-        if same is None or same.day != day or shown.verdicts[same.about] is not same.said:
+        if same is None or same.day != day or shown.verdicts[same.about] is not same.last:
             credited = credits_of(verdict, shown.impression, chosen=shown.chosen, rules=self._rules)
             if not credited:
                 self._sessions.tally_of(session)  # where it counts as an event, if it says nothing
                 return
-            same = shown.judged[key] = self._judgement(query, shown, verdict, credited[0], at_ms)
-            self._judgements.append(same)
+            same = shown.judged[key] = self._equal_verdicts(query, shown, verdict, credited[0], at_ms)
+            self._verdicts.append(same)
         where = self._drawn(session, same.word.principal, day, same.micro)
         same.noted[where] = same.noted.get(where, 0) + 1
 
-    def _judgement(
+    def _equal_verdicts(
         self, query: bytes, shown: PendingImpression, verdict: Explicit, credit: Credit, at_ms: int
-    ) -> Judgement:
+    ) -> EqualVerdicts:
         """A principal's last word on a result; said again on the same day, it is the same word."""
         where, content = self._under(shown, verdict.principal), credit.result.content_hash
         about = f"{where.principal}:{content}"
-        said = shown.verdicts.get(about)
-        if said is None or said[0] is not credit.good or at_ms // DAY_MS > said[1] // DAY_MS:
-            since = at_ms if said is None else max(at_ms, said[1] + 1)
-            said = shown.verdicts[about] = credit.good, since
+        last = shown.verdicts.get(about)
+        if last is None or last[0] is not credit.good or at_ms // DAY_MS > last[1] // DAY_MS:
+            since = at_ms if last is None else max(at_ms, last[1] + 1)
+            last = shown.verdicts[about] = credit.good, since
             self.change.shown[query] = shown
         share = shown.share_of_best(credit.result)
-        word = ContentVerdict(content, credit.good, said[1], credit.weight, where.principal, shown.asked(), share)
-        return Judgement(word, credit, where, shown.impression.results, at_ms // DAY_MS, about, said)
+        word = ContentVerdict(content, credit.good, last[1], credit.weight, where.principal, shown.asked(), share)
+        return EqualVerdicts(word, credit, where, shown.impression.results, at_ms // DAY_MS, about, last)
 
     def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
         """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
@@ -312,9 +311,9 @@ class _Batch:
         shown.named = shown.named or isinstance(feedback, Inclusion)
         self.change.shown[query] = shown
 
-    def _note_judgements(self) -> None:
+    def _note_verdicts(self) -> None:
         questions: Counter[tuple[Tally, int, QuestionText]] = Counter()
-        for each in self._judgements:
+        for each in self._verdicts:
             for (tally, within), times in each.noted.items():
                 each.note(tally, within=within, times=times)
                 questions[tally, each.word.at_ms // DAY_MS, each.word.question] += times
@@ -324,12 +323,11 @@ class _Batch:
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
-        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        """Where evidence goes that draws on an allowance, and whether there was any left, as far as that is decided."""
         tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
         if tally is self._sessions.shared:
             return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
-        draw = Draw(owner, day, allowance, micro, self._next_offset - 1)
-        return self._sessions.part_of(session, tally, draw)
+        return self._sessions.drawing(session, tally, Draw(owner, allowance, day), micro), True
 
     def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -74,7 +74,7 @@ def corrected(correction: Correction, at_ms: int, *, principal: str, question: Q
 
 
 @dataclass(slots=True)
-class Judgement:
+class EqualVerdicts:
     """What verdicts on one result come to that say the same, by the same principal on one day."""
 
     word: ContentVerdict
@@ -83,7 +83,7 @@ class Judgement:
     page: Sequence[ShownResult]
     day: int
     about: str  # principal and content, by which the page keeps last words
-    said: tuple[bool, int]  # the last word then: once there is another, who says the same says something new
+    last: tuple[bool, int]  # the last word then: once there is another, who says the same says something new
     # how often it was said, by where that goes and whether it was within an allowance
     noted: dict[tuple[Tally, bool], int] = field(default_factory=dict)
     micro: int = field(init=False)  # that each draws on an allowance

@@ -20,7 +20,6 @@ from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.matching import Answering
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.learning.observe.allowances import including_surplus
 from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.pooling.sessions import SessionEvidence
 from weft.learning.priors import Priors
@@ -94,7 +93,7 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
-        overlay = including_surplus(session.overlay)  # allowances protect others, who do not read it
+        overlay = session.overlay
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
         beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
