@@ -11,7 +11,6 @@ from weft.domain.ranking import Channel, ChannelHit
 from weft.retrieval.ranking import fusion
 from weft.retrieval.ranking.fusion import (
     CONVERGENCE,
-    distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
     with_convergence,
@@ -57,19 +56,8 @@ def test_relative_score_fusion_counts_from_the_floor() -> None:
 
 def test_a_single_hit_is_not_normalised_to_nothing() -> None:
     """RET-9."""
-    for fuse in (relative_score_fusion, lambda found, weights: distribution_based_fusion(found, weights, sigmas=3)):
-        (only,) = told(fuse(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL))
-        assert only.score > 0.0
-
-
-def test_distribution_based_fusion_is_its_formula() -> None:
-    """RET-9: (s − (mean − 3σ)) / 6σ."""
-    fused = distribution_based_fusion(FOUND, EQUAL, sigmas=3)
-    deviation = math.sqrt((0.2**2 + 0 + 0.2**2) / 3)
-    expected_a = (0.9 - (0.7 - 3 * deviation)) / (6 * deviation)
-    expected_b = 0.5 + (12 - (9 - 3 * 3)) / (6 * 3)
-    assert scores(fused)["a"] == pytest.approx(expected_a)
-    assert scores(fused)["b"] == pytest.approx(expected_b)
+    (only,) = told(relative_score_fusion(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL))
+    assert only.score > 0.0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +65,6 @@ def test_distribution_based_fusion_is_its_formula() -> None:
     [
         lambda found, weights: reciprocal_rank_fusion(found, weights, k=60),
         relative_score_fusion,
-        lambda found, weights: distribution_based_fusion(found, weights, sigmas=3),
     ],
 )
 def test_weights_are_obeyed_in_every_mode(fuse) -> None:
@@ -88,7 +75,7 @@ def test_weights_are_obeyed_in_every_mode(fuse) -> None:
         fuse(FOUND, {DENSE: 1.0})
 
 
-@pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF, FusionMode.DBSF])
+@pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF])
 def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMode) -> None:
     """RET-9: bonus · score · (n − 1) / (N − 1), as a contribution of its own; without a bonus nothing changes."""
     static = {"fusion": mode, "channel_weights": dict.fromkeys(Channel, 1.0)}

@@ -6,7 +6,6 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import hashlib
-import statistics
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -133,11 +132,6 @@ def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Ca
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
-def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
-    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1]."""
-    return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
-
-
 def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals."""
     filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
@@ -176,9 +170,6 @@ _STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSett
     {
         FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
         FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-        FusionMode.DBSF: lambda candidates, weights, tuned: distribution_based_fusion(
-            candidates, weights, sigmas=tuned.dbsf_sigmas
-        ),
     }
 )
 
@@ -189,12 +180,6 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     base = scores.min() if floor is None else min(floor, best)
     span = best - base
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
-
-
-def _standardised(scores: Floats, sigmas: float) -> Floats:
-    mean, reach = statistics.fmean(scores.tolist()), sigmas * statistics.pstdev(scores.tolist())
-    # Scores that are all one are neither above nor below their mean.
-    return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
 
 
 def channels_in(candidates: Candidates) -> list[Channel]:
