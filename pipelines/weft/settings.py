@@ -22,7 +22,7 @@ from weft.consolidation.settings import ConsolidationSettings
 from weft.domain.errors import ConfigurationError
 from weft.domain.sections import Section
 from weft.embedding.settings import EmbeddingSettings
-from weft.evaluation.settings import EvaluationSettings, QueryLogSettings, SimulationSettings
+from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
 from weft.extraction.settings import ExtractionSettings
 from weft.feedback.settings import FeedbackSettings
 from weft.indexes.settings import IndexSettings
@@ -72,7 +72,6 @@ class Settings(Section):
     priors: Priors
     lessons: LessonSettings
     tracking: TrackingSettings
-    simulation: SimulationSettings
     evaluation: EvaluationSettings
     query_log: QueryLogSettings
     consolidation: ConsolidationSettings

@@ -1,4 +1,4 @@
-"""SCL-15: what a GPU encodes through weft, beside the bare loop of sentence-transformers, in one run.
+"""ING-21: what a GPU encodes through weft, beside the bare loop of sentence-transformers, in one run.
 
 `python -m pytest -m slow -s tests/bench/test_gpu_encoding.py` on a machine with one.
 """
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def test_a_gpu_encodes_as_fast_as_it_can() -> None:
-    """SCL-15: at least .9 of the texts per second of the best bare loop in the same precision, and alike vectors."""
+    """ING-21: at least .9 of the texts per second of the best bare loop in the same precision, and alike vectors."""
     some = texts(TEXTS)
     encoder = load_encoder(SETTINGS)
     vectors, own = timed(encoder.encode, some)

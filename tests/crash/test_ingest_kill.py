@@ -216,7 +216,7 @@ def test_a_driver_with_a_cluster_killed_and_run_again(
 def test_a_node_killed_in_the_middle_changes_nothing(
     source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path, delay_s: float
 ) -> None:
-    """ING-24: of three nodes one dies while it works, and the content hash is that of an undisturbed run."""
+    """ING-24, OPS-13: of three nodes one dies while it works, and the content hash is that of an undisturbed run."""
     done = _process("nodes", source, tmp_path / "store", str(delay_s))
     assert done.returncode == 0, done.stderr[-2_000:]
     told = json.loads(done.stdout.splitlines()[-1])

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
+from lab.ground_truth import masked_corpus
 from tests.support.code_units import kept_whole, plain_windows, python_files, python_functions
 from weft.chunking.chunker import chunk_document
-from weft.chunking.ground_truth import masked_corpus
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import ContentType, Document, Domain
 from weft.embedding.encoders.encoder import Encoder, load_encoder

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lab.settings import simulated_users
 from lab.study import command as study
 from lab.study.report import MEANS, PRIOR, WITH_EFFECTS, StudyResult, largest_falls, table
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.evaluation.measures.beir import read_dataset
 from weft.settings import load_settings
 
@@ -65,14 +66,13 @@ class Studies:
 
     def _made(self, name: str, *, late: bool, noisy: bool, early: bool, least: float) -> StudyResult:
         chosen = [f"retrieval.rerank.late_interaction={str(late).lower()}"]
-        chosen += [f"simulation.{what}={share}" for what, share in NOISE.items()] if noisy else []
-        chosen += [f"simulation.deals={EARLY_DEALS if early else DEALS}"]
+        users = simulated_users(deals=EARLY_DEALS if early else DEALS, **(NOISE if noisy else {}))
         settings = evaluate.measuring(load_settings([], chosen))
         teach, test = SPLITS[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, test))
         marks = (EARLY,) if early else MARKS
         bare = noisy or early or not late or least > 0.0
-        return study.run(lessons, held_out, settings, marks, least=least, bare=bare, probabilities=False)
+        return study.run(lessons, held_out, settings, users, marks, least=least, bare=bare, probabilities=False)
 
 
 @pytest.fixture(scope="module")

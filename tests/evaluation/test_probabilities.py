@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lab.settings import simulated_users
 from lab.simulation.study import hold_out_share
 from lab.study import command as study
+from lab.study.probabilities import ProbabilityQuality, ProbabilityReport
 from lab.study.report import calibrated
-from weft.cli.commands import evaluate
-from weft.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
+from weft.cli.reports import evaluate
 from weft.evaluation.measures.beir import read_dataset
 from weft.settings import load_settings
 
@@ -59,11 +60,12 @@ class Studies:
         return self._done[name]
 
     def _studied(self, name: str) -> Sequence[ProbabilityReport]:
-        settings = evaluate.measuring(load_settings([], [f"simulation.deals={1 if name in FEW else DEALS}"]))
+        settings = evaluate.measuring(load_settings())
+        users = simulated_users(deals=1 if name in FEW else DEALS)
         teach, measured, share = STUDIED[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, measured))
         isolated_store = hold_out_share(lessons, held_out, share, random.Random(settings.evaluation.seed))
-        found = study.run(*isolated_store, settings, [settings.simulation.sessions]).held
+        found = study.run(*isolated_store, settings, users, [users.sessions]).held
         assert found
         return found
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.stores import BackgroundUpdaters, isolated_store
 from tests.conftest import ROOT
 from tests.support.ingestion import a_plan, a_tree
-from weft.app.updaters import BackgroundUpdaters, isolated_store
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import BrokerUnavailableError
 from weft.ingestion.pipeline import ingest
@@ -21,7 +21,7 @@ from weft.settings import load_settings
 
 _KILLED = """
 import os, signal, sys
-from weft.app.updaters import isolated_store
+from lab.stores import isolated_store
 from weft.settings import load_settings
 with isolated_store(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
     print(own.storage.root, flush=True)

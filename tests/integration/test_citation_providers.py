@@ -21,8 +21,8 @@ from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CITATIONS_FILE
 from weft.cli.commands.consolidate import consolidate
 from weft.cli.console import jobs as _job
-from weft.consolidation.citations.client import JsonClient, RequestPolicy, ServiceUnavailableError
-from weft.consolidation.citations.refresh import RefreshResult, due, providers_of, refreshed
+from weft.consolidation.citations.providers import JsonClient, RequestPolicy, providers_of
+from weft.consolidation.citations.refresh import RefreshResult, ServiceUnavailableError, due, refreshed
 from weft.consolidation.settings import CitationSettings
 from weft.domain.errors import ConfigurationError
 from weft.domain.links import Measure, Provider, Quadrant, Work, WorkCounts

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
+from lab.study.run import CachingSource
 from tests.laws.test_batches import GENERATION, queries, told
 from tests.support.examples import examples
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, MemorySource, a_query, settings
 from weft.domain.ranking import Answer, Channel, Query
-from weft.evaluation.replay.caching import CachingEncoder, CachingSource, LruCache, remembered
+from weft.evaluation.replay.caching import CachingEncoder, LruCache, remembered
 from weft.indexes.rows import RowSet
 from weft.retrieval.channels.open import OpenedCache
 from weft.retrieval.searcher import Searcher

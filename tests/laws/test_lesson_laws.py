@@ -64,7 +64,7 @@ def test_unlearning_a_session_leaves_what_a_log_without_it_leaves(seed: int) -> 
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds)
 def test_unlearning_a_principal_takes_its_lessons_and_their_texts(seed: int) -> None:
-    """LRN-17a, LES-14: whatever it said in sessions that never started, too."""
+    """LRN-17a: whatever it said in sessions that never started, too."""
     told = [*sayings(seed, "s1"), *sayings(seed, "s2"), unlearned(WHO["s2"])]
     after = shared(told)
     assert after.usage == shared(sayings(seed, "s1")).usage

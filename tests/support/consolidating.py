@@ -15,7 +15,7 @@ from weft.consolidation.champion import (
 )
 from weft.consolidation.night import Night
 from weft.consolidation.pipeline import consolidate
-from weft.domain.ids import ContentHash, LearnedVersion
+from weft.domain.ids import ContentHash, VersionName
 from weft.learning.pooling.fitted import Learned
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL
 from weft.settings import load_settings
@@ -51,7 +51,7 @@ def the_ui(night: Night) -> MlflowClient:
     return MlflowClient(night.tracking.uri, night.tracking.uri)
 
 
-def move_alias_in_the_ui(night: Night, learned: LearnedVersion) -> None:
+def move_alias_in_the_ui(night: Night, learned: VersionName) -> None:
     versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
     number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
     the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)

@@ -1,7 +1,8 @@
-"""The page of what applications import, written from signatures and docstrings. As a program, this writes it."""
+"""What applications import, and the ports between rooms, written from the code. As a program, this writes the pages."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import weft.testing
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"
+PORTS = ROOT / "docs" / "architecture.md"
 BEGIN = "<!-- From here on written by `make reference`. -->"
 TESTING = (weft.testing.searcher_over, weft.testing.MemoryProducer)
 FIELDS_ALONE = frozenset({"Answer", "Contribution", "Domain", "Query", "Result", "Settings", "WeftError"})
@@ -26,6 +28,40 @@ def rendered(page: str) -> str:
     parts = [_section(name, getattr(weft, name)) for name in weft.__all__]
     parts += [_section(f"testing.{thing.__name__}", thing) for thing in TESTING]
     return head + "\n\n" + "\n".join(parts)
+
+
+def with_ports(page: str) -> str:
+    """The page of the architecture with its list of ports written anew."""
+    rows = [f"| {' | '.join(row)} |" for row in sorted(_ports())]
+    table = ["| module | port | what it is | methods |", "| --- | --- | --- | --- |", *rows]
+    return page[: page.index(BEGIN) + len(BEGIN)] + "\n\n" + "\n".join(table) + "\n"
+
+
+def _ports() -> Iterator[tuple[str, str, str, str]]:
+    """Module, name, first line and methods of every public Protocol of the package, read and not imported."""
+    root = ROOT / "pipelines" / "weft"
+    for file in sorted(root.rglob("*.py")):
+        if "Protocol" not in (source := file.read_text("utf-8")):
+            continue
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and _is_protocol(node):
+                said = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+                methods = ", ".join(_called(each) for each in node.body if isinstance(each, ast.FunctionDef))
+                if methods:
+                    yield f"`{file.relative_to(root).as_posix()}`", f"`{node.name}`", said.replace("|", "\\|"), methods
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    bases = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+    return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in bases)
+
+
+def _called(method: ast.FunctionDef) -> str:
+    """A method with the names of its arguments; a property and what a call does by their own signs."""
+    if any(isinstance(each, ast.Name) and each.id == "property" for each in method.decorator_list):
+        return f"`{method.name}`"
+    names = [each.arg for each in (*method.args.args[1:], *method.args.kwonlyargs)]
+    return f"`{'' if method.name == '__call__' else method.name}({', '.join(names)})`"
 
 
 def _section(name: str, thing: Any) -> str:
@@ -64,3 +100,4 @@ def _said(thing: Any) -> list[str]:
 
 if __name__ == "__main__":
     PAGE.write_text(rendered(PAGE.read_text("utf-8")), "utf-8")
+    PORTS.write_text(with_ports(PORTS.read_text("utf-8")), "utf-8")

@@ -13,7 +13,7 @@ from tests.support.memory_graph import MemoryGraph
 from tests.support.words_spoken import PRIORS, precedents_of
 from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
-from weft.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from weft.domain.ids import ContentHash, GenerationId, QueryId, VersionName, chunk_id, content_hash
 from weft.domain.matching import Coverage
 from weft.domain.ranking import Query, Scope, Signal, WeightBelief
 from weft.embedding.late_interaction import quantised
@@ -370,7 +370,7 @@ class MemorySource:
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
     filters = RowFilter(generation.chunks)
-    return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
+    return Snapshot(generation_id, generation, filters, VersionName("none"), EvenBeliefs())  # type: ignore[arg-type]
 
 
 def having_said(searcher: Searcher, *said: Evidence) -> Searcher:

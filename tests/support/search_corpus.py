@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lab.ground_truth import SyntheticQuestion, masked_corpus
 from weft.chunking.chunker import chunk_or_fallback
-from weft.chunking.ground_truth import SyntheticQuestion, masked_corpus
 from weft.domain.documents import Document
 from weft.embedding.tokens import load_token_counter
 from weft.ingestion.sizing import prior_sizes

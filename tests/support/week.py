@@ -2,7 +2,7 @@
 
     python -m tests.support.week [NAME …] [--days 7] [--sessions 100] [--declared] [--silent] [--set KEY=VALUE …]
 
-Every day users ask half of the questions, read, open and judge what is shown, by the rules of `evaluation.simulation`:
+Every day users ask half of the questions, read, open and judge what is shown, as the laboratory states:
 what a reader who knows the newer release is content with is right, an outdated page and what contradicts it are wrong.
 Their events go through the real fold of an updater, answers into the query log, and in the evening `jobs.consolidate`'s
 own night runs, with its gate. A reviewer takes a night that waits, unless questions with known answers are answered
@@ -30,6 +30,7 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
+from lab.settings import simulated_users
 from lab.simulation.users import (
     PAGE,
     question_schedule,
@@ -38,6 +39,7 @@ from lab.simulation.users import (
     with_replies,
     without_newcomers,
 )
+from lab.stores import isolated_store
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, RealQuestion
@@ -46,12 +48,11 @@ from weft.app.collections import measuring
 from weft.app.indexing import headline, plan_of
 from weft.app.night import asking_night, run_visibly
 from weft.app.searching.engines import opened
-from weft.app.updaters import isolated_store
 from weft.catalog.catalog import Catalog
 from weft.consolidation.champion import promote
 from weft.consolidation.gate import Decision
 from weft.consolidation.night import Night
-from weft.domain.ids import LearnedVersion, QueryId, SessionId
+from weft.domain.ids import QueryId, SessionId, VersionName
 from weft.domain.links import LinkKind
 from weft.domain.ranking import Answer, Query
 from weft.evaluation.measures.metrics import measure
@@ -254,7 +255,7 @@ def _reviewed(night: Night, summary: Mapping[str, Any]) -> str:
         return str(summary["decision"])
     if measured is not None and measured["significant"] and measured["change"] < 0.0:
         return "review: left"
-    version = LearnedVersion(summary["learned"])
+    version = VersionName(summary["learned"])
     promote(night.catalog, night.tracking, version, by="reviewer", why="no worse by its questions", now=night.now)
     return "review: taken"
 
@@ -268,7 +269,7 @@ def _teach(
     corpus: WeekCorpus, settings: Settings, searcher: Searcher, told: Told, sessions: Sequence[tuple[int, RealQuestion]]
 ) -> None:
     """Let users ask, and do about the answers what they do."""
-    rules, day = settings.simulation, round((told.now.at - MONDAY) // DAY_S) + 1
+    rules, day = simulated_users(), round((told.now.at - MONDAY) // DAY_S) + 1
     queries = [
         Query(
             text=question.text,

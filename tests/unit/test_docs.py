@@ -62,7 +62,7 @@ def given(arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    """OPS-1: a page, a file, and where a heading is named, one of that page."""
+    """A page, a file, and where a heading is named, one of that page."""
     for target in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]):
         if not target.startswith("http"):
             name, _, anchor = target.partition("#")
@@ -73,7 +73,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_file_that_is_named_by_its_folder_exists(page: Path) -> None:
-    """OPS-1: paths below the folders of the repository."""
+    """Paths below the folders of the repository."""
     found = re.findall(r"(?<![\w/])(?:docs|tests|conf|infra|jobs|notebooks|pipelines)/[\w./-]*\.\w+", TEXTS[page])
     assert [path for path in found if not (ROOT / path).exists()] == []
 
@@ -98,7 +98,7 @@ def test_every_job_and_option_that_is_named_exists() -> None:
         for name, arguments in JOB.findall(commands(text)):
             module = importlib.import_module(f"jobs.{name}")
             app = typer.Typer()
-            app.command()(getattr(module, name))
+            app.command()(module.main.args[0])
             assert given(arguments) <= options_of(typer.main.get_command(app)), (name, arguments)
 
 
@@ -115,7 +115,7 @@ def test_every_weft_command_and_option_that_is_named_exists() -> None:
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    """OPS-1: in README and docs."""
+    """In README and docs."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for text in TEXTS.values():
         assert set(MAKE.findall(commands(text))) <= targets

@@ -55,7 +55,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "polars": {"consolidation/tending/duplicates.py", "consolidation/tending/links.py"},
         "mlflow": {"runtime/mlflow/tracking.py"},
         "sentence_transformers": {
-            f"embedding/encoders/{name}.py" for name in ("sentence_encoder", "cross_encoder", "sparse_encoder")
+            f"embedding/encoders/{name}.py" for name in ("sentence_encoder", "cross_encoder", "sparse")
         },
         "sqlite3": {
             "runtime/storage/sqlite.py",

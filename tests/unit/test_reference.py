@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from tests.support.reference import PAGE, rendered
+from tests.support.reference import PAGE, PORTS, rendered, with_ports
 
 pytestmark = pytest.mark.integration
 
@@ -18,6 +18,11 @@ pytestmark = pytest.mark.integration
 def test_the_page_says_what_the_code_says() -> None:
     text = PAGE.read_text("utf-8")
     assert rendered(text) == text, "docs/python.md is behind the code: run `make reference`"
+
+
+def test_the_list_of_ports_is_that_of_the_code() -> None:
+    text = PORTS.read_text("utf-8")
+    assert with_ports(text) == text, "docs/architecture.md is behind the code: run `make reference`"
 
 
 def test_every_public_name_can_be_imported() -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from lab.settings import SimulationSettings
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Answer, Query
-from weft.evaluation.settings import SimulationSettings
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.priors import NearPrior, Priors
 from weft.retrieval.query.wording import Lexicon

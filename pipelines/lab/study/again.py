@@ -16,9 +16,9 @@ import numpy as np
 
 from lab.simulation.study import headline
 from lab.simulation.users import PAGE, near_miss, paraphrase, without_newcomers
+from lab.stores import BackgroundUpdaters, isolated_store
 from weft.app.collections import document_id, indexed
 from weft.app.searching.engines import load_engines, source_of
-from weft.app.updaters import BackgroundUpdaters, isolated_store
 from weft.domain.ids import content_hash
 from weft.domain.ranking import Answer, Query, RankedResult
 from weft.evaluation.measures.beir import Dataset, JudgedQuery

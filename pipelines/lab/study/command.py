@@ -19,6 +19,7 @@ A study takes minutes and stands for days, of a hundred each: what a day brings 
 asks again what people said something about: a result of the first ten is called right by one, two and three people, the
 first one wrong, a right one that nobody is shown is pointed at; then a stranger asks the same, in the same words and in
 others, and new questions. Every line is a share of the questions, with its goal.
+What is not given of the users is as `pipelines/lab/simulation.yaml` states it.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
@@ -32,6 +33,7 @@ from typing import Annotated
 
 import typer
 
+from lab.settings import SimulationSettings, simulated_users
 from lab.simulation.study import hold_out_share
 from lab.study.again import ask_again
 from lab.study.report import calibrated, described, outcomes, table
@@ -42,7 +44,6 @@ from weft.cli.console.options import MEASURED, CommonOptions, job_command
 from weft.cli.console.terminal import print_report
 from weft.domain.errors import SourceError
 from weft.evaluation.measures.beir import read_dataset
-from weft.settings import Settings
 
 ALL = "all"
 
@@ -53,18 +54,17 @@ def study(
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
     split: Annotated[str, typer.Option("--split", help="Which judgements are measured, and never asked.")] = "test",
     sessions: Annotated[
-        str, typer.Option("--sessions", help="Measured after so many; all is simulation.sessions.")
+        str, typer.Option("--sessions", help="Measured after so many; all is as many as stated.")
     ] = "100,500,2000,all",
-    random_users: Annotated[
-        float | None, typer.Option("--random", help="Share of users who judge at random; default simulation.random.")
+    noise: Annotated[
+        float | None, typer.Option("--noise", help="Probability that a result looks the opposite of what it is.")
     ] = None,
+    random_users: Annotated[float | None, typer.Option("--random", help="Share of users who judge at random.")] = None,
     adversarial: Annotated[
         float | None,
-        typer.Option("--adversarial", help="Share who praise what is wrong; default simulation.adversarial."),
+        typer.Option("--adversarial", help="Share who praise what is wrong."),
     ] = None,
-    deals: Annotated[
-        int | None, typer.Option("--deals", help="Draws of users; default simulation.deals.", min=1)
-    ] = None,
+    deals: Annotated[int | None, typer.Option("--deals", help="Draws of users.", min=1)] = None,
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
@@ -94,22 +94,21 @@ def study(
     if bare and foreign:
         raise typer.BadParameter("--foreign is about probabilities, which --bare leaves out: give one of them")
     elsewhere = [_place_of(each) for each in foreign]
-    named = {"random": random_users, "adversarial": adversarial, "deals": deals}
-    chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
-    settings = measuring(options.settings(MEASURED, *chosen))
+    named = {"noise": noise, "random": random_users, "adversarial": adversarial, "deals": deals}
+    settings, users = measuring(options.settings(MEASURED)), simulated_users(**named)
     if again is not None:
         asked = ask_again(read_dataset(dataset, split), settings, questions=again, seed=settings.evaluation.seed)
         print_report(outcomes(f"{dataset.name} {split}, asked again", asked))
         _job.emit({"again": [asdict(each) for each in asked]}, as_json=as_json)
         return
-    marks = marks_of(sessions, settings)
+    marks = marks_of(sessions, users)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = hold_out_share(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     for part in (lessons, held_out):
         if not part.queries:
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     foreign_queries = [read_dataset(folder, part) for folder, part in elsewhere]
-    result = run(lessons, held_out, settings, marks, foreign_queries, least=least, bare=bare, fit=fit)
+    result = run(lessons, held_out, settings, users, marks, foreign_queries, least=least, bare=bare, fit=fit)
     print_report(table(f"{held_out.name} {split}, learned from {learn_from}", result))
     if result.held:
         print_report(calibrated(result.held))
@@ -123,7 +122,7 @@ def _place_of(text: str) -> tuple[Path, str]:
     return Path(folder), part
 
 
-def marks_of(text: str, settings: Settings) -> list[int]:
+def marks_of(text: str, users: SimulationSettings) -> list[int]:
     """Numbers of sessions in a list such as "100,500,all".
 
     Raises:
@@ -132,7 +131,7 @@ def marks_of(text: str, settings: Settings) -> list[int]:
     names = [name.strip() for name in text.split(",")]
     if not all(name == ALL or (name.isdecimal() and int(name) > 0) for name in names):
         raise typer.BadParameter(f"expected numbers of sessions or {ALL!r}, separated by commas, found {text!r}")
-    return sorted({settings.simulation.sessions if name == ALL else int(name) for name in names})
+    return sorted({users.sessions if name == ALL else int(name) for name in names})
 
 
 main = partial(_job.run, study)

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from lab.simulation.study import StudyRow, Values
 from lab.study.again import Outcome
+from lab.study.probabilities import ProbabilityQuality, ProbabilityReport
 from weft.cli.console.terminal import plain
 from weft.cli.reports.figures import titled
-from weft.evaluation.measures.answerable import ProbabilityQuality, ProbabilityReport
 from weft.evaluation.measures.beir import Dataset
 from weft.learning.evidence import Evidence
 

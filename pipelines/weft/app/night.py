@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -23,11 +24,11 @@ from weft.catalog.catalog import Catalog
 from weft.cli.console.terminal import stderr
 from weft.consolidation.candidate import Adopted
 from weft.consolidation.citations.refresh import (
+    PROVIDERS,
     RefreshCitations,
     RefreshResult,
     distinct,
     due,
-    providers_of,
     refreshed,
 )
 from weft.consolidation.fitting import ReadLogged
@@ -302,7 +303,8 @@ def citations_of(settings: Settings, now: float) -> RefreshCitations | None:
             stored = {}
         if dry_run:
             return RefreshResult(due=len(due(works, stored, rules, now)))
-        counted, outcome = refreshed(works, stored, providers_of(rules, now), rules, now)
+        providers = pkgutil.resolve_name(PROVIDERS)(rules, now)
+        counted, outcome = refreshed(works, stored, providers, rules, now)
         if outcome.due:
             catalog.citations.write(counted)
         return outcome

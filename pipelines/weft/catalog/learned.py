@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from weft.catalog.pointer import PointerFile
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
-from weft.domain.ids import PRIORS_VERSION, LearnedVersion
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import NO_EDGES, LearnedEdges
@@ -49,7 +49,7 @@ Part = TypeVar("Part")
 class LearnedState:
     """What a night learned."""
 
-    parent: LearnedVersion | None  # the version it was built on, None for the first
+    parent: VersionName | None  # the version it was built on, None for the first
     evidence: Evidence  # the base that searches read together with what is streamed since
     cut: Evidence  # the sum of the updaters' snapshots when it was cut
     calibration: ScoreCalibration | None = None  # from score to P(good), None while outcomes are too few
@@ -76,8 +76,8 @@ class LearnedManifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
-    version: LearnedVersion
-    parent: LearnedVersion | None
+    version: VersionName
+    parent: VersionName | None
     created_at: float
     priors: str
     policy: Mapping[str, Any]
@@ -95,7 +95,7 @@ class LearnedStore:
         self._pointer = pointer
         self.staging = StagingArea(self._folder)
 
-    def publish(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
+    def publish(self, state: LearnedState, *, expected_newest: VersionName | None) -> VersionName:
         """Write a version; it is not live before it is made so.
 
         Raises:
@@ -121,7 +121,7 @@ class LearnedStore:
             self.staging.release(staging)
         return version
 
-    def read(self, version: LearnedVersion) -> LearnedState:
+    def read(self, version: VersionName) -> LearnedState:
         """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it.
 
         The priors' has nothing to read: no evidence, and no cut.
@@ -147,7 +147,7 @@ class LearnedStore:
             created_at=manifest.created_at,
         )
 
-    def manifest(self, version: LearnedVersion) -> LearnedManifest:
+    def manifest(self, version: VersionName) -> LearnedManifest:
         """The manifest of a version.
 
         Raises:
@@ -170,17 +170,17 @@ class LearnedStore:
             )
         return manifest
 
-    def folder_of(self, version: LearnedVersion) -> Path:
+    def folder_of(self, version: VersionName) -> Path:
         """Where a version lies."""
         return self._folder / version
 
-    def versions(self) -> list[LearnedVersion]:
+    def versions(self) -> list[VersionName]:
         """Every version that was published, oldest first; that of the priors was not."""
-        names = [LearnedVersion(path.name) for path in self._folder.glob("v*") if path.is_dir()]
+        names = [VersionName(path.name) for path in self._folder.glob("v*") if path.is_dir()]
         numbered = [(number, name) for name in names if (number := _number(name)) is not None]
         return [name for _, name in sorted(numbered)]
 
-    def newest(self) -> LearnedVersion | None:
+    def newest(self) -> VersionName | None:
         """The version published last, None before the first."""
         return next(reversed(self.versions()), None)
 
@@ -248,7 +248,7 @@ def _read(path: Path, reader: Callable[[str], Part]) -> Part | None:
     return reader(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def _manifest(version: LearnedVersion, state: LearnedState, files: Mapping[str, str]) -> LearnedManifest:
+def _manifest(version: VersionName, state: LearnedState, files: Mapping[str, str]) -> LearnedManifest:
     return LearnedManifest(
         version=version,
         parent=state.parent,
@@ -267,5 +267,5 @@ def _number(version: str) -> int | None:
     return int(digits) if version.startswith("v") and digits.isascii() and digits.isdigit() else None
 
 
-def _following(version: LearnedVersion | None) -> LearnedVersion:
-    return LearnedVersion(f"v{(_number(version) or 0) + 1 if version else 1:06d}")
+def _following(version: VersionName | None) -> VersionName:
+    return VersionName(f"v{(_number(version) or 0) + 1 if version else 1:06d}")

@@ -14,7 +14,7 @@ from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
 from weft.consolidation.champion import CHALLENGER, Aliases
 from weft.domain.errors import StoreError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import NO_EDGES, LearnedEdges
@@ -79,7 +79,7 @@ def require_new(catalog: Catalog, registry: Aliases, adopted: Adopted) -> None:
             )
 
 
-def _ancestry(catalog: Catalog, registry: Aliases) -> Iterator[LearnedVersion]:
+def _ancestry(catalog: Catalog, registry: Aliases) -> Iterator[VersionName]:
     """The version that waits for its verdict or else the live one, and all that they were built on, newest first."""
     version = registry.alias(CHALLENGER) or catalog.pointer().learned
     while version is not None:
@@ -96,9 +96,9 @@ class Proposal:
     """What a night proposes to learn from."""
 
     # the version it already is, where a former night was killed after publishing it; else None
-    published: LearnedVersion | None
-    parent: LearnedVersion | None  # the version that is live; None before the first
-    newest: LearnedVersion | None  # the version published last, live or not; None before the first
+    published: VersionName | None
+    parent: VersionName | None  # the version that is live; None before the first
+    newest: VersionName | None  # the version published last, live or not; None before the first
     former: Evidence  # the evidence of `parent`, with its calibration and fitted weights
     former_calibration: ScoreCalibration | None
     former_fitted: FittedWeights | None
@@ -186,7 +186,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     )
 
 
-def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
+def resume(catalog: Catalog, version: VersionName) -> Proposal:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
     learned = catalog.learned.read(version)
     parent = _read(catalog, learned.parent)
@@ -215,7 +215,7 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
     )
 
 
-def _read(catalog: Catalog, version: LearnedVersion | None) -> LearnedState:
+def _read(catalog: Catalog, version: VersionName | None) -> LearnedState:
     if version is None:
         return LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
     return catalog.learned.read(version)

@@ -22,7 +22,7 @@ from weft.consolidation.tending.links import FindLinks
 from weft.consolidation.tending.rebuild import Rebuild
 from weft.consolidation.tending.succession import FindSuccessions
 from weft.consolidation.tending.thinning import FindThinned
-from weft.domain.ids import ContentHash, LearnedVersion
+from weft.domain.ids import ContentHash, VersionName
 from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.fit import Look
 from weft.learning.calibration.matching import MatchBins, Probe, match_bins
@@ -150,7 +150,7 @@ class Night:
     seconds: dict[str, float] = field(default_factory=dict)  # what each step took so far, by its name
     announce: Callable[[str], None] = lambda _: None  # told the name of each step before it starts
 
-    def as_of(self, version: LearnedVersion) -> Night:
+    def as_of(self, version: VersionName) -> Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
         return replace(self, now=self.catalog.learned.manifest(version).created_at)
 
@@ -191,7 +191,7 @@ class Night:
         """What the newest nights left, the newest first."""
         return self.tracking.recorded(EXPERIMENT, NIGHT, limit=limit)
 
-    def draw_curves(self, values: Mapping[str, float], version: LearnedVersion) -> None:
+    def draw_curves(self, values: Mapping[str, float], version: VersionName) -> None:
         """Add a point to each of the curves over nights, at the number of the version that this one published."""
         if values:
             step = int(version.lstrip("v"))

@@ -23,7 +23,7 @@ from weft.consolidation.tending.links import LINKS
 from weft.consolidation.tending.rebuild import RebuildResult
 from weft.consolidation.tending.steps import MaintenanceFindings, Steps, steps_of
 from weft.consolidation.tending.succession import Successions
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.domain.links import LinkKind
 from weft.learning.beliefs import Beliefs
 from weft.learning.edges import LearnedEdges
@@ -164,7 +164,7 @@ def _recorded(night: Night, candidate: Proposal, tended: MaintenanceFindings, *,
         return {**summary, "steps": came_to(), "run": page.run_id or None}
 
 
-def _context(night: Night, version: LearnedVersion | None, steps: Steps) -> ReportContext:
+def _context(night: Night, version: VersionName | None, steps: Steps) -> ReportContext:
     return ReportContext(
         version=version,
         live=night.catalog.pointer().learned,
@@ -228,7 +228,7 @@ def _judged(
         return improvements, verdict
 
 
-def _published(night: Night, page: RunRecord, findings: Findings) -> LearnedVersion:
+def _published(night: Night, page: RunRecord, findings: Findings) -> VersionName:
     with night.step(page, "publish") as note:
         version = publish(night, page, findings.candidate, findings.recalibration, findings.verdict)
         note.parameters({"learned": version})

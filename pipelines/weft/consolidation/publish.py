@@ -34,7 +34,7 @@ from weft.consolidation.champion import (
 from weft.consolidation.gate import Decision, GateVerdict
 from weft.consolidation.night import Night, RunRecord
 from weft.consolidation.recalibrate import Recalibration
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.learning.thinned import thinned_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ FOLDER = "learned"
 
 def publish(
     night: Night, page: RunRecord, candidate: Proposal, recalibration: Recalibration, verdict: GateVerdict
-) -> LearnedVersion:
+) -> VersionName:
     """Publish the candidate and let the verdict decide whether it goes live or waits.
 
     Raises:
@@ -89,12 +89,12 @@ def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Re
     )
 
 
-def settle(tracking: Tracking, version: LearnedVersion) -> None:
+def settle(tracking: Tracking, version: VersionName) -> None:
     """Note that nothing is left to do for a version."""
     tracking.tag(version, SETTLED_TAG, "true")
 
 
-def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
+def unsettled(catalog: Catalog, tracking: Tracking) -> VersionName | None:
     """The newest version, where a killed night left it unfinished.
 
     A version goes live after it is registered. So one that was live once and is not registered was lost by the
@@ -106,7 +106,7 @@ def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
     return None if caches else newest
 
 
-def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> GateVerdict | None:
+def recorded_verdict(tracking: Tracking, version: VersionName | None) -> GateVerdict | None:
     """The verdict that a version was registered with, None where it was not registered."""
     tags = None if version is None else tracking.tags_of(version)
     return None if tags is None else GateVerdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])

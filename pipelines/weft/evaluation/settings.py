@@ -1,11 +1,11 @@
-"""What tunes measuring and simulation; the values stand in `conf/base/{evaluation,simulation}.yaml`."""
+"""What tunes measuring and the query log; the values stand in `conf/base/{evaluation,query_log}.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr
 
 from weft.domain.sections import Count, NonNegative, Section
 
@@ -38,22 +38,6 @@ class EvaluationSettings(Section):
     seed: int
     memory: MemorySettings
     ground_truth: GroundTruthSettings
-
-
-class SimulationSettings(Section):
-    """How simulated users behave, and how many there are."""
-
-    noise: Probability
-    random: Probability
-    adversarial: Probability
-    sessions: Count
-    deals: Count
-
-    @model_validator(mode="after")
-    def _shares_leave_room(self) -> SimulationSettings:
-        if self.random + self.adversarial > 1.0:
-            raise ValueError(f"random + adversarial: expected at most 1, found {self.random + self.adversarial}")
-        return self
 
 
 class QueryLogSettings(Section):

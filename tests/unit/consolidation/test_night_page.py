@@ -24,7 +24,7 @@ from weft.consolidation.report.examples import expired, lesson_changes
 from weft.consolidation.report.findings import Findings, ReportContext
 from weft.consolidation.report.page import NightPage, page_of
 from weft.consolidation.report.writing import metrics_of, pictures_of
-from weft.domain.ids import ContentHash, LearnedVersion
+from weft.domain.ids import ContentHash, VersionName
 from weft.learning.aliases import ContentAliases
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import MICRO, Evidence
@@ -39,7 +39,7 @@ DAY = 20_000
 NOW = (DAY + 1.5) * SECONDS_PER_DAY
 HOSTILE = "</pre><script>document.title = 'owned'</script><img src=http://a.org/x onerror=b()> {{ 1234 * 5678 }}"
 A, B, C = (ContentHash(letter * 64) for letter in "abc")
-SECOND = LearnedVersion("v000002")
+SECOND = VersionName("v000002")
 STEPS: dict[str, dict[str, float]] = {
     "merge": {"proposed": 7, "applied": 0, "seconds": 0.1},
     "duplicates": {"proposed": 1, "applied": 0, "seconds": 0.1, "aliases": 1},
@@ -51,7 +51,7 @@ CHROMIUM = shutil.which("chromium")
 def proposal(fresh: Evidence, former: Evidence, **more: Any) -> Proposal:
     reach: Reach = {}
     return Proposal(
-        published=None, parent=LearnedVersion("v000001"), newest=LearnedVersion("v000001"), former=former,
+        published=None, parent=VersionName("v000001"), newest=VersionName("v000001"), former=former,
         former_calibration=None, former_fitted=None, base=former + fresh, cut=fresh, fresh=fresh, reach=reach, **more,
     )  # fmt: skip
 
@@ -71,8 +71,8 @@ def shown(
     examples: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
     decision: Decision = Decision.REVIEW,
-    live: LearnedVersion | None = None,
-    version: LearnedVersion | None = SECOND,
+    live: VersionName | None = None,
+    version: VersionName | None = SECOND,
     store: str = "/a store",
     pictured: bool = False,
 ) -> NightPage:
@@ -116,7 +116,7 @@ def test_every_step_shows_its_examples_by_one_form() -> None:
     ],
 )
 def test_the_decision_comes_first_with_the_commands_that_change_it(
-    decision: Decision, live: LearnedVersion | None, version: LearnedVersion | None, state: str, commands: list[str]
+    decision: Decision, live: VersionName | None, version: VersionName | None, state: str, commands: list[str]
 ) -> None:
     """CON-10, CON-9: what is live, why, and what can be done about it; paths are quoted for a shell."""
     page = shown({}, decision=decision, live=live, version=version)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from lab.ground_truth import SyntheticQuestion, from_questions
 from tests.support.feedback_events import HASHES
 from tests.support.judging_model import a_model
 from tests.support.logged_queries import a_logged, a_result, an_outcome
-from weft.chunking.ground_truth import SyntheticQuestion
 from weft.domain.errors import SourceError, StoreError
 from weft.domain.ids import ChunkId, ContentHash
 from weft.evaluation.ground_truth.collect import (
@@ -19,7 +19,6 @@ from weft.evaluation.ground_truth.collect import (
     JUDGEMENTS,
     JudgementSource,
     from_feedback,
-    from_questions,
     grades_of,
     judged,
     keep,

@@ -12,7 +12,7 @@ from tests.support.session_store import Partition, phase
 from weft.catalog.overlays import MOMENTS_KEY, metadata_of
 from weft.domain.documents import Domain
 from weft.domain.events import AnyEvent
-from weft.domain.ids import LearnedVersion, SessionId
+from weft.domain.ids import SessionId, VersionName
 from weft.domain.ranking import Scope, Signal, WeightBelief
 from weft.learning.aliases import NO_ALIASES
 from weft.learning.beliefs import read_beliefs
@@ -32,8 +32,8 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: LearnedVersion | None) -> Described:
-    return version or LearnedVersion("priors"), None, None, NO_ALIASES, NO_EDGES
+def described(version: VersionName | None) -> Described:
+    return version or VersionName("priors"), None, None, NO_ALIASES, NO_EDGES
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:
@@ -96,7 +96,7 @@ def test_a_session_hears_its_own_evidence_more_than_all_do_after_the_merge(parti
 def test_a_session_reads_all_that_it_said_itself(tmp_path: Path) -> None:
     """LRN-20, LRN-14: allowances protect others, and nobody else reads it; once merged, they do."""
     found = []
-    for name, settings in (("tight", rules(limits__principal_daily=2.0, limits__session_part=1.0)), ("room", ROOM)):
+    for name, settings in (("tight", rules(limits__principal_daily=2.0)), ("room", ROOM)):
         partition = Partition(tmp_path / name, settings)
         partition.feed([event for who in ("one", "two", "three") for event in said(who, vector=0.6, answers=1)])
         started(partition, "mine")

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.demo import command as demo
-from lab.demo.command import teach
-from lab.demo.corpus import prepare, remove_previous, split
+from lab import demo
+from lab.demo import prepare, remove_previous, split, teach
+from lab.ground_truth import SyntheticQuestion
 from lab.simulation.users import refreshes
 from lab.study.run import scaled_to_days
 from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
-from weft.chunking.ground_truth import SyntheticQuestion
 from weft.cli.console import jobs as _job
 from weft.domain.errors import StoreError
 from weft.domain.ids import ChunkId, content_hash
@@ -112,6 +111,22 @@ def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None
     assert not [question.text for question in corpus.questions if any(question.text in text for text in texts)]
 
 
+def test_the_corpus_is_code_prose_and_configuration_and_the_same_again(tmp_path: Path) -> None:
+    """OPS-1: what is installed, so that figures of two commits can be compared."""
+    first, again = (prepare(tmp_path / name / "demo", SETTINGS, modules=3) for name in ("first", "again"))
+    assert first.questions == again.questions
+    written = [
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*.*")
+            if path.is_file()
+        }
+        for name in ("first", "again")
+    ]
+    assert written[0] == written[1]
+    assert {path.suffix for path in written[0]} == {".py", ".rst", ".yaml", ".ini"}
+
+
 def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     """EVA-6, LRN-3: each question is asked by a user of its own, with a history of its own: no allowance is used up."""
     lessons = [
@@ -121,7 +136,6 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     with QueryLog(tmp_path, SETTINGS.query_log) as log:
         producer = FeedbackProducer(published, clock=lambda: NOON / 1000)
         teach(
-            SETTINGS,
             a_searcher(FRUIT),
             producer,
             log,

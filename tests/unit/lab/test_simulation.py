@@ -5,11 +5,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.settings import SimulationSettings, simulated_users
 from lab.simulation.users import UserBehaviour, UserKind, kind_of_user, react
-from weft.evaluation.settings import SimulationSettings
-from weft.settings import load_settings
 
-STATED = load_settings(environment={}).simulation
+STATED = simulated_users()
 SHOWN = [f"{number:064x}" for number in range(10)]
 
 

@@ -8,14 +8,15 @@ import pytest
 import typer
 from msgspec import structs
 
+from lab.settings import simulated_users
 from lab.simulation.study import averaged, best_weight, convex, row
 from lab.simulation.users import of_days
 from lab.study.command import marks_of
+from lab.study.probabilities import ProbabilityQuality, probability_report
 from lab.study.report import mean_error
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Signal
-from weft.evaluation.measures.answerable import ProbabilityQuality, probability_report
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.reliability import Reliability
 from weft.settings import load_settings
@@ -26,10 +27,10 @@ FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green ap
 
 def test_sessions_are_counted_or_all() -> None:
     """EVA-6."""
-    assert marks_of("500, 100,all", SETTINGS) == [100, 500, SETTINGS.simulation.sessions]
+    assert marks_of("500, 100,all", simulated_users()) == [100, 500, simulated_users().sessions]
     for wrong in ("0", "many", "100,,200"):
         with pytest.raises(typer.BadParameter):
-            marks_of(wrong, SETTINGS)
+            marks_of(wrong, simulated_users())
 
 
 def test_what_takes_minutes_and_stands_for_days_counts_as_of_so_many() -> None:

@@ -19,7 +19,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
 from weft.cli.console.terminal import login, print_rows, stdout, visible
 from weft.domain.errors import StoreError
-from weft.domain.ids import PRIORS_VERSION, ContentHash, LearnedVersion
+from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
 from weft.indexes.generation import Generation
 from weft.learning.aliases import NO_ALIASES
 from weft.learning.beliefs import Beliefs, read_beliefs
@@ -184,7 +184,7 @@ def promote(
     catalog, settings = _opened(options)
     tracking = Tracking.of(settings.tracking, catalog.root)
     who, now = by or login() or "somebody", system_clock()
-    former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
+    former = moved(catalog, tracking, VersionName(version), by=who, why=why, now=now)
     outcome = "as it was" if former == version else f"instead of {former or 'none'}"
     sys.stdout.write(visible(f"{version} is live, {outcome}") + "\n")
 
@@ -204,7 +204,7 @@ def refuse(
 
     catalog, settings = _opened(options)
     tracking = Tracking.of(settings.tracking, catalog.root)
-    refused(catalog, tracking, LearnedVersion(version), by=by or login() or "somebody", why=why, now=system_clock())
+    refused(catalog, tracking, VersionName(version), by=by or login() or "somebody", why=why, now=system_clock())
     sys.stdout.write(visible(f"{version} is refused; {catalog.pointer().learned or PRIORS} is live") + "\n")
 
 
@@ -258,7 +258,7 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
     if version in {PRIORS, PRIORS_VERSION}:
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
-    name = catalog.pointer().learned if version == LIVE else LearnedVersion(version)
+    name = catalog.pointer().learned if version == LIVE else VersionName(version)
     state = None if name is None else catalog.learned.read(name)
     fitted, aliases = (None, NO_ALIASES) if state is None else (state.fitted, state.aliases)
     if version == LIVE or state is None:

@@ -16,7 +16,7 @@ from weft.cli.commands.partitions import states
 from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
 from weft.cli.console.terminal import login, moment, print_rows
 from weft.domain.errors import StoreError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.sessions import Phase, SessionLifecycle
@@ -44,7 +44,7 @@ def list_sessions(
 ) -> None:
     """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
     settings = options.settings()
-    reach = None if version is None else _reach(Catalog(require_store(settings)), LearnedVersion(version))
+    reach = None if version is None else _reach(Catalog(require_store(settings)), VersionName(version))
     rows = [
         (state.partition, life)
         for state in states(settings)
@@ -150,7 +150,7 @@ def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionStat
         )
 
 
-def _reach(catalog: Catalog, version: LearnedVersion | None) -> Reach:
+def _reach(catalog: Catalog, version: VersionName | None) -> Reach:
     provenance: Mapping[str, Any] = {} if version is None else catalog.learned.manifest(version).provenance
     reach: Reach = provenance.get("reach", {})
     return reach

@@ -34,7 +34,7 @@ from weft.cli.console.options import Bootstrap, CommonOptions, job_command, requ
 from weft.cli.console.terminal import login, plain, stderr
 from weft.consolidation.champion import ChampionFollower
 from weft.consolidation.settings import FOLLOW_EVERY_S
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.feedback.run.metrics import EventRates, losses_of, partition_progress, write_metrics
 from weft.feedback.run.updater import PartitionProgress
 from weft.feedback.settings import MS, WITHOUT_KEY
@@ -131,7 +131,7 @@ class _Registry:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def alias(self, alias: str) -> LearnedVersion | None:
+    def alias(self, alias: str) -> VersionName | None:
         """The learned version an alias names, None where it names none of weft's."""
         from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ from weft.consolidation.improvement import Improvement, as_summary
 from weft.consolidation.recalibrate import Measured, Recalibration
 from weft.consolidation.tending.steps import MaintenanceFindings, Steps
 from weft.domain.documents import Domain
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.learning.beliefs import Beliefs
 from weft.runtime.mlflow.runs import RecordedRun
 
@@ -89,15 +89,15 @@ class Findings:
 class ReportContext:
     """What surrounds a night's findings, for who decides."""
 
-    version: LearnedVersion | None  # that it published; None of a rehearsal
-    live: LearnedVersion | None  # that is live now; None where the priors are
+    version: VersionName | None  # that it published; None of a rehearsal
+    live: VersionName | None  # that is live now; None where the priors are
     store: str  # where the store is, for commands
     now: float  # seconds since the epoch
     steps: Steps  # what each step came to
     nights: Sequence[RecordedRun]  # what nights came to, this one first, then the newest
 
 
-def summary_of(findings: Findings, version: LearnedVersion | None) -> dict[str, Any]:
+def summary_of(findings: Findings, version: VersionName | None) -> dict[str, Any]:
     """What a night came to, for machines."""
     return {
         "learned": version,

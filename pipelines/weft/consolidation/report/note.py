@@ -9,7 +9,7 @@ from weft.consolidation.improvement import Improvement
 from weft.consolidation.recalibrate import Recalibration, unreliable
 from weft.consolidation.report.findings import MEASURES, Findings
 from weft.consolidation.tending.steps import alias_changes
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.learning.lessons.measures import GOALS
 
 _FATES = {
@@ -19,7 +19,7 @@ _FATES = {
 }
 
 
-def note_of(findings: Findings, version: LearnedVersion | None) -> str:
+def note_of(findings: Findings, version: VersionName | None) -> str:
     """What was decided and why, how far calibration is off, and what moved most."""
     observed = findings.candidate.observations
     lines = [

@@ -16,7 +16,6 @@ from statistics import fmean
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weft.chunking.ground_truth import SyntheticQuestion
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.evaluation.queries.days import day_folder, files_of
@@ -81,14 +80,6 @@ class Judgement:
 
 Grades = Mapping[str, Mapping[ContentHash, int]]
 """Grade by content, by text of the query."""
-
-
-def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> list[Judgement]:
-    """The first phase: each question's own chunk is right."""
-    return [
-        judged(question.text, question.content_hash, BEST, source=JudgementSource.SYNTHETIC, by=question.kind, now=now)
-        for question in questions
-    ]
 
 
 def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:

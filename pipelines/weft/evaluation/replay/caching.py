@@ -19,7 +19,7 @@ from weft.domain.matching import Coverage
 from weft.embedding.ports import Item, TextEncoder
 from weft.indexes.rows import RowSet
 from weft.retrieval.snapshot.ports import OpenGeneration, TextIndex, VectorIndex
-from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from weft.retrieval.snapshot.snapshot import Snapshot
 
 CACHED_ENTRIES = 10_000
 """Texts whose encodings and hits a process remembers, the newest.
@@ -208,26 +208,6 @@ def remembered(snapshot: Snapshot, most: int = CACHED_ENTRIES) -> Snapshot:
         return snapshot
     generation: Any = CachingGeneration(snapshot.generation, most)
     return replace(snapshot, generation=generation)
-
-
-class CachingSource:
-    """A source of snapshots whose generations remember, from one snapshot of a generation to the next."""
-
-    def __init__(self, source: SnapshotSource, most: int = CACHED_ENTRIES) -> None:
-        self._source = source
-        self._most = most
-
-    def token(self) -> Hashable:
-        """A value that changes whenever the live generation, learned version or evidence does."""
-        return self._source.token()
-
-    def take(self, previous: Snapshot | None) -> Snapshot:
-        """What is live now; a generation that `previous` already has open is not opened again."""
-        snapshot = self._source.take(previous)
-        held: Any = None if previous is None else previous.generation
-        if isinstance(held, CachingGeneration) and held.caches(snapshot.generation):
-            return replace(snapshot, generation=held)
-        return remembered(snapshot, self._most)
 
 
 def _frozen_copy(array: np.ndarray) -> np.ndarray:

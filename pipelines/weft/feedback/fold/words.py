@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from weft.domain.events import Correction, Impression, ShownResult
 from weft.domain.ids import question_fingerprint, question_of
-from weft.feedback.fold.credit import Credit, note_credits
-from weft.feedback.fold.names import Allowance
+from weft.feedback.fold.credit import Credit, drawn_by, note_credits
 from weft.feedback.settings import DAY_MS
 from weft.learning.evidence import MICRO
 from weft.learning.observe.outcomes import OutcomeScope
@@ -75,28 +74,24 @@ def corrected(correction: Correction, at_ms: int, *, principal: str, question: Q
 
 
 @dataclass(slots=True)
-class RepeatedVerdict:
-    """What verdicts on one result come to that say the same, by the same principal and agent, on one day."""
+class EqualVerdicts:
+    """What verdicts on one result come to that say the same, by the same principal on one day."""
 
-    from_ms: int  # The day; 0 once the same principal has called the result otherwise
-    until_ms: int
-    shown_offset: int  # Offset and time of the impression
-    shown_ms: int
-    source: tuple[str, str, str]  # as events are counted by it
-    allowance: Allowance  # of the principal who says so
-    micro: int
-    credited: Sequence[Credit]
+    word: ContentVerdict
+    credit: Credit
     where: OutcomeScope
     page: Sequence[ShownResult]
-    word: ContentVerdict
-    beyond: int = 0  # How often they are said beyond that allowance, and within
-    within: int = 0
-    repeats: int = 0  # how many of them repeat the first
+    day: int
+    about: str  # principal and content, by which the page keeps last words
+    last: tuple[bool, int]  # the last word then: once there is another, who says the same says something new
+    # how often it was said, by where that goes and whether it was within an allowance
+    noted: dict[tuple[Tally, bool], int] = field(default_factory=dict)
+    micro: int = field(init=False)  # that each draws on an allowance
 
-    def note(self, tally: Tally) -> None:
-        """Add all of them to a tally."""
-        self.word.note(tally, times=self.beyond + self.within)
-        for surplus, times in ((True, self.beyond), (False, self.within)):
-            if times:
-                day = self.from_ms // DAY_MS
-                note_credits(tally, self.credited, self.where, self.page, day=day, surplus=surplus, times=times)
+    def __post_init__(self) -> None:
+        self.micro = drawn_by((self.credit,))
+
+    def note(self, tally: Tally, *, within: bool, times: int) -> None:
+        """Add those that go to one tally."""
+        self.word.note(tally, times=times)
+        note_credits(tally, (self.credit,), self.where, self.page, day=self.day, surplus=not within, times=times)

@@ -273,6 +273,7 @@ class OutcomeColumns:
     @cached_property
     def _of_signals(self) -> list[_SignalOutcomes]:
         """What counts for signals: what was shown alone, and what was chosen among several."""
+        # Results with the same signals share a matrix; few shapes occur, so that all work below is on whole matrices.
         shapes: dict[tuple[str, ...], list[int]] = {}
         for number, each in enumerate(self.results):
             shapes.setdefault(tuple(each.signals), []).append(number)

@@ -12,7 +12,7 @@ from weft.catalog.catalog import Catalog
 from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
 from weft.catalog.overlays import SessionListing
 from weft.domain.errors import CorruptionError, StoreError
-from weft.domain.ids import GenerationId, LearnedVersion, StoreId
+from weft.domain.ids import GenerationId, StoreId, VersionName
 from weft.domain.links import Relation
 from weft.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from weft.indexes.generation import Generation
@@ -32,7 +32,7 @@ from weft.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
-PRIORS_ONLY = LearnedVersion("priors")
+PRIORS_ONLY = VersionName("priors")
 """What stands for the learned version while none is live."""
 
 _NONE = GenerationId("")  # where no generation is live
@@ -43,11 +43,11 @@ class Pin:
     """What was live at one time, in values alone: its holder opens the same snapshot, in any process (ARC-2)."""
 
     generation: GenerationId
-    learned: LearnedVersion | None  # none where no version was live
+    learned: VersionName | None  # none where no version was live
     evidence: Evidence  # everything that was believed then follows from it, and from `fitted`
     listing: SessionListing  # the sessions that were open
     at: float  # when that was, seconds since the epoch
-    store: StoreId | None  # which store that was; None of one that has not been written since stores have ids
+    store: StoreId | None  # which store that was; None of one that was never written
     fitted: FittedWeights | None = None  # weights that the live version held; None where it held none
     relations: tuple[Relation, ...] = ()  # declared in the store
     aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
@@ -209,7 +209,7 @@ class CatalogSource:
                 ROUNDED_APART,
             )
 
-    def _described(self, version: LearnedVersion | None) -> Described:
+    def _described(self, version: VersionName | None) -> Described:
         if version is None:
             return PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
         cached = self._held  # searches of sessions ask from their own threads

@@ -13,14 +13,13 @@ from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CitationCounts
 from weft.catalog.overlays import OpenSession, SessionListing
 from weft.domain.errors import StoreError
-from weft.domain.ids import GenerationId, LearnedVersion, SessionId
+from weft.domain.ids import GenerationId, SessionId, VersionName
 from weft.domain.links import Relation
 from weft.learning.aliases import ContentAliases
 from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.matching import Answering
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.learning.observe.allowances import including_surplus
 from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.pooling.sessions import SessionEvidence
 from weft.learning.priors import Priors
@@ -38,7 +37,7 @@ SESSIONS_HELD = 256
 class BeliefReading:
     """What one request believes."""
 
-    learned: LearnedVersion
+    learned: VersionName
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None  # none while no learned version carries one
     # from when on a match counts as an answer, by the generation's own questions; None where it had too few
@@ -53,10 +52,10 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[LearnedVersion, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
+Described = tuple[VersionName, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
 """The name that a learned version goes by, its calibration, fitted weights, aliases, edges, and what it passes over."""
 
-Describe = Callable[[LearnedVersion | None], Described]
+Describe = Callable[[VersionName | None], Described]
 
 
 class ReadingCache:
@@ -94,7 +93,7 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
-        overlay = including_surplus(session.overlay)  # allowances protect others, who do not read it
+        overlay = session.overlay
         own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
         beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
         return BeliefReading(learned, beliefs, calibration)
@@ -124,7 +123,7 @@ class Snapshot:
     generation_id: GenerationId
     generation: OpenGeneration
     filters: RowFilter  # row masks of the generation
-    learned: LearnedVersion
+    learned: VersionName
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None  # none while no learned version carries one
     sessions: ListedSessions | None = None  # what open sessions believe instead; None where there are none

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from lab.errors import MISSED, RIGHT, changed_queries, deficit, diagnose, diagnoses, reasons
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Answer
-from weft.evaluation.errors import MISSED, RIGHT, changed_queries, deficit, diagnose, diagnoses, reasons
 
 TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"]}
 SEARCHER = a_searcher(MemoryGeneration(TEXTS, {"b": {"trust_level": 100}}))

@@ -4,8 +4,8 @@ import ast
 import sysconfig
 from pathlib import Path
 
+from lab.ground_truth import masked, masked_corpus
 from weft.chunking.chunker import chunk_document
-from weft.chunking.ground_truth import masked, masked_corpus
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import ContentType, Document, Domain
 
