@@ -96,7 +96,6 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
 @store_command
 def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False) -> None:
     """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
-
     beliefs = _beliefs(options.settings())
     belief = lesson_of(beliefs, lesson)
     text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
