@@ -271,7 +271,6 @@ class RetrievalSettings(Section):
     edge_weights: Mapping[EdgeKind, Share]
     rrf_k: Positive
     common_word: Share
-    convergence_bonus: NonNegative
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings
     diversity: DiversitySettings

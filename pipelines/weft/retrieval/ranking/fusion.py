@@ -138,32 +138,11 @@ def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> 
     return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
 
 
-CONVERGENCE = "convergence"
-"""Name of the contribution by which channels that agree on a candidate speak for it."""
-
-
-def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
-    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that ranked anything rank it.
-
-    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
-    """
-    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
-    if bonus == 0.0 or len(counted) < 2:
-        return candidates
-    ranked = np.array([candidates.is_ranked_by(channel) for channel in counted], dtype=np.float64)
-    others = ranked.sum(axis=0) - 1.0
-    answering = np.sum([candidates.queries.most(of_channel) for of_channel in ranked], axis=0)
-    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
-    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
-
-
 def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
     """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates, weights)
-    by_channel = settings.static_weights
-    fused = _STATIC[settings.fusion](candidates, by_channel, settings)
-    return with_convergence(fused, by_channel, bonus=settings.convergence_bonus)
+    return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
 
 
 _STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
