@@ -32,17 +32,17 @@ from lab.simulation.users import PAGE, paraphrase, react, refreshes, send_reacti
 from lab.stores import BackgroundUpdaters
 from lab.study.run import scaled_to_days
 from weft.app.indexing import plan_of
-from weft.app.night import night_of, run_visibly
+from weft.app.night import night_of
 from weft.app.questions import improvement_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import reindex
+from weft.cli.commands import consolidate, reindex
 from weft.cli.commands.learned import write_page
 from weft.cli.console import jobs as _job
 from weft.cli.console.options import MEASURED, CommonOptions, job_command
 from weft.cli.console.terminal import stderr
-from weft.consolidation.gate import Shadow
 from weft.consolidation.improvement import Improve, Improvement, QuestionSource
+from weft.consolidation.night import Shadow
 from weft.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from weft.domain.ranking import Query
 from weft.evaluation.ground_truth import collect as ground_truth
@@ -51,7 +51,7 @@ from weft.evaluation.measures.runs import Run
 from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.run.updater import PartitionProgress
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.broker import EmbeddedBroker
@@ -103,7 +103,9 @@ def demo(
     judgements = from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, judgements, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = run_visibly(replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings)))
+    night = consolidate.run_visibly(
+        replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings))
+    )
     report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
@@ -225,14 +227,14 @@ def _query(question: SyntheticQuestion, k: int) -> Query:
 def _replayed(systems: Mapping[str, SystemRun]) -> Shadow:
     """The rankings that the gate compares: asked already, under no evidence and under all of it."""
 
-    def rankings(learned: Learned) -> list[list[ContentHash]]:
+    def rankings(learned: LearnedVersion) -> list[list[ContentHash]]:
         return [[ContentHash(name) for name in ranked] for ranked in _under(learned, systems).run.values()]
 
     return rankings
 
 
 def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
-    def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
+    def improvements(former: LearnedVersion, candidate: LearnedVersion) -> list[Improvement]:
         control, treatment = (_under(learned, systems).measured for learned in (former, candidate))
         source, rules = QuestionSource.JUDGED, settings.evaluation
         return [improvement_of(name, source, control[name], treatment[name], rules) for name in control]
@@ -240,7 +242,7 @@ def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
     return improvements
 
 
-def _under(learned: Learned, systems: Mapping[str, SystemRun]) -> SystemRun:
+def _under(learned: LearnedVersion, systems: Mapping[str, SystemRun]) -> SystemRun:
     return systems[report.BEFORE if learned.evidence.is_empty else report.AFTER]
 
 

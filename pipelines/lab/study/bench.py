@@ -18,10 +18,10 @@ from lab.study.report import CONVEX
 from weft.app.collections import document_id
 from weft.app.searching.replay import StoreReplay, caching_engines
 from weft.catalog.catalog import Catalog
-from weft.consolidation.fitting import fit_all
 from weft.consolidation.probes import probed, shown_matches
-from weft.consolidation.recalibrate import curves_of
 from weft.consolidation.settings import FOLDS, SEED
+from weft.consolidation.steps.fitting import fit_all
+from weft.consolidation.steps.recalibrate import curves_of
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, Query, RankedResult, Scope, ScoredResult
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
@@ -31,8 +31,9 @@ from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from weft.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from weft.learning.evidence import Evidence
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.learning.pooling.fit import LoggedSignals
-from weft.learning.pooling.fitted import FittedWeights, Learned
+from weft.learning.pooling.fitted import FittedWeights
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 from weft.runtime.clock import system_clock
 from weft.settings import Settings
@@ -103,7 +104,9 @@ class Bench:
     def values(self, evidence: Evidence, *, effects: bool, fitted: FittedWeights | None = None) -> Values:
         """The headline measure on the held-out queries under what the evidence says, and what a night fitted."""
         asking = self._pages_of(self.dataset.queries)
-        (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), Learned(evidence, fitted))])
+        (rankings,) = self._replay.rankings(
+            asking, [(self._retrieving(effects=effects), LearnedVersion(evidence, parts_of(fitted)))]
+        )
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
     def learned(self, evidence: Evidence, *, effects: bool) -> list[Answer]:

@@ -43,7 +43,8 @@ from weft.evaluation.queries.writer import QueryLog
 from weft.evaluation.replay.caching import CACHED_ENTRIES, CachingGeneration, remembered
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion, parts_of
+from weft.learning.pooling.fitted import FittedWeights
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from weft.runtime.clock import system_clock
@@ -102,7 +103,7 @@ def run(
         for count in marks if fit else ():
             nights = [each[count] for each in taught]
             by_deal[_named(count) + FITTED] = [
-                bench.values(night.evidence, effects=False, fitted=night.fitted) for night in nights
+                bench.values(night.evidence, effects=False, fitted=night.part(FittedWeights)) for night in nights
             ]
         worth = [
             measure_probabilities(bench, lessons, each[marks[-1]], foreign_queries)
@@ -172,7 +173,7 @@ def _taught(
     *,
     deal: int,
     fit: bool,
-) -> dict[int, Learned]:
+) -> dict[int, LearnedVersion]:
     """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark."""
     catalog = Catalog(Path(settings.storage.root))
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
@@ -209,7 +210,7 @@ def _taught(
                 if fit:
                     collected(root, settings)
                     logged = logged_of(settings)
-                learned[upto] = Learned(evidence, bench.fitted(logged(), evidence) if logged else None)
+                learned[upto] = LearnedVersion(evidence, parts_of(bench.fitted(logged(), evidence) if logged else None))
     return learned
 
 

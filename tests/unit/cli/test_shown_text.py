@@ -15,7 +15,7 @@ from tests.support.logged_queries import a_logged, a_result
 from weft.cli.commands import evaluate
 from weft.cli.console.terminal import print_report
 from weft.cli.reports import comparison, query_log
-from weft.consolidation.gate import Decision, GateVerdict
+from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief

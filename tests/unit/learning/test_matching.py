@@ -166,7 +166,7 @@ def test_a_calibration_keeps_its_curves() -> None:
     curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.2, 0.05, 100))
     for match in (curves, None):
         calibration = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
-        assert ScoreCalibration.from_json(calibration.to_json()) == calibration
+        assert ScoreCalibration.from_table(calibration.to_table()) == calibration
     before_nearness = {name: value for name, value in curves.to_json_value().items() if not name.startswith("near")}
     assert MatchCalibration.from_json_value(before_nearness) == curves
     older = {**curves.to_json_value(), "answering": {"threshold": 0.4, "bound": 0.05, "probes": 100}}
