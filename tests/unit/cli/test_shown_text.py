@@ -13,7 +13,7 @@ from lab.study.probabilities import ProbabilityReport
 from tests.support.logged_queries import a_logged, a_result
 from weft.cli.console.terminal import print_report
 from weft.cli.reports import comparison, evaluate, query_log
-from weft.consolidation.gate import Decision, GateVerdict
+from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief
 from weft.evaluation.log.alarms import MINIMUM

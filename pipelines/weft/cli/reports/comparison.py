@@ -11,7 +11,7 @@ from rich.table import Table
 
 from weft.cli.console.terminal import plain, print_report, stdout
 from weft.cli.reports.figures import LABELS, change_cells, change_text, figures, titled
-from weft.consolidation.gate import GateVerdict, judge_rankings
+from weft.consolidation.steps.gate import GateVerdict, judge_rankings
 from weft.domain.errors import SourceError
 from weft.domain.ids import ContentHash
 from weft.evaluation.measures.beir import Dataset

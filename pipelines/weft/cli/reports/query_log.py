@@ -15,7 +15,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.console.terminal import plain, print_report, stderr, stdout, table_of
 from weft.cli.reports.comparison import verdict_as_json
 from weft.cli.reports.figures import LABELS, change_text, mean_cells, titled
-from weft.consolidation.gate import GateVerdict, judge_rankings
+from weft.consolidation.steps.gate import GateVerdict, judge_rankings
 from weft.domain.errors import NothingPublishedError, SourceError
 from weft.domain.ids import ContentHash, QueryId
 from weft.domain.ranking import Answer, Query
