@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.events import AnyEvent, Correction, Explicit
 from weft.domain.ids import QueryId, content_hash
 from weft.domain.ranking import Answer, Query

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.support.learner import Learner
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.documents import Domain
 from weft.domain.events import Impression, Selection
 from weft.domain.ids import QueryId

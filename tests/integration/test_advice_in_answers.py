@@ -12,7 +12,7 @@ from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
-from weft.cli.commands.search import show
+from weft.cli.searches.search import show
 from weft.domain.documents import Domain
 from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query

@@ -78,7 +78,6 @@ _WAYS: Mapping[str, Mapping[str, Any]] = {
     "both channels": {},
     "by reciprocal ranks": {"fusion": FusionMode.RRF},
     "by relative scores": {"fusion": FusionMode.RSF},
-    "by distributions of scores": {"fusion": FusionMode.DBSF},
     "dense alone": {"channels": (Channel.DENSE,)},
     "lexical alone": {"channels": (Channel.LEXICAL,)},
 }

@@ -11,9 +11,8 @@ from lab import ablation, demo
 from lab.study import report as study_report
 from lab.study.probabilities import ProbabilityReport
 from tests.support.logged_queries import a_logged, a_result
-from weft.cli.commands import evaluate
 from weft.cli.console.terminal import print_report
-from weft.cli.reports import comparison, query_log
+from weft.cli.reports import comparison, evaluate, query_log
 from weft.consolidation.gate import Decision, GateVerdict
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief

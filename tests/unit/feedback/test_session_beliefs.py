@@ -19,9 +19,7 @@ from weft.learning.beliefs import read_beliefs
 from weft.learning.edges import NO_EDGES
 from weft.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 
-_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": "log_odds"})
-PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
-"""Weights that say of each signal what is believed of it, whatever the others do."""
+PRIORS = SETTINGS.priors
 SCOPE = Scope(Domain.CODE, "m", "a")
 ROOM = rules(limits__principal_daily=20.0, limits__newcomers=100)
 """Everybody may say all that they say here, the first day, too."""

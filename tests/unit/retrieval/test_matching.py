@@ -11,7 +11,7 @@ from msgspec import structs
 
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
 from tests.support.words_spoken import by_many
-from weft.cli.commands.search import show
+from weft.cli.searches.search import show
 from weft.domain.ids import QueryId
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, PastVerdicts
