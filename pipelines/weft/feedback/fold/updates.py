@@ -55,7 +55,7 @@ from weft.feedback.fold.credit import (
     under,
 )
 from weft.feedback.fold.lessons import lesson_keys
-from weft.feedback.fold.names import Draw, NameKind, kind_of, source_counts
+from weft.feedback.fold.names import OVERFLOW, Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from weft.feedback.fold.sessions import Sessions, Timeline
 from weft.feedback.fold.words import (
@@ -115,7 +115,8 @@ class _Batch:
         claims = RecordTimes(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
         change.sessions.timeline = Timeline(records.offsets, clocks_ms)
-        change.fates = Counter(self._fates(arrivals, clocks_ms))
+        fates = list(self._fates(arrivals, clocks_ms))
+        change.fates = Counter({fate: times for fate in Fate if (times := fates.count(fate))})
         self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
@@ -157,7 +158,11 @@ class _Batch:
             self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
-        self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
+        names = self._names
+        who = names.principals.get(event.principal)
+        if who is None or who is OVERFLOW:
+            who = names.counted(event.principal)
+        self._sources[who, names.agent(event.agent), kind_of(event)] += 1
         self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
