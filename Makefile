@@ -37,8 +37,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
-	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, weft.runtime.mlflow.runs as runs; print(runs.uri_of(pathlib.Path(os.environ['STORE'])))")"
+	$(BIN)/weft mlflow --store "$$STORE"
 
 #: Work on it
 .PHONY: test

@@ -20,7 +20,7 @@ from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CITATIONS_FILE
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.citations.providers import JsonClient, RequestPolicy, providers_of
 from weft.consolidation.citations.refresh import RefreshResult, ServiceUnavailableError, due, refreshed
 from weft.consolidation.settings import CitationSettings
@@ -275,7 +275,7 @@ def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict
 
     def asked(*more: str) -> dict[str, Any]:
         options = ["--set", "consolidation.calibration.probes=''", "--set", "extraction.enabled=false"]
-        assert _job.run(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
+        assert run_job(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
         steps: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])["steps"]
         return {name: count for name, count in steps["citations"].items() if name != "seconds"}
 

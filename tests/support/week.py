@@ -45,10 +45,11 @@ from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, RealQuestion
 from tests.support.week_corpus import Standing, WeekCorpus, make_corpus
 from weft.app.collections import measuring
-from weft.app.indexing import headline, plan_of
+from weft.app.indexing import plan_of
 from weft.app.night import asking_night, run_visibly
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
+from weft.cli.reports.indexing import headline
 from weft.consolidation.champion import promote
 from weft.consolidation.gate import Decision
 from weft.consolidation.night import Night

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from weft.app.lessons.lesson_sender import lesson_sender
 from weft.app.lessons.operations import id_made_of, say_operations
-from weft.cli.console.terminal import stderr, visible
 from weft.domain.errors import BrokerUnavailableError, ConfigurationError
 from weft.domain.lesson import Lesson
 from weft.learning.lessons.beliefs import LessonBeliefs
@@ -18,6 +18,8 @@ from weft.lessons.duplicates.index import DuplicateIndex
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.wording import LessonWords
 from weft.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPai
 
 
 def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -> dict[str, float]:
-    """Say to the topic which lessons are one; without a broker, say on stderr that this waits.
+    """Say to the topic which lessons are one; without a broker, this waits.
 
     Returns:
         How many pairs are about the same (`proposed`), were said to be one (`applied`), contradict one another
@@ -76,7 +78,7 @@ def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -
             _merge(same, settings)
             merged = len(same)
         except (BrokerUnavailableError, ConfigurationError) as error:
-            stderr.print(visible(f"lessons that say the same wait for a later night ({len(same):,} pairs): {error}"))
+            log.warning("lessons that say the same wait for a later night (%d pairs): %s", len(same), error)
     conflicts = sum(each.comparison.relation is LessonRelation.CONFLICT for each in pairs)
     return {"proposed": len(pairs), "applied": merged, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
 
