@@ -157,8 +157,7 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 #: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
-	$(BIN)/python -c "import json; from weft.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
-	  > infra/kafka/feedback.schema.json
+	$(BIN)/weft feedback schema > infra/kafka/feedback.schema.json
 
 .PHONY: reference
 reference: setup ## write anew what applications import, and the list of ports

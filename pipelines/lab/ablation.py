@@ -21,10 +21,10 @@ from rich.progress import Progress
 from weft.app.collections import document_id, indexed, measuring
 from weft.app.searching.replay import StoreReplay
 from weft.catalog.catalog import Catalog
-from weft.cli.commands.evaluate import part_of
 from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
 from weft.cli.console.output import Result, Shown
 from weft.cli.console.terminal import stderr
+from weft.cli.reports.evaluate import part_of
 from weft.cli.reports.figures import change_cells, change_text, figures, titled
 from weft.cli.reports.indexing import watch_lines
 from weft.domain.ranking import Channel, Query, RankedResult, ScoredResult, Signal

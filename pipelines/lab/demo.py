@@ -36,19 +36,19 @@ from lab.simulation.users import PAGE, paraphrase, react, refreshes, send_reacti
 from lab.stores import BackgroundUpdaters
 from lab.study.run import scaled_to_days
 from weft.app.indexing import plan_of
-from weft.app.night import night_of, run_visibly
+from weft.app.night import night_of
 from weft.app.questions import improvement_of
 from weft.app.searching.engines import opened
 from weft.app.updaters import require_balance, summary
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import reindex
+from weft.cli.commands import consolidate, reindex
 from weft.cli.commands.learned import write_page
 from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
 from weft.cli.console.output import Result, markup, show
 from weft.cli.console.terminal import plain, stderr
 from weft.cli.reports.figures import titled
-from weft.consolidation.gate import Shadow
 from weft.consolidation.improvement import Improve, Improvement, QuestionSource
+from weft.consolidation.night import Shadow
 from weft.domain.documents import Document, Domain
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash, QueryId, SessionId, content_hash
@@ -64,7 +64,7 @@ from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.run.updater import PartitionProgress
 from weft.ingestion.sizing import prior_sizes
 from weft.ingestion.sources.sources import read_source
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode
 from weft.runtime.clock import system_clock
@@ -310,7 +310,9 @@ def demo(
     judgements = from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, judgements, now=system_clock())
     step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = run_visibly(replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings)))
+    night = consolidate.run_visibly(
+        replace(night_of(settings), shadow=_replayed(systems), improve=_improved(systems, settings))
+    )
     show_quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
@@ -433,14 +435,14 @@ def _query(question: SyntheticQuestion, k: int) -> Query:
 def _replayed(systems: Mapping[str, SystemRun]) -> Shadow:
     """The rankings that the gate compares: asked already, under no evidence and under all of it."""
 
-    def rankings(learned: Learned) -> list[list[ContentHash]]:
+    def rankings(learned: LearnedVersion) -> list[list[ContentHash]]:
         return [[ContentHash(name) for name in ranked] for ranked in _under(learned, systems).run.values()]
 
     return rankings
 
 
 def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
-    def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
+    def improvements(former: LearnedVersion, candidate: LearnedVersion) -> list[Improvement]:
         control, treatment = (_under(learned, systems).measured for learned in (former, candidate))
         source, rules = QuestionSource.JUDGED, settings.evaluation
         return [improvement_of(name, source, control[name], treatment[name], rules) for name in control]
@@ -448,7 +450,7 @@ def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
     return improvements
 
 
-def _under(learned: Learned, systems: Mapping[str, SystemRun]) -> SystemRun:
+def _under(learned: LearnedVersion, systems: Mapping[str, SystemRun]) -> SystemRun:
     return systems[BEFORE if learned.evidence.is_empty else AFTER]
 
 

@@ -151,7 +151,18 @@ def _composed(
 def _base(conf: Path) -> dict[str, Any]:
     files = sorted((conf / "base").glob("*.yaml"))
     files += [file for file in [conf / "priors.yaml"] if file.exists()]
-    return {file.stem: deepcopy(_read_once(file, file.stat().st_mtime_ns if file.exists() else 0)) for file in files}
+    values = {file.stem: deepcopy(_read_once(file, file.stat().st_mtime_ns if file.exists() else 0)) for file in files}
+    return _with_shared_rows(values)
+
+
+def _with_shared_rows(values: dict[str, Any]) -> dict[str, Any]:
+    """Tables in which each row has what the row `all` says and it does not; `all` itself is none."""
+    rows = {key: _with_shared_rows(row) if isinstance(row, dict) else row for key, row in values.items()}
+    if isinstance(shared := rows.pop("all", None), dict):
+        for key, row in rows.items():
+            rows[key] = deepcopy(shared)
+            _overlay(rows[key], row)
+    return rows
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ import pytest
 
 from weft.chunking.config.yaml import yaml_entries
 from weft.domain.documents import Domain
-from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.transcripts import sessions
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import MICRO, Evidence, EvidenceKey

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.study.run import Bench
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.matching import best_match
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from weft.learning.calibration.matching import Answering, answering_from

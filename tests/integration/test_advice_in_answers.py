@@ -16,7 +16,7 @@ from weft.catalog.learned import LearnedState
 from weft.domain.documents import Domain
 from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query
-from weft.feedback.fold.reports import report_evidence
+from weft.feedback.fold.updates import report_evidence
 from weft.learning.evidence import Evidence, day_of
 from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher

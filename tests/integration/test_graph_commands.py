@@ -30,6 +30,7 @@ from weft.ingestion.pipeline import ingest
 from weft.ingestion.report import IndexOutcome
 from weft.learning.edges import LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
+from weft.learning.parts import parts_of
 from weft.retrieval.answer.reasons import reason, reasons, sentence_of
 from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
@@ -130,7 +131,7 @@ def test_show_prints_what_nights_found_from_both_ends(store: Store) -> None:
             LearnedEdge(together[0], LinkKind.CO_USED, together[1], RelationSource.LEARNED, 500_000),
         ]
     )
-    learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), edges=edges)
+    learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), parts=parts_of(edges))
     store.catalog.make_live(store.catalog.learned.publish(learned, expected_newest=None))
 
     def found(name: str) -> set[tuple[str, str, str, float]]:

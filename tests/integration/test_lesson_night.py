@@ -91,7 +91,7 @@ def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
     assert "wait for a later night (1 pairs)" in caplog.text
 
     for _ in range(2):  # a night that is taken up again
-        told = tend_lessons(beliefs_of(settings), settings, dry_run=False)
+        told = tend_lessons(beliefs_of(settings), False, settings=settings)
         assert (told["proposed"], told["applied"]) == (2, 1)
     update(settings)
     merged = beliefs_of(settings)
@@ -99,7 +99,7 @@ def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
     assert len(links) == 1
     assert len({merged.of(each.id).representative for each in (RUN, TURNED)}) == 1  # type: ignore[union-attr]
     assert {each.by for each in merged.history(RUN.id) if each.what == "alias"} == {NIGHT}
-    assert tend_lessons(merged, settings, dry_run=False)["applied"] == 0
+    assert tend_lessons(merged, False, settings=settings)["applied"] == 0
 
     link = {"lesson_id": RUN.id, "other_id": TURNED.id}  # in whichever direction
     assert apply(settings, {"kind": "KEEP-APART", **link})[0] == 0
@@ -109,7 +109,7 @@ def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
         before, after = apart.of(each), split.of(each)
         assert before is not None and after is not None  # noqa: PT018
         assert (after.p_good, after.representative) == (before.p_good, each)
-    assert tend_lessons(split, settings, dry_run=False)["proposed"] == 1
+    assert tend_lessons(split, False, settings=settings)["proposed"] == 1
 
 
 @pytest.mark.integration

@@ -16,7 +16,10 @@ from tests.support.nights import a_day, stream
 from weft.app import log_evaluation, night
 from weft.app.searching.engines import opened
 from weft.app.searching.replay import StoreReplay
-from weft.cli.commands import evaluate, reindex, search
+from weft.cli.commands import reindex
+from weft.cli.commands.consolidate import run_visibly
+from weft.cli.reports import evaluate
+from weft.cli.searches import search
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query
 from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
@@ -172,7 +175,7 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     assert [list(ranking) for ranking in before] == [list(ranking) for ranking in shadow(Evidence())]
     stream(Path(store.storage.root), 0, taught)
     judged_night = replace(night.night_of(store), shadow=shadow)
-    assert night.run_visibly(judged_night, dry_run=True)["reason"].startswith("10 replayed queries")
+    assert run_visibly(judged_night, dry_run=True)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
     assert night.shadow_of(empty, StoreReplay(empty, times=2)) is None
     assert night.look_of(empty, StoreReplay(empty, times=2)) is None

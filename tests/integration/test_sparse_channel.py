@@ -19,7 +19,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from tests.support.sparse_model import QUESTION, TEXTS, splade_tiny
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
-from weft.cli.commands.evaluate import measuring
+from weft.cli.reports.evaluate import measuring
 from weft.domain.errors import ModelUnavailableError, StoreError
 from weft.domain.ids import QueryId
 from weft.domain.matching import TermWeights

@@ -22,7 +22,7 @@ from tests.support.sparse_head_model import MAX_TOKENS, save_tiny_m3
 from tests.support.sparse_model import QUESTION, TEXTS
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
-from weft.cli.commands.evaluate import measuring
+from weft.cli.reports.evaluate import measuring
 from weft.domain.errors import ModelUnavailableError
 from weft.domain.ids import QueryId
 from weft.domain.matching import TermWeights

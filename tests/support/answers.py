@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.cli.commands.search import shown
 from weft.cli.console.output import Result, TextOutput
+from weft.cli.searches.search import shown
 from weft.domain.ranking import Answer
 
 

@@ -49,7 +49,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "faiss": {"indexes/dense/vectors.py", "indexes/dense/close_pairs.py"},
         "jnius": {"indexes/text/jvm.py"},
         "pyserini": {"indexes/text/jvm.py"},
-        "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py", "runtime/kafka/gaps.py"},
+        "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py"},
         "confluent_kafka": {"runtime/kafka/reader.py"},
         "duckdb": {"runtime/storage/tables.py"},
         "polars": {"consolidation/tending/duplicates.py", "consolidation/tending/links.py"},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.consolidation.gate import GateVerdict, judge_rankings
+from weft.consolidation.steps.gate import GateVerdict, judge_rankings
 from weft.domain.errors import SourceError
 from weft.domain.ids import ContentHash
 from weft.evaluation.measures.beir import Dataset

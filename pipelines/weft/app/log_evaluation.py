@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.app.searching.replay import StoreReplay
 from weft.catalog.catalog import Catalog
-from weft.consolidation.gate import GateVerdict, judge_rankings
+from weft.consolidation.steps.gate import GateVerdict, judge_rankings
 from weft.domain.errors import NothingPublishedError, SourceError
 from weft.domain.ids import ContentHash, QueryId
 from weft.domain.ranking import Answer, Query

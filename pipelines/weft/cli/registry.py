@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-import weft
+from weft import __version__
 from weft.cli.console.exits import as_command, exit_code
 
 
@@ -27,22 +27,26 @@ class Command(NamedTuple):
 
 COMMANDS: Mapping[str, Command] = {
     "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True),
-    "search": Command("commands.search:search", "Search what is live in the store."),
-    "ask": Command("commands.ask:ask", "Ask one question after the other, and say what the results are worth."),
-    "tell": Command("commands.tell:tell", "Name the right answer to a question, or a wrong one."),
+    "search": Command("searches.search:search", "Search what is live in the store."),
+    "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
+    "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),
     "update": Command(
-        "commands.update:update", "Keep the evidence of every partition up with the feedback topic.", narrates=True
+        "commands.update:update",
+        "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
+        narrates=True,
     ),
     "consolidate": Command(
-        "commands.consolidate:consolidate", "Fold the day's evidence into a learned version.", narrates=True
+        "commands.consolidate:consolidate",
+        "Fold the day's evidence into a learned version, calibrate, judge, publish and report it.",
+        narrates=True,
     ),
     "evaluate": Command(
-        "commands.evaluate:evaluate",
+        "reports.evaluate:evaluate",
         "Measure retrieval on one split of a data set, or on the query log.",
         narrates=True,
     ),
     "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
-    "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what nights, runs and measurements recorded."),
+    "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
     "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
     "store": Command("commands.store:store", "Move a store to another folder."),
     "generations": Command(
@@ -54,7 +58,7 @@ COMMANDS: Mapping[str, Command] = {
     "principals": Command("commands.principals:principals", "Who said what, what it moved, and taking it out again."),
     "triggers": Command("commands.triggers:triggers", "Words that contents are found by since people picked them."),
     "graph": Command("commands.graph:graph", "What has to do with what: relations, links, folders and entities."),
-    "queries": Command("commands.queries:queries", "What was asked and answered, from the query log."),
+    "queries": Command("searches.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
     "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
@@ -92,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments == ["--version"]:
-        sys.stdout.write(f"weft {weft.__version__}\n")
+        sys.stdout.write(f"weft {__version__}\n")
         return 0
     return exit_code("weft", lambda: all_commands().main(arguments, prog_name="weft"))
 
@@ -101,10 +105,10 @@ def all_commands() -> Commands:
     """The group of all commands."""
     group = Commands(
         name="weft",
-        help="Index what you have, search it, see what it learned, and change what is live.",
+        help="Index what you have, search it, see what it learned, and change what is live. `weft --version` tells its "
+        "version.",
         no_args_is_help=True,
         rich_markup_mode=None,
-        epilog="`weft --version` says which weft this is.",
     )
     group.commands = Imported()  # type: ignore[assignment]  # a mapping that imports is enough for looking up
     return group

@@ -12,10 +12,9 @@ from lab.study import report as study_report
 from lab.study.probabilities import ProbabilityReport
 from tests.support.logged_queries import a_logged, a_result
 from weft.app import comparing, log_evaluation
-from weft.cli.commands import evaluate
 from weft.cli.console.output import Result, Shown, TextOutput, show
-from weft.cli.reports import comparison, query_log
-from weft.consolidation.gate import Decision, GateVerdict
+from weft.cli.reports import comparison, evaluate, query_log
+from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief
 from weft.evaluation.log.alarms import MINIMUM

@@ -16,7 +16,7 @@ from weft.domain.ids import QueryId
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, PastVerdicts
 from weft.embedding.late_interaction import max_similarities, quantised
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.retrieval.answer.confidence import with_verdict_request

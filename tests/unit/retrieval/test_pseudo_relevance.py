@@ -100,7 +100,7 @@ def test_words_may_be_silent() -> None:
     assert values["like"] > values["unlike"]
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "rsf", "dbsf"])
+@pytest.mark.parametrize("fusion", ["rrf", "rsf"])
 def test_fusion_by_rank_or_score_ranks_by_itself(fusion: str) -> None:
     """ARC-8: the published baselines stay what they are."""
     on, off = (asked(how, fusion=fusion) for how in (ON, OFF))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.app.speaking import speaking
+from weft.app.producer import acknowledged_producer
 from weft.domain.errors import BrokerUnavailableError, StoreError
 from weft.domain.events import LessonEvent
 from weft.domain.ids import principal_fingerprint
@@ -40,7 +40,7 @@ class LessonSender:
 @contextmanager
 def lesson_sender(settings: Settings, principal: str | None, session: str | None) -> Iterator[LessonSender]:
     """Whoever speaks; what was said is acknowledged when the block is left."""
-    with speaking(settings) as producer:
+    with acknowledged_producer(settings) as producer:
         yield LessonSender(producer, speaker_of(principal), session)
 
 

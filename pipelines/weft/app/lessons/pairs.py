@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,6 @@ from weft.lessons.duplicates.index import DuplicateIndex
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.wording import LessonWords
 from weft.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,10 @@ def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPai
             yield LessonPair(rest, best, comparison)
 
 
-def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -> dict[str, float]:
-    """Say to the topic which lessons are one; without a broker, this waits.
+def tend_lessons(
+    beliefs: LessonBeliefs, dry_run: bool, *, settings: Settings, waits: Callable[[str], None] = lambda _: None
+) -> dict[str, float]:
+    """Say to the topic which lessons are one; without a broker, tell `waits` that this waits.
 
     Returns:
         How many pairs are about the same (`proposed`), were said to be one (`applied`), contradict one another
@@ -78,7 +77,7 @@ def tend_lessons(beliefs: LessonBeliefs, settings: Settings, *, dry_run: bool) -
             _merge(same, settings)
             merged = len(same)
         except (BrokerUnavailableError, ConfigurationError) as error:
-            log.warning("lessons that say the same wait for a later night (%d pairs): %s", len(same), error)
+            waits(f"lessons that say the same wait for a later night ({len(same):,} pairs): {error}")
     conflicts = sum(each.comparison.relation is LessonRelation.CONFLICT for each in pairs)
     return {"proposed": len(pairs), "applied": merged, "in_conflict": conflicts, "to_review": len(pairs) - len(same)}
 

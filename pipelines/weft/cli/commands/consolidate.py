@@ -11,19 +11,22 @@ no store or a damaged one, taken over before), 2 usage.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from weft.app.log_evaluation import ringing
-from weft.app.night import asking_night, run_visibly
+from weft.app.night import asking_night, run_night
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result
-from weft.cli.console.terminal import warn
+from weft.cli.console.terminal import note, warn
 from weft.consolidation.candidate import Adopted, learned_by
+from weft.consolidation.night import Night, NightStep
 from weft.settings import Settings, require_store
 
 
@@ -37,12 +40,28 @@ def consolidate(
     settings = options.settings()
     require_store(settings)  # a night over a folder that is not there would find nothing new, every night
     adopted = None if adopt is None else _learned_by(adopt, settings)
-    with asking_night(settings) as night:
+    with asking_night(settings, waits=note) as night:
         summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
     for alarm in alarms:
         warn(f"⚠ {alarm.name}: {alarm.says}")
     return Result([{**summary, "alarms": [alarm.as_json() for alarm in alarms]}], [])
+
+
+def run_visibly(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
+    """Do a night, and say on stderr what is done and what came of it."""
+
+    def announce(step: NightStep) -> None:
+        note(f"step {night.steps.index(step) + 1} of {len(night.steps)} · {step.name}: {step.says}")
+
+    summary = run_night(replace(night, announce=announce), dry_run=dry_run, adopted=adopted)
+    if "reason" in summary:
+        version = summary["learned"] or "rehearsal, nothing published"
+        outcome = f"learned version {version}: {summary['decision']} ({summary['reason']}); {summary['calibration']}"
+    else:
+        outcome = f"nothing new since learned version {summary['learned'] or 'none'}"
+    note(outcome)
+    return summary
 
 
 def _learned_by(store: Path, settings: Settings) -> Adopted:

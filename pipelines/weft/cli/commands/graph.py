@@ -23,7 +23,7 @@ from weft.indexes.generation import Generation
 from weft.indexes.graph.build import unmet_relations
 from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour
 from weft.indexes.graph.paths import PathStep, shortest_path
-from weft.learning.edges import NO_EDGES
+from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.retrieval.answer.reasons import related
 from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.retrieval.snapshot.relations import ResolvedRelations, named_relation, resolve_relations
@@ -128,8 +128,8 @@ class _Opened:
         settings, catalog = options.opened()
         generation = catalog.open_live()
         version = catalog.pointer().learned
-        learned = NO_EDGES if version is None else catalog.learned.read(version).edges
-        return cls(generation, resolve_relations(generation, catalog.relations(), learned), settings)
+        learned = None if version is None else catalog.learned.read(version).part(LearnedEdges)
+        return cls(generation, resolve_relations(generation, catalog.relations(), learned or NO_EDGES), settings)
 
     def close(self) -> None:
         self.generation.close()

@@ -20,9 +20,9 @@ from weft.cli.console.output import Result, rows
 from weft.domain.errors import StoreError
 from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
 from weft.indexes.generation import Generation
-from weft.learning.aliases import NO_ALIASES
-from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.beliefs import Beliefs, believed, read_beliefs
 from weft.learning.evidence import Evidence
+from weft.learning.parts import LearnedVersion
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves, read_all
 from weft.retrieval.answer.trace import snippet
@@ -247,12 +247,11 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
     name = catalog.pointer().learned if version == LIVE else VersionName(version)
     state = None if name is None else catalog.learned.read(name)
-    fitted, aliases = (None, NO_ALIASES) if state is None else (state.fitted, state.aliases)
     if version == LIVE or state is None:
         evidence, now = catalog.live.evidence(), system_clock()
     else:
         evidence, now = state.evidence, state.created_at
-    return read_beliefs(priors, evidence, now=now, fitted=fitted, aliases=aliases), evidence
+    return believed(priors, LearnedVersion(evidence, {} if state is None else state.parts), now=now), evidence
 
 
 _HASH = 64  # digits of a content's

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from weft.app.speaking import speaking
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.partitions import states
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
@@ -156,7 +156,7 @@ def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None
     settings, catalog = options.opened(bootstrap=bootstrap)
     words = _words_of(settings, principal)
     _require_in_force(catalog)
-    with speaking(settings) as producer:
+    with acknowledged_producer(settings) as producer:
         event_ids = producer.unlearn(principal, partitions=words.partitions)
     facts = {"principal": principal, "event_ids": event_ids, "lasting": words.lasting}
     return Result([facts], then=lambda: note(_lasting(words)))

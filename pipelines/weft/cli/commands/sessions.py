@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.app.speaking import speaking
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.catalog.live import Reach
 from weft.cli.commands.partitions import states
@@ -88,7 +88,7 @@ def _phase_command(phase: str, help_: str) -> Callable[..., None]:
     """A command by which the principal of a session says what becomes of it."""
 
     def say(session: Session, options: CommonOptions, principal: By = None, bootstrap: Bootstrap = None) -> Result:
-        with speaking(options.settings(bootstrap=bootstrap)) as producer:
+        with acknowledged_producer(options.settings(bootstrap=bootstrap)) as producer:
             event_id = producer.session(session, phase, principal=speaker_of(principal))
         return Result([{"session": session, "event_id": event_id}])
 
@@ -119,7 +119,7 @@ def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = Non
     for state, life in _states_of(settings, session):
         _require_in_force(catalog, state.partition, life)
         principal = life.principal
-    with speaking(settings) as producer:
+    with acknowledged_producer(settings) as producer:
         event_id = producer.session(session, "unlearn", principal=principal)
     return Result([{"session": session, "event_id": event_id}])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.app.speaking import speaking
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.learned import content_names
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
@@ -62,7 +62,7 @@ def remove(
     """
     settings, catalog = options.opened(bootstrap=bootstrap)
     trigger = _one(_learned(catalog, settings), term, content)
-    with speaking(settings) as producer:
+    with acknowledged_producer(settings) as producer:
         event_id = producer.trigger_removal(trigger.content_hash, trigger.term, principal=speaker_of(principal))
     return Result([{"term": trigger.term, "content_hash": trigger.content_hash, "event_id": event_id}])
 

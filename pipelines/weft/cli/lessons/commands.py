@@ -19,12 +19,12 @@ from weft.cli.console.output import Result, Shown, rows
 from weft.cli.console.terminal import moment, note, visible
 from weft.cli.lessons import hook, telling
 from weft.cli.lessons.files import read_file, send_all
-from weft.cli.lessons.telling import LessonArgument, Session, said_first
+from weft.cli.lessons.telling import LessonArgument, Session, first_event_notes
 from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from weft.domain.lesson_match import ChosenLesson
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from weft.learning.lessons.measures import confidence_bands, legacy_confidence
+from weft.learning.lessons.measures import confidence_bands
 from weft.learning.lessons.rows import LessonNote
 from weft.lessons.finding import LessonFinder, finder_of
 from weft.lessons.markdown import to_markdown
@@ -98,24 +98,21 @@ def review(options: CommonOptions, limit: Limit = 20) -> Result:
 @command
 def show(lesson: LessonArgument, options: CommonOptions) -> Result:
     """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
-    settings = options.settings()
-    beliefs = _beliefs(settings)
+    beliefs = _beliefs(options.settings())
     belief = lesson_of(beliefs, lesson)
     text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
-    legacy = _by_factors(belief, history, settings)
     noted = [_noted(each) for each in history]
-    facts = {**_document(belief, text), "multiplicative": round(legacy, 4), "history": noted}
-    return Result([facts], _page(belief, text, history, legacy))
+    facts = {**_document(belief, text), "history": noted}
+    return Result([facts], _page(belief, text, history))
 
 
-def _page(belief: LessonBelief, text: Lesson | None, history: Iterable[LessonNote], legacy: float) -> Iterator[Shown]:
+def _page(belief: LessonBelief, text: Lesson | None, history: Iterable[LessonNote]) -> Iterator[Shown]:
     shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
     yield visible(f"{belief.id}  {shown}")
     if text is not None:
         yield visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}")
     of = f"{belief.status.value}: {belief.reason}"
     sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
-    sure += f", by the multiplicative rule {legacy:.2f}"
     yield visible(f"  {of}; {sure}")
     yield visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}")
     yield from (visible(_story(each, belief.id)) for each in history)
@@ -235,7 +232,7 @@ def import_lessons(
         note(f"{file}: expected lessons, found none: a page has each behind a dash")
     unknown = read if older else read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
-        with said_first(settings):
+        with first_event_notes(settings):
             send_all(settings, unknown, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts |= {"known": len(read.lessons) - len(unknown.lessons), "retired": len(read.retired)}
@@ -346,10 +343,3 @@ def _story(note: LessonNote, shown: str) -> str:
 def _injected(chosen: ChosenLesson) -> InjectedLesson:
     believed = chosen.match.believed
     return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
-
-
-def _by_factors(belief: LessonBelief, history: Iterable[LessonNote], settings: Settings) -> float:
-    """What the multiplicative rule would say of the same outcomes in their order (LES-4)."""
-    results = {result.value: result for result in LessonResult}
-    came = [results[note.what] for note in history if note.what in results]
-    return legacy_confidence(belief.prior, came, settings.priors.lessons.legacy)

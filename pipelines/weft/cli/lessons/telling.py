@@ -112,7 +112,7 @@ def add(
     parent = None
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
-    with said_first(settings), lesson_sender(settings, principal, session) as sender:
+    with first_event_notes(settings), lesson_sender(settings, principal, session) as sender:
         of, by, stated = sender.session_of(lesson.id), sender.principal, lesson_text(lesson)
         op: Literal["add", "revise"] = "add" if parent is None else "revise"
         event = sender.producer.say(
@@ -133,7 +133,7 @@ def _warn(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> None:
 
 
 @contextmanager
-def said_first(settings: Settings) -> Iterator[None]:
+def first_event_notes(settings: Settings) -> Iterator[None]:
     """Says what was made for the first thing that is said of all, and how agents are told it."""
     first = ensure_store_and_topic(settings)
     if first is not None and first.made is not None:

@@ -7,12 +7,16 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import (
     FEEDBACK,
     LESSON_EVENTS,
+    Accuracy,
     AnyEvent,
     Correction,
     Explicit,
@@ -20,13 +24,17 @@ from weft.domain.events import (
     Impression,
     Inclusion,
     LessonEvent,
+    ModelQuality,
     Report,
     Retrieval,
+    Review,
     Selection,
     SessionPhase,
     TriggerRemoval,
+    Trust,
 )
 from weft.domain.ids import principal_fingerprint
+from weft.domain.ranking import Scope
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
@@ -41,38 +49,106 @@ from weft.feedback.fold.batch import (
 from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.credit import (
     Attribute,
+    ContentVerdict,
     Credit,
+    EqualVerdicts,
+    QuestionText,
     attributed,
     chosen_rank,
+    corrected,
     credits_of,
     drawn_by,
     in_context,
     note_credits,
     note_excluded,
+    note_question,
+    question_of_text,
     tally_click,
     tally_shown,
     tally_triggers,
     under,
 )
 from weft.feedback.fold.lessons import lesson_keys
-from weft.feedback.fold.names import NameKind, kind_of, source_counts
-from weft.feedback.fold.quota import Draw
-from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
+from weft.feedback.fold.names import OVERFLOW, Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.sessions import Sessions, Timeline
-from weft.feedback.fold.words import (
-    ContentVerdict,
-    Judgement,
-    QuestionText,
-    corrected,
-    note_question,
-    question_of_text,
-)
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
-from weft.learning.evidence import MICRO
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.observe.accuracy import accuracy_use
 from weft.learning.observe.outcomes import OutcomeScope
 from weft.learning.observe.tallies import Tally
 from weft.learning.observe.triggers import REMOVED
+from weft.learning.parameters import (
+    DECAY,
+    QUALITY,
+    REFUTED,
+    SPEAKER,
+    THRESHOLD,
+    TRUST,
+    VERIFIED,
+    Masses,
+    reported_evidence,
+)
 from weft.runtime.kafka.log import Record
+
+# What is evidence by itself, without an impression: reviews, accuracy, model quality, trust.
+
+
+def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidence:
+    """The evidence of one report, one observation each, under the scope that the event names.
+
+    What was accurate or not is evidence about its content, too, where the event names one.
+
+    Examples:
+        >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
+        >>> found = report_evidence(held, day=3)
+        >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
+        [('trust.blog', 'verified', 1000000)]
+    """
+    parameter, masses = _MASSES[type(report)](report)
+    reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
+    if not isinstance(report, Accuracy) or report.content_hash is None:
+        return reported
+    return replace(reported, usage=accuracy_use(day, report.content_hash, principal, accurate=report.accurate))
+
+
+def allowance_of(report: Report) -> str:
+    """The allowance that a report draws on: of its type of event; where it is about a source, of that one.
+
+    Examples:
+        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
+        'trust.blog'
+    """
+    tag = str(type(report).__struct_config__.tag)
+    return f"{tag}.{report.source}" if isinstance(report, Trust) else tag
+
+
+def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
+    """That somebody reported something, by fingerprint: whom there is to be protected from others (LRN-20)."""
+    return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
+
+
+def _review(event: Review) -> tuple[str, Masses]:
+    return THRESHOLD, threshold_masses(event.confidence, good=event.good)
+
+
+def _accuracy(event: Accuracy) -> tuple[str, Masses]:
+    return DECAY, survival_masses(event.age_hours, accurate=event.accurate)
+
+
+def _quality(event: ModelQuality) -> tuple[str, Masses]:
+    return QUALITY, quality_masses(event.turn, event.quality)
+
+
+def _trust(event: Trust) -> tuple[str, Masses]:
+    return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
+
+
+_MASSES: Mapping[type[Report], Callable[[Any], tuple[str, Masses]]] = MappingProxyType(
+    {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust}
+)
 
 
 def fold(
@@ -99,7 +175,7 @@ class _Batch:
     def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
-        sessions = Sessions(rules, stored.lifecycles, stored.parts)
+        sessions = Sessions(rules, stored.lifecycles)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
         self._rules = rules
@@ -109,15 +185,16 @@ class _Batch:
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
         self._seen = self.change.seen
         self._sources: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        self._judgements: list[Judgement] = []
+        self._verdicts: list[EqualVerdicts] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = RecordTimes(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
         change.sessions.timeline = Timeline(records.offsets, clocks_ms)
-        change.fates = Counter(self._fates(arrivals, clocks_ms))
-        self._note_judgements()
+        fates = list(self._fates(arrivals, clocks_ms))
+        change.fates = Counter({fate: times for fate in Fate if (times := fates.count(fate))})
+        self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
         change.consumed, change.sources = len(records), source_counts(self._sources)
@@ -158,7 +235,11 @@ class _Batch:
             self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
-        self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
+        names = self._names
+        who = names.principals.get(event.principal)
+        if who is None or who is OVERFLOW:
+            who = names.counted(event.principal)
+        self._sources[who, names.agent(event.agent), kind_of(event)] += 1
         self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
@@ -276,30 +357,30 @@ class _Batch:
         day, session = at_ms // DAY_MS, shown.impression.session_id
         key = verdict.principal, verdict.content_hash, verdict.signal, verdict.asked
         same = shown.judged.get(key)
-        if same is None or same.day != day or shown.verdicts[same.about] is not same.said:
+        if same is None or same.day != day or shown.verdicts[same.about] is not same.last:
             credited = credits_of(verdict, shown.impression, chosen=shown.chosen, rules=self._rules)
             if not credited:
                 self._sessions.tally_of(session)  # where it counts as an event, if it says nothing
                 return
-            same = shown.judged[key] = self._judgement(query, shown, verdict, credited[0], at_ms)
-            self._judgements.append(same)
+            same = shown.judged[key] = self._equal_verdicts(query, shown, verdict, credited[0], at_ms)
+            self._verdicts.append(same)
         where = self._drawn(session, same.word.principal, day, same.micro)
         same.noted[where] = same.noted.get(where, 0) + 1
 
-    def _judgement(
+    def _equal_verdicts(
         self, query: bytes, shown: PendingImpression, verdict: Explicit, credit: Credit, at_ms: int
-    ) -> Judgement:
+    ) -> EqualVerdicts:
         """A principal's last word on a result; said again on the same day, it is the same word."""
         where, content = self._under(shown, verdict.principal), credit.result.content_hash
         about = f"{where.principal}:{content}"
-        said = shown.verdicts.get(about)
-        if said is None or said[0] is not credit.good or at_ms // DAY_MS > said[1] // DAY_MS:
-            since = at_ms if said is None else max(at_ms, said[1] + 1)
-            said = shown.verdicts[about] = credit.good, since
+        last = shown.verdicts.get(about)
+        if last is None or last[0] is not credit.good or at_ms // DAY_MS > last[1] // DAY_MS:
+            since = at_ms if last is None else max(at_ms, last[1] + 1)
+            last = shown.verdicts[about] = credit.good, since
             self.change.shown[query] = shown
         share = shown.share_of_best(credit.result)
-        word = ContentVerdict(content, credit.good, said[1], credit.weight, where.principal, shown.asked(), share)
-        return Judgement(word, credit, where, shown.impression.results, at_ms // DAY_MS, about, said)
+        word = ContentVerdict(content, credit.good, last[1], credit.weight, where.principal, shown.asked(), share)
+        return EqualVerdicts(word, credit, where, shown.impression.results, at_ms // DAY_MS, about, last)
 
     def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
         """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
@@ -312,9 +393,9 @@ class _Batch:
         shown.named = shown.named or isinstance(feedback, Inclusion)
         self.change.shown[query] = shown
 
-    def _note_judgements(self) -> None:
+    def _note_verdicts(self) -> None:
         questions: Counter[tuple[Tally, int, QuestionText]] = Counter()
-        for each in self._judgements:
+        for each in self._verdicts:
             for (tally, within), times in each.noted.items():
                 each.note(tally, within=within, times=times)
                 questions[tally, each.word.at_ms // DAY_MS, each.word.question] += times
@@ -324,12 +405,11 @@ class _Batch:
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
-        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        """Where evidence goes that draws on an allowance, and whether there was any left, as far as that is decided."""
         tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
         if tally is self._sessions.shared:
             return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
-        draw = Draw(owner, day, allowance, micro, self._next_offset - 1)
-        return self._sessions.part_of(session, tally, draw)
+        return self._sessions.drawing(session, tally, Draw(owner, allowance, day), micro), True
 
     def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -21,7 +21,7 @@ COUNTS = (
 )
 """What is told of partitions one by one and, added up, of all of them."""
 
-FORMAT = 1
+FORMAT = 2
 """Of a state's tables: it moves with every change of `schema.sql`."""
 
 _COUNTED = {"waiting", "open_sessions", "reasons"}  # are read from other tables than `progress`

@@ -56,10 +56,10 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool] | None:
 
 def _matches(regex: re.Pattern[str], entry: str) -> bool:
     """Whether an expression matches an entry itself: it also finds all that lies below a folder that it matches."""
-    for found in regex.finditer(entry):
-        marked = found.groupdict().get(_FOLDER_MARK)
+    for matched in regex.finditer(entry):
+        marked = matched.groupdict().get(_FOLDER_MARK)
         # `a/**` is about what is in a folder: it has no mark, and ends with the folder's slash.
-        if found.end() == len(entry) if marked else not (entry.endswith("/") and found.end() == len(entry)):
+        if matched.end() == len(entry) if marked else not (entry.endswith("/") and matched.end() == len(entry)):
             return True
     return False
 

@@ -34,13 +34,13 @@ from weft.app.comparing import Configure, compared, configuration, sides
 from weft.app.log_evaluation import Logged, collected
 from weft.app.searching.replay import StoreReplay
 from weft.app.snapshot import EXPERIMENT, record
-from weft.cli.commands.search import channel_names
 from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
 from weft.cli.console.output import Result, Shown
 from weft.cli.console.terminal import note, stderr
 from weft.cli.reports import comparison, query_log
 from weft.cli.reports.figures import LABELS, mean_cells, titled
 from weft.cli.reports.indexing import watch_lines
+from weft.cli.searches.search import channel_names
 from weft.domain.errors import SourceError
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from weft.evaluation.measures.measuring import Measurement

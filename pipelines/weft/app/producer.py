@@ -10,7 +10,7 @@ from weft.settings import Settings
 
 
 @contextmanager
-def speaking(settings: Settings) -> Iterator[FeedbackProducer]:
+def acknowledged_producer(settings: Settings) -> Iterator[FeedbackProducer]:
     """A producer for who has nothing to do without a broker; what was said is acknowledged when the block is left.
 
     Raises:

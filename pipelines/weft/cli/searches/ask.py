@@ -33,10 +33,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from weft.app.searching.engines import opened
-from weft.cli.commands.search import new_id, shown
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
 from weft.cli.console.terminal import note, visible, warn
+from weft.cli.searches.search import new_id, shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.app.speaking import speaking
+from weft.app.producer import acknowledged_producer
 from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command
 from weft.cli.console.output import Result
 from weft.domain.ranking import Query
@@ -41,7 +41,7 @@ def tell(
     with closing(catalog.open_live()) as generation:
         uris, places = generation.chunks.uris(), ContentLocator(generation.chunks)
         named = [(place_of(name, uris, places), is_right) for name, is_right in words]
-    with speaking(settings) as producer:
+    with acknowledged_producer(settings) as producer:
         ids = [producer.correction(query, right=is_right, uri=uri) for uri, is_right in named]
     return Result(
         {"question": question, "uri": uri, "right": is_right, "event_id": event_id}
