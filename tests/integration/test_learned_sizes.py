@@ -18,9 +18,9 @@ from weft.catalog.learned import LearnedState
 from weft.domain.chunks import pairs_of
 from weft.domain.documents import Domain
 from weft.domain.events import Explicit
-from weft.domain.ids import LearnedVersion, QueryId
+from weft.domain.ids import QueryId, VersionName
 from weft.domain.ranking import Query
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.feedback.run.updater import Updater
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.sizing import SIZING, live_sizes
@@ -75,7 +75,7 @@ def feedback(store: Path, *, queries: int) -> Iterator[object]:
                 yield Explicit(**facts, query_id=query.query_id, signal=verdict, content_hash=result.content_hash)
 
 
-def learn(store: Path, events: list) -> LearnedVersion:
+def learn(store: Path, events: list) -> VersionName:
     """The updater folds the events in; a night makes them the live learned version."""
     updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], rules(limits__newcomers=1_000))
     while updater.step(0.0):
@@ -124,7 +124,7 @@ def test_liking_short_chunks_makes_the_next_indexing_cut_shorter(tree: Path, tmp
     assert Catalog(store).pointer().generation == live.generation, "the same sizes make the same generation"
 
 
-def follow_with_the_same(store: Path, version: LearnedVersion) -> None:
+def follow_with_the_same(store: Path, version: VersionName) -> None:
     """A night that learned nothing new."""
     catalog = Catalog(store)
     state = replace(catalog.learned.read(version), parent=version)

@@ -17,7 +17,7 @@ from weft.catalog.learned import LearnedState
 from weft.cli.commands.update import run
 from weft.cli.main import main
 from weft.domain.events import AnyEvent
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.codec import encode
@@ -63,7 +63,7 @@ class Loop:
     def weft(self, *arguments: str) -> int:
         return main([*arguments, "--store", str(self.store)])
 
-    def night(self, parent: LearnedVersion | None) -> LearnedVersion:
+    def night(self, parent: VersionName | None) -> VersionName:
         """What a consolidation publishes, without its gate."""
         streamed, reach = self.catalog.live.streamed_reach()
         state = LearnedState(

@@ -17,7 +17,7 @@ from tests.support.small_store import DirectionEncoder
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.domain.documents import ContentType, Domain
-from weft.domain.ids import ContentHash, GenerationId, LearnedVersion
+from weft.domain.ids import ContentHash, GenerationId, VersionName
 from weft.domain.ranking import Scope
 from weft.indexes.builder import GenerationBuilder
 from weft.indexes.manifest import read_generation_manifest, seal
@@ -39,7 +39,7 @@ class Seen:
     """What one answer says it is made of, and what it is made of."""
 
     generation: str
-    learned: LearnedVersion
+    learned: VersionName
     colours: frozenset[str]
     weights: Weights
 
@@ -63,7 +63,7 @@ def publish(catalog: Catalog, original: Path, name: str, created_at: float) -> N
     catalog.publish(staging, expected_parent=catalog.pointer().generation)
 
 
-def learn(catalog: Catalog, signal: str) -> LearnedVersion:
+def learn(catalog: Catalog, signal: str) -> VersionName:
     """A live version that has seen one signal agree with outcomes, and the other disagree."""
     values = {"vector": 0.1, "lexical": 0.1} | {signal: 0.9}
     evidence = Evidence.sum(

@@ -15,7 +15,7 @@ from weft.catalog.learned import LearnedState
 from weft.cli.commands.update import run
 from weft.cli.main import main
 from weft.domain.events import AnyEvent
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.feedback.events.codec import encode
 from weft.learning.evidence import Evidence
 from weft.runtime.kafka.broker import EmbeddedBroker
@@ -50,7 +50,7 @@ class Loop:
     def weft(self, *arguments: str) -> int:
         return main(["sessions", *arguments, "--store", str(self.store)])
 
-    def night(self, parent: LearnedVersion | None) -> LearnedVersion:
+    def night(self, parent: VersionName | None) -> VersionName:
         """What a consolidation publishes, without its gate."""
         streamed, reach = self.catalog.live.streamed_reach()
         state = LearnedState(

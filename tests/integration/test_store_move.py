@@ -18,7 +18,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.main import main
 from weft.consolidation.champion import CHAMPION
 from weft.consolidation.pipeline import consolidate
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.mlflow.moving import correct_places
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
@@ -76,7 +76,7 @@ def check_that_it_goes_on(root: Path, night: dict[str, Any]) -> None:
     assert sources
     assert all(source.startswith(f"{below}/") for source in sources)
     second = a_night(root, 1)
-    assert second["learned"] == LearnedVersion("v000002")
+    assert second["learned"] == VersionName("v000002")
     assert "report.html" in files_in_mlflow(root, second["run"])
 
 

@@ -19,12 +19,12 @@ from tests.support.small_disk import small_disk
 from weft.consolidation.champion import CHAMPION
 from weft.consolidation.figures import as_svg
 from weft.domain.errors import TrackingUnavailableError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from weft.runtime.settings import TrackingSettings
 
 SQLITE = TrackingSettings(uri="")
-FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
+FIRST, SECOND = VersionName("first"), VersionName("second")
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_a_registered_version_points_at_artifacts_and_aliases_move(tracking: Tra
     assert tracking.alias(CHAMPION) == FIRST
     tracking.tag(FIRST, "settled", "true")
     assert tracking.tags_of(FIRST) == {"weft.learned": "first", "decision": "safe", "settled": "true"}
-    assert tracking.tags_of(LearnedVersion("unknown")) is None
+    assert tracking.tags_of(VersionName("unknown")) is None
     tracking.drop_alias(CHAMPION)
     tracking.drop_alias(CHAMPION)
     assert tracking.alias(CHAMPION) is None
@@ -211,7 +211,7 @@ def test_a_run_that_is_deleted_under_way_says_what_helps(tracking: Tracking, cli
 def test_a_version_that_is_removed_under_way_names_the_command(tracking: Tracking) -> None:
     """OPS-15: what the registry lost is registered from the store."""
     with pytest.raises(TrackingUnavailableError, match="weft learned promote removed"):
-        tracking.set_alias(CHAMPION, LearnedVersion("removed"))
+        tracking.set_alias(CHAMPION, VersionName("removed"))
 
 
 @pytest.mark.parametrize(

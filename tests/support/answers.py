@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.feedback_events import HASHES
 from weft.domain.documents import Domain
-from weft.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from weft.domain.ids import ContentHash, GenerationId, QueryId, SessionId, VersionName
 from weft.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 
 
@@ -37,5 +37,5 @@ def an_answer(query: Query) -> Answer:
         for rank in (1, 2)
     )
     return Answer(
-        query=query, results=results, generation=GenerationId("g"), learned=LearnedVersion("l"), fusion="learned"
+        query=query, results=results, generation=GenerationId("g"), learned=VersionName("l"), fusion="learned"
     )

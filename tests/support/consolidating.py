@@ -15,8 +15,8 @@ from weft.consolidation.champion import (
 )
 from weft.consolidation.night import Night
 from weft.consolidation.pipeline import consolidate
-from weft.domain.ids import ContentHash, LearnedVersion
-from weft.learning.pooling.fitted import Learned
+from weft.domain.ids import ContentHash, VersionName
+from weft.learning.parts import LearnedVersion
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL
 from weft.settings import load_settings
 
@@ -33,11 +33,11 @@ def killed(*_arguments: object, **_options: object) -> None:
     raise Killed
 
 
-def unmoved(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+def unmoved(learned: LearnedVersion) -> Sequence[Sequence[ContentHash]]:
     return [[ContentHash("a"), ContentHash("b")]]
 
 
-def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+def overturned(learned: LearnedVersion) -> Sequence[Sequence[ContentHash]]:
     """Rankings that whatever comes after the first day turns round."""
     ranking = [ContentHash(name) for name in "abcdefghij"]
     return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
@@ -51,7 +51,7 @@ def the_ui(night: Night) -> MlflowClient:
     return MlflowClient(night.tracking.uri, night.tracking.uri)
 
 
-def move_alias_in_the_ui(night: Night, learned: LearnedVersion) -> None:
+def move_alias_in_the_ui(night: Night, learned: VersionName) -> None:
     versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
     number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
     the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)
@@ -67,4 +67,4 @@ def state_of(root: Path) -> dict[str, bytes]:
 
 
 NIGHT, TRACKING = "weft.consolidation.pipeline", "weft.runtime.mlflow.tracking.Tracking"
-PUBLISH = "weft.consolidation.publish"
+PUBLISH = "weft.consolidation.steps.publish"

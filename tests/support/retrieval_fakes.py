@@ -13,7 +13,7 @@ from tests.support.memory_graph import MemoryGraph
 from tests.support.words_spoken import PRIORS, precedents_of
 from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
-from weft.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from weft.domain.ids import ContentHash, GenerationId, QueryId, VersionName, chunk_id, content_hash
 from weft.domain.matching import Coverage
 from weft.domain.ranking import Query, Scope, Signal, WeightBelief
 from weft.embedding.late_interaction import quantised
@@ -26,6 +26,7 @@ from weft.learning.evidence import Evidence
 from weft.learning.observe.accuracy import Checks, read_checks
 from weft.learning.observe.citations import CitationsByUse
 from weft.learning.observe.triggers import LearnedTriggers
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.retrieval.channels.run import Hits
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import RetrievalSettings
@@ -365,12 +366,16 @@ class MemorySource:
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         generation = self._generations[self.version]
-        return replace(a_snapshot(generation, GenerationId(f"gen-{self.version}")), calibration=self._calibration)
+        return replace(
+            a_snapshot(generation, GenerationId(f"gen-{self.version}")),
+            learned=LearnedVersion(Evidence(), parts_of(self._calibration)),
+        )
 
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
-    filters = RowFilter(generation.chunks)
-    return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
+    filters, learned = RowFilter(generation.chunks), LearnedVersion(Evidence())
+    name = VersionName("none")
+    return Snapshot(generation_id, generation, filters, name, learned, EvenBeliefs())  # type: ignore[arg-type]
 
 
 def having_said(searcher: Searcher, *said: Evidence) -> Searcher:

@@ -27,7 +27,7 @@ from weft.catalog.overlays import BaseId, read_session_moments
 from weft.catalog.pointer import PointerFile
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StoreError
-from weft.domain.ids import LearnedVersion, SessionId
+from weft.domain.ids import SessionId, VersionName
 from weft.domain.understanding import SessionMemory
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.shrinkage import Moments
@@ -47,7 +47,7 @@ class SessionBase:
     """What a session reads beneath its overlay."""
 
     base: BaseId
-    learned: LearnedVersion | None  # the version that was live
+    learned: VersionName | None  # the version that was live
     at: float  # when it was forked, in seconds since the epoch, by the clock of a partition
     evidence: Evidence
     moments: Moments  # how much sessions that had completed by then differ
@@ -58,8 +58,8 @@ class BaseManifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    learned: LearnedVersion | None
-    decided: LearnedVersion | None
+    learned: VersionName | None
+    decided: VersionName | None
     at: float
     snapshots: tuple[str, ...]
 

@@ -17,7 +17,7 @@ from weft.catalog.pointer import Pointer, PointerFile
 from weft.catalog.staging import StagingArea
 from weft.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
 from weft.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
-from weft.domain.ids import GenerationId, LearnedVersion, StoreId
+from weft.domain.ids import GenerationId, StoreId, VersionName
 from weft.domain.links import Relation
 from weft.indexes.generation import Generation, open_generation, verify_generation
 from weft.indexes.manifest import Manifest, read_generation_manifest
@@ -62,7 +62,7 @@ class Catalog:
             return StoreGuard(root, ensure_store_id(root))
 
     def store_id(self) -> StoreId | None:
-        """Which store this is; None of one that has not been written since stores have ids."""
+        """Which store this is; None of one that was never written."""
         return read_store_id(self.root)
 
     def require(self, store: StoreId | None) -> None:
@@ -185,14 +185,14 @@ class Catalog:
         """Open a generation that `verified_live` named; errors as in `open_generation`."""
         return open_generation(self.folder_of(generation), verify=False)
 
-    def make_live(self, version: LearnedVersion) -> Pointer:
+    def make_live(self, version: VersionName) -> Pointer:
         """Make a learned version live, after verifying it; an older one just as well."""
         self.learned.read(version)
         return self._pointer.move(
             lambda live: replace(live, learned=version, decided=max(version, live.decided or version))
         )
 
-    def leave_out(self, version: LearnedVersion) -> Pointer:
+    def leave_out(self, version: VersionName) -> Pointer:
         """Settle a version that is not to go live: what was streamed up to its cut counts no more.
 
         Raises:

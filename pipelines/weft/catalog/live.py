@@ -16,7 +16,7 @@ from weft.catalog.learned import LearnedState, LearnedStore, read_evidence, read
 from weft.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
 from weft.catalog.pointer import PointerFile
 from weft.domain.errors import CorruptionError, StoreError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.domain.links import Relation
 from weft.learning.evidence import Evidence
 from weft.runtime.storage.files import write_atomically
@@ -45,7 +45,7 @@ class LiveEvidence:
         self._root = root
         self._pointer = pointer
         self._learned = learned
-        self._read: dict[LearnedVersion, LearnedState] = {}
+        self._read: dict[VersionName, LearnedState] = {}
 
     def snapshots(self) -> list[Path]:
         """What was published last of every partition; a copy of one, beside it under another name, is none."""
@@ -78,7 +78,7 @@ class LiveEvidence:
         pointer = self._pointer.read()
         return self.given(pointer.learned, pointer.decided, self.streamed())
 
-    def given(self, learned: LearnedVersion | None, decided: LearnedVersion | None, streamed: Evidence) -> Evidence:
+    def given(self, learned: VersionName | None, decided: VersionName | None, streamed: Evidence) -> Evidence:
         """What would be live with these versions in force and that much streamed."""
         base = self._base(learned)
         if decided is None:
@@ -104,7 +104,7 @@ class LiveEvidence:
         watched = [self._pointer.path, self._root / RELATIONS_FILE, self._root / CITATIONS_FILE, *self.snapshots()]
         return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
 
-    def _base(self, version: LearnedVersion | None) -> Evidence:
+    def _base(self, version: VersionName | None) -> Evidence:
         while version is not None:
             try:
                 return self._state(version).evidence
@@ -113,14 +113,14 @@ class LiveEvidence:
                 version = self._parent(version)
         return Evidence()
 
-    def _parent(self, version: LearnedVersion) -> LearnedVersion | None:
+    def _parent(self, version: VersionName) -> VersionName | None:
         try:
             return self._learned.manifest(version).parent
         except StoreError:
             older = [other for other in self._learned.versions() if other < version]
             return older[-1] if older else None
 
-    def _state(self, version: LearnedVersion) -> LearnedState:
+    def _state(self, version: VersionName) -> LearnedState:
         state = self._read.get(version) or self._learned.read(version)
         pointer = self._pointer.read()
         in_use = {pointer.learned, pointer.decided}

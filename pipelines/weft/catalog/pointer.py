@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from weft.catalog.store_id import ensure_store_id
 from weft.domain.errors import CorruptionError
-from weft.domain.ids import GenerationId, LearnedVersion
+from weft.domain.ids import GenerationId, VersionName
 from weft.runtime.storage.files import write_atomically
 
 POINTER_FILE = "current.json"
@@ -26,12 +26,12 @@ class Pointer:
     """What is live."""
 
     generation: GenerationId | None = None
-    learned: LearnedVersion | None = None
+    learned: VersionName | None = None
     sequence: int = 0  # how often the pointer was moved; grows by 1 each time
     previous: GenerationId | None = None  # the generation that was live before, to fall back to
     # the newest learned version that was ever live: what was streamed up to its cut is settled, in or out; what
     # came later counts, whether or not a newer version waits for its verdict
-    decided: LearnedVersion | None = None
+    decided: VersionName | None = None
 
 
 _POINTER = TypeAdapter(Pointer)

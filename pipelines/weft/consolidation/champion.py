@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import NOTHING_LEARNED, write_tables
 from weft.domain.errors import StoreError, WeftError
-from weft.domain.ids import PRIORS_VERSION, LearnedVersion
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "ml
 class Aliases(Protocol):
     """Reads the registry; asked once per look."""
 
-    def alias(self, alias: str) -> LearnedVersion | None:
+    def alias(self, alias: str) -> VersionName | None:
         """The learned version an alias names, None where it names none of weft's."""
 
 
-def follow_champion(catalog: Catalog, registry: Aliases) -> LearnedVersion | None:
+def follow_champion(catalog: Catalog, registry: Aliases) -> VersionName | None:
     """Make the learned version that the champion alias names live, where it is not already.
 
     Promoting a challenger and rolling back are the same: someone moves the alias, and this follows.
@@ -78,8 +78,8 @@ def follow_if_possible(catalog: Catalog, registry: Aliases) -> None:
 
 
 def promote(
-    catalog: Catalog, registry: Tracking, version: LearnedVersion, *, by: str, why: str, now: float
-) -> LearnedVersion | None:
+    catalog: Catalog, registry: Tracking, version: VersionName, *, by: str, why: str, now: float
+) -> VersionName | None:
     """Move the champion alias to a version and follow it, as a person does who reviewed it; back just as well.
 
     Who did it, when, why and instead of which version is kept as a tag of the registered version, one for each time.
@@ -109,7 +109,7 @@ def promote(
     return former
 
 
-def refuse(catalog: Catalog, registry: Tracking, version: LearnedVersion, *, by: str, why: str, now: float) -> None:
+def refuse(catalog: Catalog, registry: Tracking, version: VersionName, *, by: str, why: str, now: float) -> None:
     """Have a version that waits for its verdict leave no trace: what it holds counts no more, now or later (CON-7a).
 
     Who did it, when and why is kept as a tag of the registered version. The arguments are those of `promote`.
@@ -137,13 +137,11 @@ def register_priors(registry: Tracking) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / PRIORS_VERSION
         folder.mkdir()
-        write_tables(folder, NOTHING_LEARNED)
+        write_tables(folder, NOTHING_LEARNED, NOTHING_LEARNED.cut)
         registry.register_from(folder, PRIORS_VERSION, EXPERIMENT, TAGS, note=note, tags=tags)
 
 
-def _keep_word(
-    registry: Tracking, tag: str, version: LearnedVersion, word: Mapping[str, str | None], now: float
-) -> None:
+def _keep_word(registry: Tracking, tag: str, version: VersionName, word: Mapping[str, str | None], now: float) -> None:
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     registry.tag(version, f"{tag}.{at}", json.dumps(word, ensure_ascii=False))
 

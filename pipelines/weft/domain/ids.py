@@ -14,9 +14,9 @@ ChunkId = NewType("ChunkId", str)
 
 StoreId = NewType("StoreId", str)
 GenerationId = NewType("GenerationId", str)
-LearnedVersion = NewType("LearnedVersion", str)
+VersionName = NewType("VersionName", str)
 
-PRIORS_VERSION = LearnedVersion("v000000")
+PRIORS_VERSION = VersionName("v000000")
 """The beginning: what is believed before anything was learned. Every store has it, and what it learns from is empty."""
 QueryId = NewType("QueryId", str)
 SessionId = NewType("SessionId", str)

@@ -13,7 +13,7 @@ import msgspec
 
 from weft.domain.chunks import Context, MadeBy
 from weft.domain.documents import Domain
-from weft.domain.ids import ContentHash, GenerationId, LearnedVersion
+from weft.domain.ids import ContentHash, GenerationId, VersionName
 from weft.domain.lesson_match import ChosenLesson
 from weft.domain.links import Authority, RelatedDocument
 from weft.domain.matching import EvidenceGap, MatchFeatures
@@ -343,7 +343,7 @@ class Answer:
     query: Query
     results: tuple[RankedResult, ...]
     generation: GenerationId
-    learned: LearnedVersion
+    learned: VersionName
     fusion: str
     truncated: bool = False
     heads: Mapping[Channel, tuple[tuple[ContentHash, float], ...]] = field(default_factory=dict)

@@ -9,9 +9,10 @@ import pytest
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState, read_evidence
 from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.learning.evidence import Evidence
+from weft.learning.parts import parts_of
 from weft.learning.uses import UsageKey
 from weft.runtime.storage.files import write_atomically
 
@@ -32,7 +33,7 @@ def stream(catalog: Catalog, partition: int, evidence: Evidence) -> None:
     write_atomically(path, path.with_suffix(".new").read_bytes())
 
 
-def night(catalog: Catalog, *, live: bool = True) -> LearnedVersion:
+def night(catalog: Catalog, *, live: bool = True) -> VersionName:
     """Fold what is live into a new version, as consolidation does."""
     versions = catalog.learned.versions()
     newest = versions[-1] if versions else None
@@ -51,7 +52,7 @@ def test_a_learned_version_comes_back_as_it_was(catalog: Catalog) -> None:
         parent=None,
         evidence=used(7),
         cut=used(3),
-        calibration=ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75))),
+        parts=parts_of(ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75)))),
         priors="p",
         policy={"fusion": "rrf"},
         provenance={"observations": 12},
@@ -141,7 +142,7 @@ def test_a_damaged_live_version_falls_back_to_its_parent(catalog: Catalog, caplo
 def test_an_unknown_version_is_named(catalog: Catalog, name: str) -> None:
     """CON-9: an alias that names nothing of this store changes nothing."""
     with pytest.raises(StoreError):
-        catalog.make_live(LearnedVersion(name))
+        catalog.make_live(VersionName(name))
 
 
 def test_the_token_moves_with_everything_that_live_evidence_depends_on(catalog: Catalog) -> None:

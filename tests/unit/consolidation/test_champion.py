@@ -9,21 +9,21 @@ import pytest
 
 from weft.consolidation.champion import ChampionFollower, follow_champion
 from weft.domain.errors import NothingPublishedError, TrackingUnavailableError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 
-OLD, NEW = LearnedVersion("old"), LearnedVersion("new")
+OLD, NEW = VersionName("old"), VersionName("new")
 
 
 @dataclass
 class Now:
-    learned: LearnedVersion | None
+    learned: VersionName | None
 
 
 @dataclass
 class InMemoryCatalog:
-    live: LearnedVersion | None = OLD
-    published: tuple[LearnedVersion, ...] = (OLD, NEW)
-    switches: list[LearnedVersion] = field(default_factory=list)
+    live: VersionName | None = OLD
+    published: tuple[VersionName, ...] = (OLD, NEW)
+    switches: list[VersionName] = field(default_factory=list)
 
     def pointer(self) -> Now:
         return Now(self.live)
@@ -32,11 +32,11 @@ class InMemoryCatalog:
     def learned(self) -> InMemoryCatalog:
         return self
 
-    def read(self, version: LearnedVersion) -> None:
+    def read(self, version: VersionName) -> None:
         if version not in self.published:
             raise NothingPublishedError(f"expected a published learned version, found {version}")
 
-    def make_live(self, version: LearnedVersion) -> None:
+    def make_live(self, version: VersionName) -> None:
         if version not in self.published:
             raise NothingPublishedError(f"expected a published learned version, found {version}")
         self.live = version
@@ -45,12 +45,12 @@ class InMemoryCatalog:
 
 @dataclass
 class Registry:
-    champion: LearnedVersion | None = None
+    champion: VersionName | None = None
     answers: bool = True
     gate: threading.Event | None = None
     asked: int = 0
 
-    def alias(self, alias: str) -> LearnedVersion | None:
+    def alias(self, alias: str) -> VersionName | None:
         self.asked += 1
         if self.gate is not None:
             self.gate.wait(10)
@@ -83,7 +83,7 @@ def test_without_an_alias_nothing_changes() -> None:
     assert catalog.switches == []
 
 
-@pytest.mark.parametrize("registry", [Registry(LearnedVersion("elsewhere")), Registry(NEW, answers=False)])
+@pytest.mark.parametrize("registry", [Registry(VersionName("elsewhere")), Registry(NEW, answers=False)])
 def test_a_look_that_fails_is_counted_and_changes_nothing(registry: Registry) -> None:
     """CON-9, OPS-11: an unknown version and a silent registry leave what is live alone."""
     catalog = InMemoryCatalog()

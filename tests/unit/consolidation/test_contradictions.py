@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from weft.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
-from weft.consolidation.tending.duplicates import Duplicates, NearPair
+from weft.consolidation.steps.contradictions import Contradictions, DeclaredContradictions, find_contradictions
+from weft.consolidation.steps.duplicates import Duplicates, NearPair
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.aliases import ContentAliases
 from weft.learning.evidence import MICRO, Evidence

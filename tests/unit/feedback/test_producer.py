@@ -19,11 +19,10 @@ from tests.support.feedback_publisher import MemoryPublisher
 from weft.domain.documents import Domain
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import Attribution, Explicit, Impression, InjectedLesson, Selection, SessionPhase
-from weft.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
+from weft.domain.ids import GenerationId, QueryId, SessionId, VersionName
 from weft.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from weft.feedback.events.codec import EVENT_TYPES
-from weft.feedback.events.impressions import impression_of
-from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.events.producer import FeedbackProducer, impression_of
 
 
 def a_producer(publisher: MemoryPublisher) -> FeedbackProducer:
@@ -60,7 +59,7 @@ def an_answer(query: Query) -> Answer:
         for rank, value in ((1, 1.0 + 1e-9), (2, 0.25))
     )
     return Answer(
-        query=query, results=results, generation=GenerationId("g"), learned=LearnedVersion("l"), fusion="learned"
+        query=query, results=results, generation=GenerationId("g"), learned=VersionName("l"), fusion="learned"
     )
 
 

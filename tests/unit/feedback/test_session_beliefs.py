@@ -12,16 +12,13 @@ from tests.support.session_store import Partition, phase
 from weft.catalog.overlays import MOMENTS_KEY, metadata_of
 from weft.domain.documents import Domain
 from weft.domain.events import AnyEvent
-from weft.domain.ids import LearnedVersion, SessionId
+from weft.domain.ids import SessionId, VersionName
 from weft.domain.ranking import Scope, Signal, WeightBelief
-from weft.learning.aliases import NO_ALIASES
 from weft.learning.beliefs import read_beliefs
-from weft.learning.edges import NO_EDGES
-from weft.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
+from weft.learning.parts import Part
+from weft.retrieval.snapshot.snapshot import ListedSessions, ReadingCache
 
-_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": "log_odds"})
-PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
-"""Weights that say of each signal what is believed of it, whatever the others do."""
+PRIORS = SETTINGS.priors
 SCOPE = Scope(Domain.CODE, "m", "a")
 ROOM = rules(limits__principal_daily=20.0, limits__newcomers=100)
 """Everybody may say all that they say here, the first day, too."""
@@ -32,8 +29,8 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: LearnedVersion | None) -> Described:
-    return version or LearnedVersion("priors"), None, None, NO_ALIASES, NO_EDGES
+def no_parts(version: VersionName | None) -> tuple[VersionName, Mapping[str, Part]]:
+    return version or VersionName("priors"), {}
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:
@@ -53,7 +50,7 @@ def said(session_id: str, *, vector: float, answers: int = 10, **changes: object
 def weights(partition: Partition, session_id: str | None = None) -> Mapping[Signal, WeightBelief]:
     """What a search of that session weighs by, or what all do."""
     catalog = partition.catalog
-    cache = ReadingCache(catalog, PRIORS, described, held=8)
+    cache = ReadingCache(catalog, PRIORS, no_parts, held=8)
     reading = ListedSessions(catalog.live.listing(), cache).of(SessionId(session_id)) if session_id else None
     shared = read_beliefs(PRIORS, catalog.live.evidence(), now=NOON / 1000)
     return (shared if reading is None else reading.beliefs).weights(SCOPE, tuple(Signal))
@@ -96,7 +93,7 @@ def test_a_session_hears_its_own_evidence_more_than_all_do_after_the_merge(parti
 def test_a_session_reads_all_that_it_said_itself(tmp_path: Path) -> None:
     """LRN-20, LRN-14: allowances protect others, and nobody else reads it; once merged, they do."""
     found = []
-    for name, settings in (("tight", rules(limits__principal_daily=2.0, limits__session_part=1.0)), ("room", ROOM)):
+    for name, settings in (("tight", rules(limits__principal_daily=2.0)), ("room", ROOM)):
         partition = Partition(tmp_path / name, settings)
         partition.feed([event for who in ("one", "two", "three") for event in said(who, vector=0.6, answers=1)])
         started(partition, "mine")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.demo import command as demo
-from lab.demo.command import teach
-from lab.demo.corpus import prepare, remove_previous, split
+from lab import demo
+from lab.demo import prepare, remove_previous, split, teach
 from lab.ground_truth import SyntheticQuestion
 from lab.simulation.users import refreshes
 from lab.study.run import scaled_to_days
@@ -18,7 +17,7 @@ from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.errors import StoreError
 from weft.domain.ids import ChunkId, content_hash
 from weft.evaluation.queries.writer import QueryLog
@@ -53,7 +52,7 @@ def test_a_demonstration_of_nothing_is_wrong_usage(
     tmp_path: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Job contract: half of one question is none."""
-    assert _job.run(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
+    assert run_job(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
     assert f"Invalid value for '{arguments[0]}'" in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
 
@@ -110,6 +109,22 @@ def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None
     texts = [path.read_text(encoding="utf-8") for source in corpus.sources for path in source.rglob("*.py")]
     assert corpus.questions
     assert not [question.text for question in corpus.questions if any(question.text in text for text in texts)]
+
+
+def test_the_corpus_is_code_prose_and_configuration_and_the_same_again(tmp_path: Path) -> None:
+    """OPS-1: what is installed, so that figures of two commits can be compared."""
+    first, again = (prepare(tmp_path / name / "demo", SETTINGS, modules=3) for name in ("first", "again"))
+    assert first.questions == again.questions
+    written = [
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*.*")
+            if path.is_file()
+        }
+        for name in ("first", "again")
+    ]
+    assert written[0] == written[1]
+    assert {path.suffix for path in written[0]} == {".py", ".rst", ".yaml", ".ini"}
 
 
 def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:

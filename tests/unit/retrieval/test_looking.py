@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_snapshot, settings
-from weft.domain.ids import GenerationId, LearnedVersion
+from weft.domain.ids import GenerationId, VersionName
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.snapshot import Snapshot
 
@@ -34,7 +34,7 @@ class Slow:
         assert self.may_go_on.wait(WAIT_S)
         if self.fails is not None:
             raise self.fails
-        return replace(a_snapshot(self.generation, GenerationId("g")), learned=LearnedVersion(f"v{self.version}"))
+        return replace(a_snapshot(self.generation, GenerationId("g")), learned=VersionName(f"v{self.version}"))
 
 
 class Searching:

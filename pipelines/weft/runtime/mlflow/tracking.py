@@ -27,7 +27,7 @@ from sqlalchemy.engine import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from weft.domain.errors import TrackingUnavailableError
-from weft.domain.ids import LearnedVersion
+from weft.domain.ids import VersionName
 from weft.runtime.mlflow.errors import meaning_of, without_password
 from weft.runtime.mlflow.runs import RecordedRun, uri_of
 from weft.runtime.settings import HTTP_TIMEOUT_S, TrackingSettings
@@ -116,9 +116,7 @@ class Tracking:
                 self._client.set_terminated(run.info.run_id, "KILLED")
         return len(runs)
 
-    def register(
-        self, learned: LearnedVersion, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]
-    ) -> None:
+    def register(self, learned: VersionName, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]) -> None:
         """Make a run's artifact folder a version of the registered model, tagged with its learned version; once."""
         with mapped(self.uri):
             self._ensure_model()
@@ -134,7 +132,7 @@ class Tracking:
     def register_from(
         self,
         folder: Path,
-        learned: LearnedVersion,
+        learned: VersionName,
         experiment: str,
         run_tags: Mapping[str, str],
         *,
@@ -147,7 +145,7 @@ class Tracking:
                 run.file(path, folder.name)
             self.register(learned, run.run_id, folder.name, note=note, tags=tags)
 
-    def tags_of(self, learned: LearnedVersion) -> dict[str, str] | None:
+    def tags_of(self, learned: VersionName) -> dict[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
         with mapped(self.uri):
             if self._is_absent():
@@ -155,12 +153,12 @@ class Tracking:
             version = self._version_of(learned)
         return None if version is None else dict(version.tags)
 
-    def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
+    def tag(self, learned: VersionName, key: str, value: str) -> None:
         """Set one tag of a registered learned version."""
         with mapped(self.uri):
             self._client.set_model_version_tag(REGISTERED_MODEL, self._number_of(learned), key, value)
 
-    def alias(self, alias: str) -> LearnedVersion | None:
+    def alias(self, alias: str) -> VersionName | None:
         """The learned version that an alias points at; None without the alias, or on a version that is not weft's."""
         with mapped(self.uri):
             if self._is_absent():
@@ -172,9 +170,9 @@ class Tracking:
                     return None
                 raise
         learned = version.tags.get(LEARNED_TAG)
-        return None if learned is None else LearnedVersion(learned)
+        return None if learned is None else VersionName(learned)
 
-    def set_alias(self, alias: str, learned: LearnedVersion) -> None:
+    def set_alias(self, alias: str, learned: VersionName) -> None:
         """Point an alias at a registered learned version."""
         with mapped(self.uri):
             self._client.set_registered_model_alias(REGISTERED_MODEL, alias, self._number_of(learned))
@@ -218,7 +216,7 @@ class Tracking:
             number = str(experiment.experiment_id)
             if experiment.lifecycle_stage == LifecycleStage.DELETED:
                 self._restore(name, number)
-            if _KIND_TAG not in experiment.tags:  # of a store from before, or made by a person
+            if _KIND_TAG not in experiment.tags:  # made by a person
                 self._client.set_experiment_tag(number, _KIND_TAG, _KIND)
             return number
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()
@@ -242,11 +240,11 @@ class Tracking:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
 
-    def _version_of(self, learned: LearnedVersion) -> Any | None:
+    def _version_of(self, learned: VersionName) -> Any | None:
         versions = self._client.search_model_versions(f"name='{REGISTERED_MODEL}' and tag.`{LEARNED_TAG}`='{learned}'")
         return min(versions, key=lambda version: int(version.version), default=None)
 
-    def _number_of(self, learned: LearnedVersion) -> str:
+    def _number_of(self, learned: VersionName) -> str:
         if (version := self._version_of(learned)) is None:
             raise TrackingUnavailableError(
                 f"expected learned version {learned} in MLflow's model {REGISTERED_MODEL}, found it removed meanwhile: "

@@ -1,0 +1,259 @@
+"""Ask one question after the other, and say what the results are worth: the shortest way around the loop.
+
+    python -m jobs.ask --store DIR [--bootstrap HOST:PORT] [-k 5]
+
+A line is a question, or says something about the answer to the last one:
+
+    +2   result 2 is good          !2   open result 2: its whole text
+    -2   result 2 is not           ?2   what the score of result 2 is made of
+    =    ask the same again, and say what has moved
+    + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
+
+With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
+(`python -m jobs.update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
+Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
+Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
+2 usage.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from weft.app.searching.engines import opened
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import dim, markup, show
+from weft.cli.console.terminal import note, visible, warn
+from weft.cli.searches.search import new_id, shown
+from weft.domain.errors import WeftError
+from weft.domain.ids import ContentHash
+from weft.domain.ranking import ANY, Answer, Query, RankedResult
+from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.settings import WITHOUT_KEY
+from weft.retrieval.answer.reasons import reason
+from weft.retrieval.answer.trace import explained
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.places import ContentLocator, place_of
+from weft.runtime.process import speaker_of
+from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.feedback.events.producer import FeedbackProducer
+
+HELP = (
+    "a question, or about the last answer: +2 right · -2 wrong, the last one counts · + PATH#heading right, though not "
+    "shown · !2 open · ?2 why this score · = ask again and compare · Ctrl-D ends"
+)
+REPEAT = "="
+_ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
+_POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a question has some
+_PROMPT = "› "
+_EFFECT_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
+_LOOK_S = 0.2
+_UNCHANGED = "nothing has changed"
+_NAMED = 3  # changes told one by one: the first ones are what people look at
+
+
+@command
+def ask(
+    options: CommonOptions,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Whose verdicts they are; default the name you are logged in by.")
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
+) -> None:
+    """Ask one question after the other, and say what the results are worth."""
+    settings = options.settings(bootstrap=bootstrap)
+    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=speaker_of(principal))
+    with ExitStack() as open_:
+        searcher = open_.enter_context(opened(settings))
+        producer = None
+        if bootstrap is not None:
+            from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
+
+            producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
+            if settings.feedback.key is None:
+                note(WITHOUT_KEY)
+        log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
+        sitting = AskLoop(searcher, producer, log, settings, who)
+        show(dim(HELP))
+        sitting.run(_typed() if sys.stdin.isatty() else sys.stdin)
+        if producer is not None:
+            producer.flush()
+
+
+@dataclass
+class AskLoop:
+    """One person's questions and verdicts, one after the other."""
+
+    searcher: Searcher
+    producer: FeedbackProducer | None  # none where nobody is told
+    log: QueryLog
+    settings: Settings
+    who: Query  # A query that says who asks, for how many results
+    last: Answer | None = None  # the answer that verdicts are about
+    judged: bool = False  # something was said of it
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Do what every line says; what cannot be done is told, and the next one is heard."""
+        for line in lines:
+            try:
+                self.handle_line(line.strip())
+            except WeftError as error:
+                warn(" ".join(str(error).split()))
+
+    def handle_line(self, line: str) -> None:
+        """Do what one line says."""
+        about, pointing = _ABOUT.fullmatch(line), _POINTING.fullmatch(line)
+        if about is not None:
+            self._about(about[1], int(about[2]))
+        elif pointing is not None:
+            self._point(pointing[2], right=pointing[1] == "+")
+        elif line == REPEAT:
+            self._repeat()
+        elif line:
+            self._show(self._asked(line))
+        else:
+            show(dim(HELP))
+
+    def _asked(self, text: str) -> Answer:
+        return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
+
+    def _show(self, answer: Answer) -> None:
+        self.last, self.judged = answer, False
+        self.log.emit(answer)
+        if self.producer is not None:
+            self.producer.emit(answer)
+        for each in shown(answer, explain=False):
+            show(each)
+        for result in answer.results:
+            if result.asked:
+                show(dim(f"is {result.rank} any good? +{result.rank} or -{result.rank}"))
+
+    def _repeat(self) -> None:
+        """Ask again; where something was said, once it is heard, or after the time that this takes at most."""
+        if (before := self.last) is None:
+            show(dim("nothing was asked yet"))
+            return
+        judged, until = self.judged, time.monotonic() + _EFFECT_S
+        now = self._asked(before.query.text)
+        while judged and rank_changes(before, now) == _UNCHANGED and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            self.searcher.refresh()
+            now = self._asked(before.query.text)
+        self._show(now)
+        change = rank_changes(before, now)
+        unheard = (
+            "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
+        )
+        show(dim(change + (unheard if judged and change == _UNCHANGED else "")))
+
+    def _about(self, what: str, rank: int) -> None:
+        results = () if self.last is None else self.last.results
+        result = next((each for each in results if each.rank == rank), None)
+        if self.last is None or result is None:
+            many = f"one of the {len(results)} results of the last answer"
+            wanted = many if results else "a question first: nothing is shown"
+            show(markup(f"[yellow]expected {wanted}, found {what}{rank}[/]"))
+        elif what == "?":
+            show(Padding(explained(result), (0, 0, 1, 5)))
+        elif what == "!":
+            whole = "\n".join(map(visible, result.text.splitlines()))
+            show(Padding(Text(whole), (0, 0, 1, 5)))
+            self._tell(self.last.query, result, None)
+        else:
+            self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
+
+    def _point(self, name: str, *, right: bool) -> None:
+        """Say that a place is the right answer to the last question, or a wrong one."""
+        if self.last is None or self.producer is None:
+            wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
+            show(markup(f"[yellow]expected {wanted}[/]"))
+            return
+        chunks = self.searcher.snapshot.generation.chunks
+        uri = place_of(name, chunks.uris(), ContentLocator(chunks))
+        self.producer.correction(self.last.query, right=right, uri=uri)
+        self.producer.flush()
+        self.judged = True
+        show(dim(f"told: {uri} is {'right' if right else 'wrong'}"))
+
+    def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
+        """Say that a result was opened, or what is thought of it."""
+        if self.producer is None:
+            if verdict is not None:
+                show(markup("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]"))
+            return
+        if verdict is None:
+            self.producer.selection(query, result.content_hash, result.rank)
+        else:
+            self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
+        self.producer.flush()
+        self.judged = self.judged or verdict is not None
+        word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
+        show(dim(f"told: {result.rank} {word}"))
+
+
+def rank_changes(before: Answer, now: Answer) -> str:
+    """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
+    earlier = {result.content_hash: result for result in before.results}
+    were = {content: result.rank for content, result in earlier.items()}
+    pages = {result.uris[0]: result.rank for result in reversed(before.results)}
+    ranks = [
+        f"{_was(result, were, pages)} → {result.rank}"
+        for result in now.results
+        if were.get(result.content_hash) != result.rank
+    ]
+    if ranks:
+        first = now.results[0]
+        because = f"; {first.uris[0]} is first: {reason(first)}" if first.past is not None else ""
+        return f"moved: {_first(ranks)}{because}"
+    scores = [
+        f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"
+        for result in now.results
+        if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
+    ]
+    return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
+
+
+def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[str, int]) -> str:
+    """A result, and where it or its page was; of a page that was shown otherwise before, that it is another passage."""
+    uri = result.uris[0]
+    if result.content_hash in were:
+        return f"{uri} {were[result.content_hash]}"
+    return f"another passage of {uri} {pages[uri]}" if uri in pages else f"{uri} new"
+
+
+def _first(changes: Sequence[str]) -> str:
+    rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    return ", ".join(changes[:_NAMED]) + rest
+
+
+def _typed() -> Iterator[str]:
+    """Lines that a person types, until there are no more."""
+    import readline  # noqa: F401, PLC0415  lines can be edited and had back; not every Python has it, nor does a pipe need it
+
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            sys.stdout.write("\n")
+            return
+
+
+main = partial(run_job, ask)
+"""Run the job on arguments."""

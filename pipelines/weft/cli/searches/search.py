@@ -1,0 +1,343 @@
+"""Answer a query, or a file of queries, from what is live in the store.
+
+    python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
+    python -m jobs.search --queries FILE --store DIR --json
+
+A query has three operators. Texts with a "phrase in quotation marks" or with a +word rank before others, and texts with
+a -word are left out. If no text has what an operator asks for, the answer says so. All else is words. A file of queries
+holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`; thousands are spread over
+processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), and the others are
+answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
+that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
+ranks it, too. The store remembers what a session asked and was given from one call to the next: a change of topic is
+noticed, and `--repeats` says what becomes of results given before. Answers are kept in the query log (`weft queries
+list`), unless `--set query_log.sample=0`. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
+broker, after the answer), 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from weft.app.searching.engines import answering
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import Result, Shown, dim, markup
+from weft.cli.console.terminal import plain, warn
+from weft.domain.documents import Domain
+from weft.domain.errors import SourceError
+from weft.domain.ids import QueryId, SessionId
+from weft.domain.ranking import (
+    ANY,
+    QUERY_BYTES,
+    QUERY_TERMS,
+    Answer,
+    Channel,
+    Query,
+    RankedResult,
+    Repeats,
+)
+from weft.evaluation.measures.beir import UniqueLines
+from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.settings import WITHOUT_KEY
+from weft.retrieval.answer.reasons import reason, related, warns
+from weft.retrieval.answer.trace import (
+    answer_as_json,
+    compared,
+    context_lines,
+    explained,
+    gap_line,
+    hand_off_line,
+    snippet,
+    understanding_line,
+)
+from weft.retrieval.settings import FusionMode, ResultUnit
+from weft.runtime.process import speaker_of
+from weft.runtime.storage.files import text_lines
+from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.feedback.events.producer import FeedbackProducer
+
+LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
+
+
+@command
+def search(
+    query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
+    *,
+    options: CommonOptions,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
+    why: Annotated[
+        tuple[int, int] | None, typer.Option("--why", help="Two ranks, such as 1 2: what sets the one above the other.")
+    ] = None,
+    fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
+    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="One result per document, or per chunk.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Option("--domain", help="Rank by its weights; default each result's own.")
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Whose queries these are, and whose feedback; default each alone.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Who asks; default the name you are logged in by.")
+    ] = None,
+    repeats: Annotated[
+        Repeats, typer.Option("--repeats", help="What becomes of results that the session was given before.")
+    ] = Repeats.KEEP,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
+    ] = False,
+    context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
+    turn: Annotated[
+        int | None, typer.Option("--turn", min=1, help="Of the conversation with --model: says when to hand it over.")
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
+) -> Result:
+    """Search what is live in the store."""
+    _require_usable(query, queries, repeats, session)
+    settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
+    if k is not None and k > settings.retrieval.depth:
+        deeper = f"--set retrieval.depth={k}"
+        warn(f"each channel finds {settings.retrieval.depth} at most; for more: {deeper}")
+    most = max(settings.retrieval.understanding.router.limits.values())
+    wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
+    requests = [
+        Query(
+            text=text,
+            query_id=query_id,
+            k=k or most,
+            adaptive=k is None,
+            domain=domain,
+            model=model,
+            agent=agent,
+            session_id=SessionId(session) if session else None,
+            principal=speaker_of(principal),
+            repeats=repeats,
+            explore=explore,
+            context=context,
+            turn=turn,
+        )
+        for query_id, text in wanted
+    ]
+    with (
+        # A session's queries follow one another, each in the light of those before it: that is done here.
+        answering(settings, len(requests) if session is None else 1) as searcher,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
+    ):
+        answers = searcher.search_many(requests)
+        for answer in answers:
+            log.emit(answer)
+    if unlogged := log.dropped + log.lost:
+        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
+    if refused:
+        of_all = f"{len(refused)} of {len(refused) + len(answers)}"
+        warn(f"{of_all} queries were not answered: mend their lines and ask these again")
+    return Result(
+        _records(answers, None if queries is None else refused),
+        (each for answer in answers for each in shown(answer, explain=explain, why=why)),
+        # Last of all: where there is no broker, what was found is seen all the same.
+        then=partial(_publish, settings, answers) if bootstrap is not None else lambda: None,
+    )
+
+
+def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
+    """The answer, or those to a file of queries, with what is wrong with the lines that are none."""
+    rendered = [answer_as_json(answer) for answer in answers]
+    yield rendered[0] if refused is None else {"answers": rendered, "refused": refused}
+
+
+def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, session: str | None) -> None:
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
+    if repeats is not Repeats.KEEP and session is None:
+        raise typer.BadParameter("--repeats is about what a session was given: say which with --session ID")
+
+
+def shown(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> Iterator[Shown]:
+    """An answer for people; what is wrong with it is said on stderr."""
+    yield markup(f"[bold]{plain(answer.query.text)}[/]")
+    if answer.understanding is not None:
+        yield dim(understanding_line(answer.understanding))
+    for channel, failure in answer.failed_channels.items():
+        warn(f"without {channel}: {failure}")
+    if answer.truncated:
+        warn(f"the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read")
+    if not answer.results:
+        yield dim("nothing found")
+    if answer.gap is not None:
+        yield markup(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+    if answer.hand_off is not None:
+        yield markup(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
+    if answer.uncalibrated and explain:
+        yield dim(f"no probabilities: {answer.uncalibrated}")
+    for result in answer.results:
+        yield from _result(result, answer.query.text, explain=explain)
+    if why is not None:
+        yield _compared(answer, *why)
+    how = (
+        f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
+        f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
+    )
+    yield dim(how)
+    yield ""
+
+
+def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Shown]:
+    name = " › ".join(_names(result))
+    place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
+    sure = _chance(result)
+    yield markup(
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]"
+    )
+    yield _below(dim(snippet(result.text, query)))
+    for uri in result.uris[1:]:
+        yield dim(f"     also {uri}")
+    for uri in result.alike:
+        yield dim(f"     much the same {uri}")
+    for each in result.relations:
+        yield markup(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
+    for line in () if result.context is None else context_lines(result.context):
+        yield dim(f"     {line}")
+    if explain:
+        yield Padding(explained(result), (0, 0, 1, 5))
+    elif result.past is not None:
+        yield _below(markup(f"[green]{plain(reason(result))}[/]"))
+
+
+def _below(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 5))
+
+
+def _names(result: RankedResult) -> Iterator[str]:
+    """What its document is called, where its headings do not say so, and what it is called in there."""
+    if result.title and result.title not in result.heading_path:
+        yield result.title
+    yield from (result.symbol,) if result.symbol else result.heading_path
+
+
+def _compared(answer: Answer, one: int, other: int) -> RenderableType:
+    ranked = {result.rank: result for result in answer.results}
+    if missing := [rank for rank in (one, other) if rank not in ranked]:
+        raise typer.BadParameter(f"--why: expected ranks from 1 to {len(ranked)}, found {missing[0]}")
+    return compared(ranked[one], ranked[other])
+
+
+def _chance(result: RankedResult) -> str:
+    stated = [] if result.probability is None else [f"P(good) {result.probability:.2f}"]
+    note = ", ".join([*stated, "doubtful"] if result.doubtful else stated)
+    return f"  [{'yellow' if result.doubtful else 'green'}]{note}[/]" if note else ""
+
+
+def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:
+    named = None if channels is None else json.dumps(channel_names(channels))
+    choices = {"fusion": fusion and fusion.value, "channels": named, "unit": unit and unit.value}
+    return [f"retrieval.{key}={value}" for key, value in choices.items() if value is not None]
+
+
+def channel_names(text: str) -> list[str]:
+    """Channels named in a list such as "lexical,dense".
+
+    Raises:
+        BadParameter: One of them is no channel.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if unknown := sorted(set(names) - set(Channel)):
+        raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
+    return names
+
+
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
+
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        if settings.feedback.key is None:
+            warn(WITHOUT_KEY)
+        tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
+
+
+def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
+    for answer in answers:
+        producer.emit(answer)
+    if producer.lost:
+        warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
+
+
+def new_id() -> QueryId:
+    """An id that no other query has."""
+    return QueryId(uuid.uuid4().hex)
+
+
+def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
+    """The queries of a file, and what is wrong with the lines that are none, each told at once.
+
+    Raises:
+        SourceError: There is no such file, or none of its lines is a query.
+    """
+    wanted: list[tuple[QueryId, str]] = []
+    refused: list[str] = []
+    for each in _read(path):
+        if isinstance(each, SourceError):
+            refused.append(str(each))
+            warn(refused[-1])
+        else:
+            wanted.append(each)
+    if refused and not wanted:
+        raise SourceError(f"expected queries in {path}, found none in any of its {len(refused)} lines: mend them")
+    return wanted, refused
+
+
+def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
+    if path is None or not path.is_file():
+        raise SourceError(f"expected a file of queries, found none at {path}")
+    holds_records = path.suffix.lower() == ".jsonl"
+    once = UniqueLines("query")
+    for number, line in text_lines(path):
+        if holds_records and line.lstrip().startswith("{"):
+            yield _record(line, f"{path}:{number}", once)
+        elif line.strip():
+            yield new_id(), line.strip()
+
+
+def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | SourceError:
+    try:
+        record = json.loads(line)
+        named, text = record["_id"], record["text"]
+    except (ValueError, KeyError, RecursionError) as error:
+        return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
+    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
+        return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+    try:
+        once.note(place, str(named))
+    except SourceError as error:
+        return error
+    return QueryId(str(named)), text
+
+
+main = partial(run_job, search)
+"""Run the job on arguments."""
