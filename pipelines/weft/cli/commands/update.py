@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +26,7 @@ from rich.live import Live
 from rich.table import Table
 
 from weft.app.lessons.keeping import BoardKeeper
+from weft.app.tracking import tracking_of
 from weft.app.updaters import require_balance, run, summary
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, command, run_job
@@ -132,9 +132,7 @@ class _Registry:
 
     def alias(self, alias: str) -> VersionName | None:
         """The learned version an alias names, None where it names none of weft's."""
-        from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
-        return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
+        return tracking_of(self._settings).alias(alias)
 
 
 def _table(progress: Sequence[PartitionProgress]) -> Table:

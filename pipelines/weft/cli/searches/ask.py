@@ -35,13 +35,12 @@ from rich.text import Text
 from weft.app.searching.engines import opened
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
-from weft.cli.console.terminal import note, visible, warn
-from weft.cli.searches.search import new_id, shown
+from weft.cli.console.terminal import visible, warn
+from weft.cli.searches.search import connected, new_id, shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
 from weft.evaluation.queries.writer import QueryLog
-from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.reasons import reason
 from weft.retrieval.answer.trace import explained
 from weft.retrieval.searcher import Searcher
@@ -84,11 +83,7 @@ def ask(
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
-            from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
-
-            producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
-            if settings.feedback.key is None:
-                note(WITHOUT_KEY)
+            producer = open_.enter_context(closing(connected(settings)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = AskLoop(searcher, producer, log, settings, who)
         show(dim(HELP))
