@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.answers import print_answer
 from tests.support.parts import a_document
+from tests.support.printed import print_answer
 from tests.support.small_store import DirectionEncoder, published_store
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState

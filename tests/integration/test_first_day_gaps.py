@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.answers import print_answer
 from tests.support.ingestion import write
+from tests.support.printed import print_answer
 from weft.app.indexing import plan_of, run
 from weft.app.searching.engines import masking_engines, opened, searching, source_of
 from weft.catalog.catalog import Catalog

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import weft
-from tests.support.answers import print_answer
 from tests.support.ingestion import a_plan
+from tests.support.printed import print_answer
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
 from weft.catalog.catalog import Catalog

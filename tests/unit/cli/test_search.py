@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from tests.support.answers import print_answer
 from tests.support.feedback_publisher import MemoryPublisher
+from tests.support.printed import print_answer
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.cli.searches import search
 from weft.domain.errors import SourceError

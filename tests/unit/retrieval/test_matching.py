@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from tests.support.answers import print_answer
+from tests.support.printed import print_answer
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
 from tests.support.words_spoken import by_many
 from weft.domain.ids import QueryId
