@@ -116,7 +116,7 @@ def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
     root = Path(settings.storage.root)
     return Night(
         catalog=Catalog(root),
-        tracking=tracking_of(settings),
+        tracking=tracking_of(settings.tracking, root),
         settings=settings,
         steps=JUDGING,
         now=clock(),

@@ -36,7 +36,8 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
         "learned": pointer.learned,
         **{key: value for key, value in summary.items() if isinstance(value, str)},
     }
-    with tracking_of(settings).run(EXPERIMENT, name, {**TAGS, "weft.settings": settings.fingerprint}) as run:
+    tracking = tracking_of(settings.tracking, Path(settings.storage.root))
+    with tracking.run(EXPERIMENT, name, {**TAGS, "weft.settings": settings.fingerprint}) as run:
         run.parameters(facts)
         run.metrics(dict(numbers(summary)), now=system_clock())
         run.document("summary", summary)

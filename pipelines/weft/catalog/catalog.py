@@ -221,7 +221,7 @@ class Catalog:
         while True:
             pointer = self._pointer.read()
             if pointer.generation is None:
-                raise NothingPublishedError("expected a live generation, found none: run `python -m jobs.reindex`")
+                raise NothingPublishedError("expected a live generation, found none: run `weft index`")
             try:
                 return opened(self.folder_of(pointer.generation))
             except (StoreError, OSError) as error:
@@ -242,7 +242,7 @@ class Catalog:
             log.warning("serving %s, for the live generation cannot be opened: %s", name, reason)
             return generation
         raise CorruptionError(
-            f"no generation can be opened, the live one because: {reason}: index again with `python -m jobs.reindex`"
+            f"no generation can be opened, the live one because: {reason}: index again with `weft index`"
         ) from reason
 
     def _published(self) -> Iterator[Path]:

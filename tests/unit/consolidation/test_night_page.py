@@ -110,7 +110,7 @@ def test_every_step_shows_its_examples_by_one_form() -> None:
         (Decision.REVIEW, None, SECOND, "waits", ["promote v000002", "refuse v000002", ""]),
         (Decision.REVIEW, SECOND, SECOND, "live", ["promote v000001", "promote v000000"]),
         (Decision.SAFE, SECOND, SECOND, "live", ["promote v000001", "promote v000000"]),
-        (Decision.SAFE, None, None, "rehearsal", ["jobs.consolidate"]),
+        (Decision.SAFE, None, None, "rehearsal", ["weft consolidate"]),
     ],
 )
 def test_the_decision_comes_first_with_the_commands_that_change_it(

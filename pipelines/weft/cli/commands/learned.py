@@ -173,8 +173,8 @@ def promote(
     v000000 is the beginning: the priors alone.
     """
     settings, catalog = options.opened()
-    who, now = by or login() or "somebody", system_clock()
-    former = champion.promote(catalog, tracking_of(settings), VersionName(version), by=who, why=why, now=now)
+    tracking, who, now = tracking_of(settings.tracking, catalog.root), by or login() or "somebody", system_clock()
+    former = champion.promote(catalog, tracking, VersionName(version), by=who, why=why, now=now)
     outcome = "as it was" if former == version else f"instead of {former or 'none'}"
     return Result([{"live": version, "former": former}], [f"{version} is live, {outcome}"])
 
@@ -192,7 +192,7 @@ def refuse(
     settings, catalog = options.opened()
     champion.refuse(
         catalog,
-        tracking_of(settings),
+        tracking_of(settings.tracking, catalog.root),
         VersionName(version),
         by=by or login() or "somebody",
         why=why,

@@ -1,7 +1,7 @@
 """Index sources and make the result live.
 
-    python -m jobs.reindex PATH… --store DIR [--domain NAME] [--full] [--json]
-    python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
+    weft index PATH… --store DIR [--domain NAME] [--full] [--json]
+    weft index --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
 `--source PATH` names one, too, and may be repeated.
@@ -138,7 +138,7 @@ def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> N
         log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
         return
     try:
-        record(tracking_of(settings), plan, outcome, manifest, now=system_clock())
+        record(tracking_of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
     except TrackingUnavailableError as error:
         log.warning("this run is not recorded in MLflow: %s", error)
 

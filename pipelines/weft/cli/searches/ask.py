@@ -1,6 +1,6 @@
 """Ask one question after the other, and say what the results are worth: the shortest way around the loop.
 
-    python -m jobs.ask --store DIR [--bootstrap HOST:PORT] [-k 5]
+    weft ask --store DIR [--bootstrap HOST:PORT] [-k 5]
 
 A line is a question, or says something about the answer to the last one:
 
@@ -10,8 +10,8 @@ A line is a question, or says something about the answer to the last one:
     + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
 
 With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
-(`python -m jobs.update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
-Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
+(`weft update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
+Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `weft search` are.
 Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
 2 usage.
 """

@@ -1,7 +1,7 @@
 """Answer a query, or a file of queries, from what is live in the store.
 
-    python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
-    python -m jobs.search --queries FILE --store DIR --json
+    weft search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
+    weft search --queries FILE --store DIR --json
 
 A query has three operators. Texts with a "phrase in quotation marks" or with a +word rank before others, and texts with
 a -word are left out. If no text has what an operator asks for, the answer says so. All else is words. A file of queries

@@ -156,7 +156,7 @@ def _state(findings: Findings) -> str:
 def _choices(state: str, findings: Findings) -> list[ReviewOption]:
     store, parent = f"--store {shlex.quote(findings.store)}", findings.candidate.parent or PRIORS_VERSION
     if state == "rehearsal":
-        return [ReviewOption("Publish it", "the same night, for good", f"python -m jobs.consolidate {store}")]
+        return [ReviewOption("Publish it", "the same night, for good", f"weft consolidate {store}")]
 
     def promote(version: str) -> str:
         return f'weft learned promote {version} --why "…" {store}'
