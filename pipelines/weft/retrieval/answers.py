@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -13,7 +13,6 @@ from weft.retrieval.answer.confidence import (
     answered,
     chance,
     doubtful_gap,
-    is_doubtful,
     propensities,
     rank_confidence,
     reviewed,
@@ -25,10 +24,11 @@ from weft.retrieval.answer.explain import Verdict, explain_candidates, results
 from weft.retrieval.channels.second_pass import query_vector
 from weft.retrieval.context import MOST, neighbours_in, with_contexts
 from weft.retrieval.query.understanding import remembered
-from weft.retrieval.ranking.signals import authorities_of
-from weft.retrieval.ranking.table import Candidates, head
-from weft.retrieval.rerank.diversity import Choice
-from weft.retrieval.search import RankingContext, Resources, Stopwatch
+from weft.retrieval.ranking.batch import RankingBatch, head
+from weft.retrieval.ranking.context import RankingContext
+from weft.retrieval.ranking.signals import authorities_of, is_doubtful, match_features
+from weft.retrieval.rerank.diversity import Choice, contending
+from weft.retrieval.search import Resources, Stopwatch
 from weft.retrieval.snapshot.relations import ResolvedRelations
 
 SHOWN_REMEMBERED = 200
@@ -39,14 +39,11 @@ HEAD_DEPTH = 20
 """Hits of each channel that an answer names for the query log (EVA-3): two pages of ten."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedBatch:
+class RankedBatch(NamedTuple):
     """What is shown for the queries of a batch."""
 
-    contexts: Sequence[RankingContext]
-    shown: Candidates
-    choices: Mapping[int, Choice]  # by place in the batch of each query that explores: among what it chose
-    failed: Sequence[Mapping[str, str]]  # for each query what was left out, and why
+    contenders: RankingBatch  # what might be shown
+    shown: RankingBatch
     watch: Stopwatch
 
 
@@ -55,7 +52,7 @@ def scored_results(ranked: RankedBatch) -> list[ScoredResults]:
     shown, lines_of = ranked.shown, dict(ranked.shown.queries)
     uris = (shown.uris(number) for number in shown.number.tolist())
     placed = [ScoredResult(*each) for each in zip(shown.hashes, uris, shown.total.tolist(), strict=True)]
-    return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(ranked.contexts))]
+    return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(shown.contexts))]
 
 
 def answers(resources: Resources, ranked: RankedBatch) -> list[Answer]:
@@ -64,7 +61,7 @@ def answers(resources: Resources, ranked: RankedBatch) -> list[Answer]:
         by_query = _results(resources, ranked)
     return [
         _answer(resources, context, shown, failed, ranked.watch)
-        for context, shown, failed in zip(ranked.contexts, by_query, ranked.failed, strict=True)
+        for context, shown, failed in zip(ranked.shown.contexts, by_query, ranked.shown.failed, strict=True)
     ]
 
 
@@ -111,32 +108,38 @@ def _answer(
 
 def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResult, ...]]:
     """The chosen candidates of each query as results, with what explains them."""
-    explained = explain_candidates(ranked.shown, [context.weights for context in ranked.contexts])
-    lines_of, by_query, made_of = dict(ranked.shown.queries), [], scored(ranked.shown)
-    for at, context in enumerate(ranked.contexts):
+    shown, lines_of = ranked.shown, dict(ranked.shown.queries)
+    explained, made_of = explain_candidates(shown), scored(shown)
+    by_query = []
+    for at, context in enumerate(shown.contexts):
         lines = lines_of.get(at, slice(0))
-        above_next = rank_confidence(made_of.of(lines), context.draws)
-        verdicts = _verdicts(context, above_next, ranked.shown.take(lines), ranked.choices.get(at))
-        shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
-        shown = _with_relations(resources.relations, shown)
-        shown = _with_authority(context, shown, ranked.shown.take(lines))
-        asked = with_verdict_request(shown, context.plan.query.query_id, resources.settings.ask)
+        own, above_next = shown.take(lines), rank_confidence(made_of.of(lines), context.draws)
+        explored = context.plan.query.explore and len(own) > 0
+        shares = _propensities(resources, contending(ranked.contenders, at), own) if explored else [1.0] * len(own)
+        verdicts = [
+            Verdict(
+                match,
+                chance(match, context.reading.calibration),
+                is_doubtful(match, context.reading.answering),
+                above,
+                share,
+            )
+            for match, above, share in zip(match_features(own, context), above_next, shares, strict=True)
+        ]
+        ranks = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
+        ranks = _with_authority(context, _with_relations(resources.relations, ranks), own)
+        asked = with_verdict_request(ranks, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
 
 
-def _verdicts(
-    context: RankingContext, above_next: Sequence[float | None], shown: Candidates, choice: Choice | None
-) -> list[Verdict]:
-    reading, shares = context.reading, [1.0] * len(shown)
-    if choice is not None and len(shown):
-        line_of = {number: line for line, number in enumerate(choice.contenders.number.tolist())}
-        places = np.array([line_of[number] for number in shown.number.tolist()], dtype=np.int64)
-        shares = propensities(scored(choice.contenders), places, context.draws, choice.ranked)
-    return [
-        Verdict(match, chance(match, reading.calibration), is_doubtful(match, reading.answering), above, share)
-        for match, above, share in zip(context.match_features(shown), above_next, shares, strict=True)
-    ]
+def _propensities(resources: Resources, contenders: RankingBatch, shown: RankingBatch) -> list[float]:
+    """How likely an exploring query shows each result where it stands, given all that it might show (EVA-7)."""
+    choice = Choice(contenders, resources.settings.diversity, resources.relations)
+    line_of = {number: line for line, number in enumerate(contenders.number.tolist())}
+    places = np.array([line_of[number] for number in shown.number.tolist()], dtype=np.int64)
+    draws = contenders.contexts[int(shown.query[0])].draws
+    return propensities(scored(contenders), places, draws, choice.ranked)
 
 
 def _with_relations(relations: ResolvedRelations, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
@@ -148,9 +151,9 @@ def _with_relations(relations: ResolvedRelations, shown: Sequence[RankedResult])
 
 
 def _with_authority(
-    context: RankingContext, shown: Sequence[RankedResult], candidates: Candidates
+    context: RankingContext, shown: Sequence[RankedResult], candidates: RankingBatch
 ) -> tuple[RankedResult, ...]:
-    authorities = authorities_of(candidates, context.reading.beliefs, context.moment.facts)
+    authorities = authorities_of(candidates, context.reading.beliefs, context.facts)
     return tuple(structs.replace(result, authority=one) for result, one in zip(shown, authorities, strict=True))
 
 

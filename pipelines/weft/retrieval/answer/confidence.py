@@ -16,22 +16,14 @@ from weft.domain.matching import NO_MATCH, Coverage, EvidenceGap, MatchFeatures,
 from weft.domain.ranking import RankedResult
 from weft.learning.calibration.matching import Answering
 from weft.learning.calibration.scores import ScoreCalibration
-from weft.retrieval.ranking.fusion import WeightDraws
-from weft.retrieval.ranking.table import SIGNALS, Candidates
+from weft.retrieval.ranking.batch import SIGNALS, RankingBatch
+from weft.retrieval.ranking.context import WeightDraws
 from weft.retrieval.snapshot.documents import DOMAINS
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
 
 _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
-
-
-def features_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> MatchFeatures:
-    """How well a candidate matches, on scales that no other candidate moves."""
-    dense, met = (None if share is None else min(1.0, max(0.0, share)) for share in (cosine, tokens))
-    near = None if dense is None or met is None else (dense + met) / 2.0
-    score = None if bm25 is None else max(0.0, bm25)
-    return MatchFeatures(dense=dense, lexical=None if score is None else score / (score + terms), late_interaction=near)
 
 
 def chance(match: MatchFeatures, calibration: ScoreCalibration | None) -> float | None:
@@ -56,12 +48,6 @@ def with_verdict_request(results: Sequence[RankedResult], query_id: str, chance:
     if asked >= len(results) or any(result.precedent is not None for result in results):
         return tuple(results)
     return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
-
-
-def is_doubtful(match: MatchFeatures | None, answering: Answering | None) -> bool:
-    """Whether a match is no better than those of queries without an answer; False also where that is not known."""
-    compared = None if answering is None else answering.compared(match)
-    return compared is not None and compared[0] <= compared[1]
 
 
 ActingThreshold = Callable[[Domain], float | None]
@@ -136,17 +122,17 @@ class ScoreComponents:
         return ScoreComponents(self.values[lines], self.fixed[lines], self.learned[lines], self.domains[lines])
 
 
-def scored(candidates: Candidates) -> ScoreComponents:
+def scored(candidates: RankingBatch) -> ScoreComponents:
     """The scores of candidates, a line each."""
-    numbers = candidates.number
-    addends = candidates.values[numbers]
-    amounts = addends * candidates.weights[numbers]
+    numbers, scores = candidates.number, candidates.scores
+    addends = scores.values[numbers]
+    amounts = addends * scores.weights[numbers]
     adds = ~np.isnan(amounts)
-    weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(candidates.parts) if part.signal is not None]
+    weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(scores.parts) if part.signal is not None]
     places, signals = [at for at, _ in weighed], [signal for _, signal in weighed]
     values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
     values[:, signals] = np.where(adds[:, places], addends[:, places], 0.0)
-    for at, part in enumerate(candidates.parts):
+    for at, part in enumerate(scores.parts):
         if part.signal is None:
             fixed += np.where(adds[:, at], amounts[:, at], 0.0)
     learned = np.logical_or.reduce(adds[:, places], axis=1)

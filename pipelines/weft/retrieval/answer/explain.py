@@ -1,4 +1,4 @@
-"""Lines of the table of candidates as results, with all that explains their scores (RET-18)."""
+"""Candidates as results, with all that explains their scores (RET-18)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from weft.domain.ranking import Channel, ChannelHit, Contribution, PastVerdicts,
 from weft.indexes.chunk_store import Content, Occurrence
 from weft.learning.beliefs import Beliefs
 from weft.quality.groups import exact_sums
+from weft.retrieval.ranking.batch import CHANNELS, SIGNALS, RankingBatch, ScoreTerm
+from weft.retrieval.ranking.context import SignalWeight
 from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
-from weft.retrieval.ranking.fusion import SignalWeight, SignalWeights
-from weft.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, ScoreTerm
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -53,12 +53,12 @@ class Candidate(msgspec.Struct, frozen=True):
         return math.fsum(contribution.amount for contribution in self.contributions)
 
 
-def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
+def explain_candidates(candidates: RankingBatch) -> list[Candidate]:
     """Each candidate with all that is known of it, in their order."""
-    merged, numbers, parts = candidates.merged, candidates.number, candidates.parts
-    believed = [weights[query](domain) for query, domain in merged.scopes]
-    beliefs = [[_belief(part, of_scope) for part in parts] for of_scope in believed]
-    values, shares = candidates.values[numbers], candidates.weights[numbers]
+    merged, numbers, sums = candidates.merged, candidates.number, candidates.scores
+    believed = [candidates.contexts[query].weights(domain) for query, domain in merged.scopes]
+    beliefs = [[_belief(part, of_scope) for part in sums.parts] for of_scope in believed]
+    values, shares = sums.values[numbers], sums.weights[numbers]
     lines = zip(
         numbers.tolist(),
         candidates.contents,
@@ -86,7 +86,7 @@ def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights])
                 Contribution(
                     part.name, value, weight, amount, belief or candidates.effects.get(number, {}).get(part.name)
                 )
-                for part, value, weight, amount, belief in zip(parts, *addends, beliefs[scope], strict=True)
+                for part, value, weight, amount, belief in zip(sums.parts, *addends, beliefs[scope], strict=True)
                 if not math.isnan(amount)  # what adds nothing is left out
             ),
             candidates.uris(number),
@@ -113,7 +113,7 @@ def _belief(part: ScoreTerm, weights: Mapping[Signal, SignalWeight]) -> WeightBe
     return None if weight is None else weight.belief
 
 
-def _relevances(candidates: Candidates, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:
+def _relevances(candidates: RankingBatch, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:
     """Σ expected weight · signal of each, in [0, 1]: the same measure under every fusion mode, explored or not."""
     expected = np.array(
         [[each[signal].belief.mean if signal in each else np.nan for signal in SIGNALS] for each in believed]
@@ -146,7 +146,7 @@ def is_praised(past: PastVerdicts | None) -> bool:
 
 
 def results(candidates: Sequence[Candidate], beliefs: Beliefs, verdicts: Sequence[Verdict]) -> tuple[RankedResult, ...]:
-    """Candidates of one query, in their order, as ranked results."""
+    """RankingBatch of one query, in their order, as ranked results."""
     return tuple(
         _result(rank, candidate, beliefs, verdict)
         for rank, (candidate, verdict) in enumerate(zip(candidates, verdicts, strict=True), start=1)

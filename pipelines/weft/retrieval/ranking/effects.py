@@ -8,8 +8,7 @@ finds it first, who called it wrong finds it below the third, whatever others sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +17,10 @@ from scipy.special import ndtri
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import WeightBelief
 from weft.learning.families.random_effect import random_effects
-from weft.learning.observe.newcomers import capped_weights
-from weft.learning.observe.precedents import Precedents, VerdictTable
 from weft.learning.priors import OutcomePrior
 from weft.learning.uses import numbered
-from weft.retrieval.channels.run import Hits
-from weft.retrieval.ranking.table import Candidates, ScoreTerm, best_first
+from weft.retrieval.ranking.batch import RankingBatch, ScoreTerm, best_first
+from weft.retrieval.ranking.context import PastOutcomes, counted
 
 CONTENT, QUESTION, OWN = "content", "question", "own_word"
 """Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
@@ -31,76 +28,7 @@ CONTENT, QUESTION, OWN = "content", "question", "own_word"
 _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LRN-18)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuestionVerdicts:
-    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
-
-    Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
-    """
-
-    row: Ints  # of the content
-    table: VerdictTable  # the verdicts
-    factor: Floats  # how far its question counts for this one, in (0, 1]
-    own: Flags  # whether the asker said so of this very question
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    @classmethod
-    def of(
-        cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
-    ) -> QuestionVerdicts:
-        """The verdicts under some questions."""
-        lines = [
-            (row, word, factor)
-            for question, factor in near.items()
-            for word in precedents.under(question).tolist()
-            for row in rows.get(int(precedents.verdicts.content[word]), ())
-        ]
-        row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
-        placed, factors = np.array(row, dtype=np.int64), np.array(factor, dtype=np.float64)
-        verdicts = precedents.verdicts.take(np.array(word, dtype=np.int64))
-        order = np.lexsort((verdicts.ms, verdicts.day, verdicts.spoken, verdicts.principal, verdicts.question, placed))
-        pairs = np.stack([placed, verdicts.question, verdicts.principal])[:, order]
-        last = order[np.append((np.diff(pairs) != 0).any(axis=0), True)] if len(order) else order
-        placed, factors, verdicts = placed[last], factors[last], verdicts.take(last)
-        mine = np.array([precedents.principals[each] == principal for each in verdicts.principal.tolist()], dtype=bool)
-        return cls(placed, verdicts, factors, mine & verdicts.spoken & (factors == 1.0))
-
-    def counted(self, some: Ints, weight: Floats, line: Ints) -> Floats:
-        """What some verdicts count where each speaks of a line."""
-        return _counted(self.table.take(some)._replace(weight=weight), line)
-
-    def hits(self) -> Hits:
-        """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
-        rows, of = np.unique(self.row, return_inverse=True)
-        weight = self.counted(np.arange(len(self.row)), self.table.weight * self.factor, of)
-        net = np.zeros(len(rows))
-        np.add.at(net, of, weight * (2.0 * self.table.good - 1.0))
-        order = np.lexsort((rows, -net))
-        some = order[net[order] > 0.0]
-        return Hits(rows[some], net[some])
-
-
 _NONE = np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastOutcomes:
-    """All that is known of what came of contents, for one query."""
-
-    precedents: Precedents
-    verdicts: QuestionVerdicts
-    near: Mapping[str, float]  # factor of each question that counts, by fingerprint
-    numbers: Mapping[int, Sequence[int]]  # of what verdicts name, by row of the content that it is
-    share: float = 1.0  # of what came of contents elsewhere, in [0, 1]: less after a change of topic
-    revised: frozenset[int] = frozenset()  # numbers of contents whose text was edited since
-
-    @property
-    def own(self) -> Mapping[int, bool]:
-        """Whether the asker called a content right, by row."""
-        rows, good = self.verdicts.row[self.verdicts.own], self.verdicts.table.good[self.verdicts.own]
-        return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
 
 
 class Effects(NamedTuple):
@@ -139,7 +67,7 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
     ]
     line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
     verdicts = precedents.verdicts.take(word)
-    weight = _counted(verdicts, line)
+    weight = counted(verdicts, line)
     count, variance = len(rows), precedents.content_variance
     first, cell = numbered((line, count), (verdicts.question, len(precedents.questions)))
     expected, good, weight = _together(cell, weight, precedents.unconditional(verdicts.share), verdicts.good)
@@ -193,47 +121,38 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
     return first, second, np.minimum(total, 1.0)
 
 
-def _counted(verdicts: VerdictTable, line: Ints) -> Floats:
-    """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
-    if not len(line):
-        return verdicts.weight
-    _, of = np.unique(np.stack([line, verdicts.principal], axis=1), axis=0, return_inverse=True)
-    total = np.bincount(of, weights=verdicts.weight)
-    return capped_weights(verdicts.weight / np.maximum(total, 1.0)[of], verdicts.together, verdicts.day, line)
-
-
-def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
+def lifts(candidates: RankingBatch) -> Floats:
     """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known.
 
     A document is shown at the chunk that is best with what people said of it.
     """
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         if past_outcomes is not None and len(past_outcomes.verdicts):
             effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted
 
 
-def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
+def _effects_in(candidates: RankingBatch, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
     """Effects of the candidates of one query, and what one log-odd of them is in its scores."""
     best = max(float(candidates.total.max(initial=0.0)), np.finfo(np.float64).tiny)
     effects = effects_of(past_outcomes, candidates.rows, candidates.total / best)
     return effects, best / past_outcomes.precedents.prior.curve.slope
 
 
-def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
-    """Candidates with what came of them before added to their scores, best first."""
+def with_effects(candidates: RankingBatch) -> RankingBatch:
+    """RankingBatch with what came of them before added to their scores, best first."""
     values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
     beliefs: dict[int, dict[str, WeightBelief]] = {}
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         if past_outcomes is None:
             continue
         effects, units[lines] = _effects_in(candidates.take(lines), past_outcomes)
         values[lines] = np.stack([effects.content, effects.question], axis=1)
-        beliefs |= _beliefs(candidates.number[lines], effects, level)
+        beliefs |= _beliefs(candidates.number[lines], effects, candidates.contexts[query].reading.beliefs.interval)
     if np.isnan(values).all():
         return candidates
     parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(units[:, None], 2, axis=1)
@@ -255,15 +174,15 @@ def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[st
     return beliefs
 
 
-def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
-    """Candidates with their asker's own verdicts added: right ones first, wrong ones below the third.
+def with_own_verdicts(candidates: RankingBatch) -> RankingBatch:
+    """RankingBatch with their asker's own verdicts added: right ones first, wrong ones below the third.
 
     Own verdicts are evidence like others, with a large variance; what is missing to their place
     is added on top.
     """
     values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         own = {} if past_outcomes is None else past_outcomes.own
         if past_outcomes is None or not own:
             continue

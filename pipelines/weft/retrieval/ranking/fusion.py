@@ -6,8 +6,7 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -15,32 +14,19 @@ import numpy as np
 
 from weft.domain.arrays import Floats, Ints
 from weft.domain.documents import Domain
-from weft.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
+from weft.domain.ranking import Channel, Query, Scope, Signal
 from weft.learning.beliefs import Beliefs
 from weft.quality.groups import Groups
 from weft.retrieval.channels.run import DENSE
-from weft.retrieval.ranking.table import CHANNELS, SIGNAL_AT, SIGNALS, Candidates, ScoreTerm, best_first
+from weft.retrieval.ranking.batch import CHANNELS, SIGNAL_AT, SIGNALS, RankingBatch, ScoreTerm, best_first
+from weft.retrieval.ranking.context import SignalWeight, SignalWeights, WeightDraws
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 
 ORDER_DRAWS = 400
 """Draws of the weights behind "belongs above the next": its standard error is at most .025."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignalWeight:
-    """What a signal is multiplied with."""
-
-    value: float  # the weight applied: the posterior mean, or this query's draw where it explores
-    belief: WeightBelief
-
-
 ChannelWeights = Mapping[Channel, float]
-
-SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
-"""Weights of the active signals for a candidate of this domain; they sum to 1."""
-
-WeightDraws = Callable[[Domain], Floats]
-"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 SharedWeights = dict[Hashable, tuple[SignalWeights, WeightDraws]]
 """Weights of queries that are asked together, by what they depend on."""
@@ -91,9 +77,9 @@ def believed_draws(query: Query, beliefs: Beliefs, active: Collection[Signal], n
     return lambda domain: once(query.domain or domain)
 
 
-def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
-    """Candidates with what those of the weighed signals add that each has, in the order of `Signal`."""
-    believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
+def weighed(candidates: RankingBatch, of: Collection[Signal]) -> RankingBatch:
+    """RankingBatch with what those of the weighed signals add that each has, in the order of `Signal`."""
+    believed = [candidates.contexts[query].weights(domain) for query, domain in candidates.merged.scopes]
     weighing = frozenset().union(*believed).intersection(of)
     counted = [signal for signal in SIGNALS if signal in weighing]
     shares = np.full((len(believed), len(counted)), np.nan)
@@ -115,7 +101,7 @@ FLOORS: Mapping[Channel, float | None] = MappingProxyType(
 of text: then the least score of the query stands in for it."""
 
 
-def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
+def reciprocal_rank_fusion(candidates: RankingBatch, weights: ChannelWeights, *, k: float) -> RankingBatch:
     """Fuse by rank: score = Σ over channels of weight / (k + rank).
 
     Returns:
@@ -124,7 +110,7 @@ def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k
     return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
-def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Candidates:
+def relative_score_fusion(candidates: RankingBatch, weights: ChannelWeights) -> RankingBatch:
     """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
 
     The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
@@ -132,24 +118,28 @@ def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Ca
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
-def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
+def learned_fusion(candidates: RankingBatch) -> RankingBatch:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals."""
     filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
-    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
+    return best_first(weighed(candidates, [SIGNALS[at] for at in filled]))
 
 
-def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
-    """Candidates by one score, best first, by the configured mode."""
+def fuse(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
+    """RankingBatch by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
-        return learned_fusion(candidates, weights)
+        return learned_fusion(candidates)
     return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
 
 
-_STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
-    {
-        FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
-        FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-    }
+_STATIC: Mapping[FusionMode, Callable[[RankingBatch, ChannelWeights, RetrievalSettings], RankingBatch]] = (
+    MappingProxyType(
+        {
+            FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(
+                candidates, weights, k=tuned.rrf_k
+            ),
+            FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
+        }
+    )
 )
 
 
@@ -161,12 +151,12 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
 
 
-def channels_in(candidates: Candidates) -> list[Channel]:
+def channels_in(candidates: RankingBatch) -> list[Channel]:
     """Channels that ranked any of the candidates, in their order."""
     return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
 
 
-def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
+def _fuse(candidates: RankingBatch, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> RankingBatch:
     channels = channels_in(candidates)
     if unweighted := set(channels) - weights.keys():
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")

@@ -12,6 +12,7 @@ from weft.domain.arrays import Floats, Ints
 from weft.indexes.chunk_store import ChunkStore
 from weft.learning.priors import NearPrior
 from weft.retrieval.query.wording import Lexicon, Wording
+from weft.retrieval.ranking.context import RankingContext
 
 Named = Callable[[int, Ints], Floats]
 """From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
@@ -32,14 +33,14 @@ class Headings:
         self._chunks = chunks
         self._reader: _Reader | None = None
 
-    def named(self, questions: Sequence[str], prior: NearPrior) -> Named:
+    def named(self, contexts: Sequence[RankingContext]) -> Named:
         """How much of each question the headings above chunks name.
 
         Of the words of a question that say what it asks about, the share that stands in the headings, whatever their
         endings, synonyms counted as one: in [0, 1], 0 where a question has no such word.
         """
-        reader = self._reading(prior)
-        asked = [Wording(question, reader.lexicon).content for question in questions]
+        reader = self._reading(contexts[0].reading.beliefs.near)
+        asked = [Wording(each.plan.text, reader.lexicon).content for each in contexts]
 
         def named(query: int, places: Ints) -> Floats:
             own = asked[query]

@@ -12,8 +12,8 @@ import numpy as np
 from weft.domain.arrays import Flags, Ints
 from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts
 from weft.learning.observe.precedents import VerdictTable
-from weft.retrieval.ranking.effects import PastOutcomes
-from weft.retrieval.ranking.table import CHANNEL_AT, Candidates
+from weft.retrieval.ranking.batch import CHANNEL_AT, RankingBatch
+from weft.retrieval.ranking.context import PastOutcomes
 from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 
 _ROUNDED = 1e-9  # sums of shares are not exact
@@ -33,27 +33,28 @@ class RanksWithoutVerdicts(NamedTuple):
 
 
 def with_past_verdicts(
-    shown: Candidates,  # the results
-    scored: Candidates,  # what they were chosen from
-    outcomes: Sequence[PastOutcomes | None],  # of each query
-    best_of: Callable[..., Candidates],
-    page: Callable[[Candidates], Candidates],  # what is shown of these
-    *,
+    shown: RankingBatch,  # the results
+    scored: RankingBatch,  # what they were chosen from
+    best_of: Callable[..., RankingBatch],
+    page: Callable[[RankingBatch], RankingBatch],  # what is shown of these
     settings: RetrievalSettings,
-) -> Candidates:
+) -> RankingBatch:
     """Results with what people called them before; where scores are not learned, that counts for nothing."""
+    outcomes = [each.past for each in shown.contexts]
     spoken = np.array([each is not None and len(each.verdicts) > 0 for each in outcomes], dtype=bool)
     if settings.fusion is not FusionMode.LEARNED or not spoken.any():
         return shown
+    unspoken = replace(scored, contexts=[replace(each, past=None) for each in scored.contexts])
     ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
-    ranked = scored.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
-    every = best_of(ranked, np.full(len(outcomes), len(scored)), past=[None] * len(outcomes))
-    before = ranks_without_verdicts(page(every), every, by_document=settings.unit is ResultUnit.DOCUMENT)
-    return replace(shown, past=past_verdicts(shown, outcomes, before))
+    ranked = unspoken.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
+    every = best_of(ranked, every=True)
+    first = page(every.head(every.ks + settings.diversity.depth))
+    before = ranks_without_verdicts(first, every, by_document=settings.unit is ResultUnit.DOCUMENT)
+    return replace(shown, past=past_verdicts(shown, before))
 
 
 def ranks_without_verdicts(
-    page: Candidates, every: Candidates, *, by_document: bool
+    page: RankingBatch, every: RankingBatch, *, by_document: bool
 ) -> dict[int, RanksWithoutVerdicts]:
     """Places of each query by its place in the batch: what its page shows first, then all others in their order."""
     before, first = {}, dict(page.queries)
@@ -70,13 +71,11 @@ def ranks_without_verdicts(
     return before
 
 
-def past_verdicts(
-    candidates: Candidates, outcomes: Sequence[PastOutcomes | None], before: Mapping[int, RanksWithoutVerdicts]
-) -> dict[int, PastVerdicts]:
+def past_verdicts(candidates: RankingBatch, before: Mapping[int, RanksWithoutVerdicts]) -> dict[int, PastVerdicts]:
     """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
     past: dict[int, PastVerdicts] = {}
     for query, lines in candidates.queries:
-        past_outcomes, places = outcomes[query], before.get(query, RanksWithoutVerdicts({}, {}))
+        past_outcomes, places = candidates.contexts[query].past, before.get(query, RanksWithoutVerdicts({}, {}))
         if past_outcomes is None:
             continue
         for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):

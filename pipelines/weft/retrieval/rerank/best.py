@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,23 +15,16 @@ from weft.domain.errors import ModelUnavailableError
 from weft.domain.ranking import Channel, Signal
 from weft.embedding.ports import PairScorer
 from weft.quality import signals
-from weft.retrieval.channels.run import Ranked, ScoreRows
-from weft.retrieval.ranking.fusion import SignalWeights, weighed
-from weft.retrieval.ranking.table import Candidates, best_first
+from weft.retrieval.channels.run import Ranked, ScoreRows, matcher
+from weft.retrieval.ranking.batch import RankingBatch, best_first
+from weft.retrieval.ranking.context import Rerankers
+from weft.retrieval.ranking.fusion import weighed
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 
 log = logging.getLogger(__name__)
 
 TextLookup = Callable[[Ints], Sequence[str]]
 """Texts of contents, by row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rerankers:
-    """What scores the candidates of one query again: by signal, the values in [0, 1] of contents by row."""
-
-    used: Mapping[Signal, ScoreRows]
-    left_out: Mapping[str, str]  # why others that are wanted do not, by name
 
 
 def rerankers(
@@ -63,11 +56,6 @@ def rerankers(
     return Rerankers(used, left_out)
 
 
-def matcher(by_channel: Mapping[Channel, Ranked]) -> ScoreRows | None:
-    """What compares any contents with the query token by token; None where no channel can."""
-    return next((ranked.match_rows for ranked in by_channel.values() if ranked.match_rows is not None), None)
-
-
 def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
     return signals.late_interaction(match(rows), span)
 
@@ -76,30 +64,26 @@ def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: In
     return signals.cross_encoder(pairs.score(query, texts_of(rows)))
 
 
-def reranked(
-    candidates: Candidates, by_query: Sequence[Rerankers], weights: Sequence[SignalWeights], settings: RetrievalSettings
-) -> tuple[Candidates, list[dict[str, str]]]:
+def reranked(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
     """The best candidates of each query scored by each reranker, among the others as they were, in new order.
 
     All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
     adds nothing to their score.
-
-    Returns:
-        Best first; and for each query why wanted rerankers gave nothing, by name.
     """
     # What was called right before is scored like the best, wherever it stands (LRN-23).
     first, answered = candidates.first(settings.rerank.depth), candidates.is_ranked_by(Channel.ANSWERED).nonzero()[0]
-    lines, failed = np.union1d(first, answered), [dict(each.left_out) for each in by_query]
-    best = candidates.take(lines)
+    by_query, lines = [each.reranking for each in candidates.contexts], np.union1d(first, answered)
+    left_out, best = [dict(each.left_out) for each in by_query], candidates.take(lines)
     for signal in dict.fromkeys(signal for each in by_query for signal in each.used):
         values = np.full(len(candidates), np.nan)
         for query, own in best.queries:
-            values[lines[own]] = _values(best.rows[own], signal, by_query[query], failed[query])
+            values[lines[own]] = _values(best.rows[own], signal, by_query[query], left_out[query])
         candidates = candidates.with_signals({signal: values})
         # The other modes rank by fusion alone: there the signal is for explanation and feedback.
         if settings.fusion is FusionMode.LEARNED:
-            candidates = weighed(candidates, weights, of=[signal])
-    return best_first(candidates), failed
+            candidates = weighed(candidates, [signal])
+    failed = [{**before, **now} for before, now in zip(candidates.failed, left_out, strict=True)]
+    return best_first(replace(candidates, failed=failed))
 
 
 def _values(rows: Ints, signal: Signal, by_signal: Rerankers, failed: dict[str, str]) -> Floats | float:

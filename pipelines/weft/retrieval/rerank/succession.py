@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csgraph
 
 from weft.domain.arrays import Flags, Floats
-from weft.retrieval.ranking.table import Candidates, best_first
+from weft.retrieval.ranking.batch import RankingBatch, best_first
 from weft.retrieval.snapshot.relations import Counterparts
 
 SUPERSEDED = "superseded"
@@ -18,7 +18,7 @@ Pairs = Sequence[tuple[int, int]]
 """Lines of what is superseded, and of what supersedes it."""
 
 
-def after_successors(shown: Candidates, among: Candidates, newer: Counterparts) -> Candidates:
+def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterparts) -> RankingBatch:
     """Results of which those that are superseded stand after what supersedes them, where both are shown.
 
     Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
@@ -47,7 +47,7 @@ def after_successors(shown: Candidates, among: Candidates, newer: Counterparts) 
         taken[wrong] += np.spacing(np.maximum(np.abs(total[wrong]), taken[wrong]))
 
 
-def successions(candidates: Candidates, newer: Counterparts) -> Pairs:
+def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
     """Lines of one query's candidates that one supersedes the other of.
 
     None of a circle, in which each supersedes the next; and none where somebody's signs put the older one first.
