@@ -181,32 +181,6 @@ def without_repeats(candidates: RankingBatch, *, penalty: float) -> RankingBatch
     return best_first(candidates.take(~left))
 
 
-ACROSS = "across_domains"
-"""Name of the contribution of agreement and diversity."""
-
-
-def with_domains_weighed(candidates: RankingBatch, *, weight: float) -> RankingBatch:
-    """Each with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it."""
-    queries = [each.plan.query for each in candidates.contexts]
-    if weight == 0.0 or not any(query.across_domains for query in queries):
-        return candidates
-    agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
-    values = np.full(len(candidates), np.nan)
-    for query, lines in candidates.queries:
-        if queries[query].across_domains:
-            values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
-    return best_first(candidates.add_term(ACROSS, values, weight))
-
-
-def _ranks(domains: np.ndarray) -> np.ndarray:
-    """Of each candidate among those of its domain, from 1."""
-    ranks = np.zeros(len(domains))
-    for domain in np.unique(domains):
-        own = domains == domain
-        ranks[own] = np.arange(1, own.sum() + 1)
-    return ranks
-
-
 NEUTRAL = "neutral"
 """Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
 
@@ -254,5 +228,4 @@ def best_results(
     counted = {part.signal for part in judged.scores.parts}
     quality = [signal for signal in SIGNALS if signal not in counted]
     scored = best_first(with_neutral_terms(weighed(judged, quality), quality))
-    across = with_domains_weighed(scored, weight=settings.understanding.scope.agreement_weight)
-    return with_own_verdicts(with_effects(without_repeats(across, penalty=penalty))).head(depths)
+    return with_own_verdicts(with_effects(without_repeats(scored, penalty=penalty))).head(depths)
